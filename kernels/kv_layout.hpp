@@ -20,6 +20,10 @@ inline constexpr std::array all_element_types = {element_type::f32, element_type
   return type == element_type::f32 ? 4 : type == element_type::q8_0 ? 1 : 2;
 }
 
+/// The longest keys and values that kernels take, and the most of a key's leading dimensions that rotate.
+inline constexpr std::size_t head_dim_max = 1024;
+inline constexpr std::size_t rotary_dim_max = 256;
+
 /// Keys lie in tiles of this many tokens, dimension-major, so that a score tile is one small GEMM panel.
 inline constexpr std::size_t tile_tokens = 16;
 /// Tokens in one page of KV storage.

@@ -29,6 +29,23 @@ transformer::times per_pass(const transformer::times& a, const transformer::time
           .head = mean(&t::head)};
 }
 
+/// Numbers of the matrices around attention that a row is multiplied with.
+double attention_weights(const model::model_config& m) {
+  const double width = m.width, heads = m.heads;
+  if (!m.latent) return width * m.head_dim * (2 * heads + 2.0 * m.kv_heads);
+  const model::latent_shape& l = *m.latent;
+  const double own = heads * (l.plain_dim + m.rotary_dim);
+  const double queries = l.query_rank == 0 ? width * own : l.query_rank * (width + own);
+  return queries + width * m.head_dim + heads * l.rank * (l.plain_dim + l.value_dim) + width * m.attended_width();
+}
+
+/// Likewise of a layer's feed-forward part.
+double feed_forward_weights(const model::model_config& m, std::uint32_t layer) {
+  if (!m.is_mixture(layer)) return 3.0 * m.width * m.feed_forward;
+  const double hidden = 1.0 * m.experts_used * m.expert_feed_forward + m.shared_feed_forward;
+  return m.width * (3 * hidden + m.experts);
+}
+
 }  // namespace
 
 result<std::unique_ptr<forward_probe>> forward_probe::create(const gguf::gguf_file& file,
@@ -97,10 +114,8 @@ void forward_probe::count_work(forward_cell& c) const {
   const model::model_config& m = model_->config();
   const double rows = c.rows;
   const double heads_width = 1.0 * m.head_dim * m.heads;
-  const double kv_width = 1.0 * m.head_dim * m.kv_heads;
-  const double hidden =
-      m.experts == 0 ? m.feed_forward : 1.0 * m.experts_used * m.expert_feed_forward + m.shared_feed_forward;
-  const double layer = 1.0 * m.width * (2 * heads_width + 2 * kv_width + 3.0 * hidden + m.experts);
+  double layers = 0;
+  for (std::uint32_t i = 0; i < m.layers; ++i) layers += attention_weights(m) + feed_forward_weights(m, i);
   const double logits_rows = how_.last_only ? 1 : rows;
   double seen = 0, read = 0;  // keys over all layers: by all rows, and each once
   for (std::uint32_t i = 0; i < m.layers; ++i) {
@@ -109,7 +124,7 @@ void forward_probe::count_work(forward_cell& c) const {
     read += std::min(window + rows - 1, c.context + rows);
   }
   const auto kv_bytes_per_token = static_cast<double>(model::page_bytes(m, how_.kv) / kv::page_tokens);
-  c.flops = 2 * (m.layers * layer * rows + 2 * heads_width * seen + logits_rows * m.width * m.vocabulary);
+  c.flops = 2 * (layers * rows + 2 * heads_width * seen + logits_rows * m.width * m.vocabulary);
   c.bytes = static_cast<double>(weight_bytes_) + kv_bytes_per_token * read / m.layers;
 }
 

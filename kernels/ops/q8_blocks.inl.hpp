@@ -30,10 +30,9 @@ inline f32x16 store_scales(std::uint16_t* out, f32x16 largest_numbers) {
   return load_bf16(out);
 }
 
-inline constexpr std::size_t q8_numbers_max = 256;
-/// Writes n <= q8_numbers_max numbers in steps of their scale, which it returns as bf16. out: n rounded up to 16
+/// Writes n <= head_dim_max numbers in steps of their scale, which it returns as bf16. out: n rounded up to 16
 inline std::uint16_t quantise(const float* x, std::size_t n, std::int8_t* out) {
-  float within[q8_numbers_max];
+  float within[head_dim_max];
   for_chunks(
       n, [&](std::size_t i, std::size_t lanes) { store_some(within + i, within_f16(load_some(x + i, lanes)), lanes); });
   std::uint16_t scales[16];
@@ -49,7 +48,7 @@ inline std::uint16_t* q8_key_scales(std::byte* tile, std::size_t head_dim) {
 }
 
 inline void store_q8(const kv_view& kv, std::size_t slot, std::size_t head_dim, const float* key, const float* value) {
-  std::int8_t steps[q8_numbers_max];
+  std::int8_t steps[head_dim_max];
   std::byte* tile = key_tile(kv, slot, head_dim);
   const std::size_t lane = slot % tile_tokens;
   for (std::size_t block = 0; block < q8_key_blocks(head_dim); ++block) {
@@ -70,7 +69,7 @@ inline void store_q8(const kv_view& kv, std::size_t slot, std::size_t head_dim, 
 /// Turns tokens [begin, begin + count) of a tile: the blocks that hold turned dimensions become floats and steps again.
 inline void rotate_q8_tile(std::byte* tile, std::size_t begin, std::size_t count, rope_pairs pairs, rope_angles angles,
                            std::size_t rotary_dim, std::size_t head_dim) {
-  alignas(64) float numbers[q8_numbers_max * tile_tokens];  // [dimension][token]
+  alignas(64) float numbers[rotary_dim_max * tile_tokens];  // [dimension][token]
   const std::size_t half = rotary_dim / 2;
   const std::size_t end = std::min(head_dim, round_up(rotary_dim, q8_key_block));
   std::uint16_t* scales = q8_key_scales(tile, head_dim);

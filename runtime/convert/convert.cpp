@@ -190,6 +190,33 @@ class tensor_mover {
     return {};
   }
 
+  /// Of each head the rows that make its keys of a vector of `rank` numbers, `plain` of them, and those that make its
+  /// values, one above the other: the first turned, [rank, plain], in a tensor of their own, the others in another one.
+  result<void> latents(const std::string& our_keys, const std::string& our_values, const std::string& theirs) {
+    const std::uint64_t rank = shape_.latent_rank, plain = shape_.plain_dim(), values = shape_.value_dim;
+    const std::uint64_t heads = shape_.heads, of_head = plain + values, shape[] = {heads * of_head, rank};
+    REDLINE_TRY_ASSIGN(const model_folder::place from, find(theirs, shape));
+    REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, theirs));
+    const auto key_row = [number = stored_rows(stored, from.tensor->bytes.data(), 1), rank, plain, of_head](
+                             std::uint64_t row, float* out) {
+      const std::uint64_t first = row / rank * of_head * rank + row % rank;
+      for (std::uint64_t k = 0; k < plain; ++k) number(first + k * rank, out + k);
+    };
+    const auto value_row = [source = stored_rows(stored, from.tensor->bytes.data(), rank), plain, values, of_head](
+                               std::uint64_t row, float* out) {
+      source(row / values * of_head + plain + row % values, out);
+    };
+    const auto add = [&](const std::string& ours, std::uint64_t rows, std::uint64_t columns, row_source row_of) {
+      const weight_type wanted = type_for(type_, {ours, columns, shape_.layers, shape_.tied_head});
+      const std::uint64_t dimensions[] = {columns, rows, heads}, all = rows * heads;
+      to_.add_tensor(ours, to_tensor_type(wanted), dimensions, all * kernels::row_bytes(wanted, columns),
+                     stream_rows(team_, wanted, all, columns, std::move(row_of)));
+    };
+    add(our_keys, rank, plain, key_row);
+    add(our_values, values, rank, value_row);
+    return {};
+  }
+
   /// A bias of each expert, of [experts, length * step]: each `step`-th number from `first` on.
   result<void> expert_biases(const std::string& ours, const std::string& theirs, std::uint64_t first,
                              std::uint64_t step, std::uint64_t length) {
@@ -339,11 +366,31 @@ result<void> move_mixture(const gguf::decoder_shape& s, const std::string& ours,
   REDLINE_TRY(of_experts("ffn_up_exps.weight", ".w3.weight", ".up_proj.weight", hidden, s.width));
   REDLINE_TRY(of_experts("ffn_down_exps.weight", ".w2.weight", ".down_proj.weight", s.width, hidden));
   if (shared == 0) return {};
-  REDLINE_TRY(mover.row(ours + "ffn_gate_inp_shexp.weight", mlp + "shared_expert_gate.weight", s.width));
-  const std::string expert = mlp + "shared_expert.";
+  if (!s.is_deepseek2()) {
+    REDLINE_TRY(mover.row(ours + "ffn_gate_inp_shexp.weight", mlp + "shared_expert_gate.weight", s.width));
+  }
+  const std::string expert = mlp + (s.is_deepseek2() ? "shared_experts." : "shared_expert.");
   REDLINE_TRY(mover.matrix(ours + "ffn_gate_shexp.weight", expert + "gate_proj.weight", shared, s.width));
   REDLINE_TRY(mover.matrix(ours + "ffn_up_shexp.weight", expert + "up_proj.weight", shared, s.width));
   return mover.matrix(ours + "ffn_down_shexp.weight", expert + "down_proj.weight", s.width, shared);
+}
+
+/// DeepSeek's queries, the vectors that keys and values are made of, and how.
+result<void> move_latents(const gguf::decoder_shape& s, const std::string& ours, const std::string& theirs,
+                          tensor_mover& mover) {
+  const std::string attention = theirs + "self_attn.";
+  const std::uint64_t queries = std::uint64_t{s.heads} * s.head_dim;
+  if (s.query_rank == 0) {
+    REDLINE_TRY(mover.matrix(ours + "attn_q.weight", attention + "q_proj.weight", queries, s.width));
+  } else {
+    REDLINE_TRY(mover.matrix(ours + "attn_q_a.weight", attention + "q_a_proj.weight", s.query_rank, s.width));
+    REDLINE_TRY(mover.vector(ours + "attn_q_a_norm.weight", attention + "q_a_layernorm.weight", s.query_rank));
+    REDLINE_TRY(mover.matrix(ours + "attn_q_b.weight", attention + "q_b_proj.weight", queries, s.query_rank));
+  }
+  REDLINE_TRY(mover.matrix(ours + "attn_kv_a_mqa.weight", attention + "kv_a_proj_with_mqa.weight",
+                           s.latent_rank + s.rotary_dim, s.width));
+  REDLINE_TRY(mover.vector(ours + "attn_kv_a_norm.weight", attention + "kv_a_layernorm.weight", s.latent_rank));
+  return mover.latents(ours + "attn_k_b.weight", ours + "attn_v_b.weight", attention + "kv_b_proj.weight");
 }
 
 /// Norms of queries, of keys and of what each half gives.
@@ -364,12 +411,15 @@ result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool 
   if (!s.is_olmo2()) REDLINE_TRY(move_norm(s, ours + "attn_norm", theirs + "input_layernorm", mover));
   if (s.has_fused_qkv()) {
     REDLINE_TRY(mover.matrix(ours + "attn_qkv.weight", theirs + "self_attn.qkv_proj.weight", q + 2 * kv, s.width));
+  } else if (s.is_deepseek2()) {
+    REDLINE_TRY(move_latents(s, ours, theirs, mover));
   } else {
     REDLINE_TRY(mover.matrix(ours + "attn_q.weight", theirs + "self_attn.q_proj.weight", q, s.width, rotated));
     REDLINE_TRY(mover.matrix(ours + "attn_k.weight", theirs + "self_attn.k_proj.weight", kv, s.width, rotated));
     REDLINE_TRY(mover.matrix(ours + "attn_v.weight", theirs + "self_attn.v_proj.weight", kv, s.width));
   }
-  REDLINE_TRY(mover.matrix(ours + "attn_output.weight", theirs + "self_attn.o_proj.weight", s.width, q));
+  REDLINE_TRY(
+      mover.matrix(ours + "attn_output.weight", theirs + "self_attn.o_proj.weight", s.width, s.attended_width()));
   if (biases) {
     REDLINE_TRY(mover.vector(ours + "attn_q.bias", theirs + "self_attn.q_proj.bias", q, rotated));
     REDLINE_TRY(mover.vector(ours + "attn_k.bias", theirs + "self_attn.k_proj.bias", kv, rotated));
@@ -410,7 +460,7 @@ result<void> move_layer(const gguf::decoder_shape& s, std::uint32_t index, bool 
   }
   REDLINE_TRY(move_norm(s, ours + "ffn_norm", theirs + "post_attention_layernorm", mover));
   if (s.architecture == "granitemoe") return move_granite_mixture(s, ours, theirs, mover);
-  if (s.experts != 0) return move_mixture(s, ours, theirs, mover);
+  if (s.is_mixture(index)) return move_mixture(s, ours, theirs, mover);
   if (s.architecture != "starcoder2") return move_gated_feed_forward(s, ours, theirs, mover);
   REDLINE_TRY(mover.vector(ours + "attn_output.bias", theirs + "self_attn.o_proj.bias", s.width));
   return move_plain_feed_forward(s, ours, theirs, mover);
@@ -439,6 +489,7 @@ void put_rope(const model_config& config, gguf::gguf_writer& to) {
     to.put_u32(prefix + "original_context_length", static_cast<std::uint32_t>(yarn.original_context));
     to.put_f32(prefix + "yarn_beta_fast", static_cast<float>(yarn.turns_kept));
     to.put_f32(prefix + "yarn_beta_slow", static_cast<float>(yarn.turns_slowed));
+    if (yarn.score_growth != 0) to.put_f32(prefix + "yarn_log_multiplier", static_cast<float>(0.1 * yarn.score_growth));
     // Readers of GGUF multiply it with what follows from the factor.
     const double usual = 1 + 0.1 * std::log(yarn.factor);
     if (yarn.attention_factor != 0) {

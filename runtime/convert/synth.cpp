@@ -23,6 +23,24 @@ constexpr synth_shape tiny(std::string_view architecture, std::string_view name,
   return s;
 }
 
+/// DeepSeek's attention and mixture, and YaRN, in a small shape.
+constexpr void make_small_latents(synth_shape& s) {
+  s.kv_heads = 1;
+  s.head_dim = 96;
+  s.rotary_dim = 32;
+  s.latent_rank = 256;
+  s.value_dim = 64;
+  s.experts = 8;
+  s.experts_used = 2;
+  s.expert_feed_forward = 256;
+  s.shared_feed_forward = 512;
+  s.dense_layers = 1;
+  s.expert_scale = 1.5F;
+  s.yarn_factor = 8;
+  s.yarn_context = 256;
+  s.yarn_log_multiplier = 0.0707F;
+}
+
 constexpr auto shapes = std::to_array<synth_shape>({
     {{"qwen2", 24, 896, 14, 2, 64, 4864, 151936, 32768, 1e6F, 1e-6F, true}, "qwen2-0.5b"},
     {{"qwen2", 28, 1536, 12, 2, 128, 8960, 151936, 32768, 1e6F, 1e-6F, true}, "qwen2-1.5b"},
@@ -145,6 +163,30 @@ constexpr auto shapes = std::to_array<synth_shape>({
       .norm_epsilon = 1e-5F,
       .logit_scale = 0.0625F},
      "command-r-35b"},
+    {{.architecture = "deepseek2",
+      .layers = 27,
+      .width = 2048,
+      .heads = 16,
+      .kv_heads = 1,
+      .head_dim = 192,
+      .feed_forward = 10944,
+      .vocabulary = 102400,
+      .context = 163840,
+      .rope_base = 1e4F,
+      .norm_epsilon = 1e-6F,
+      .tied_head = false,
+      .experts = 64,
+      .experts_used = 6,
+      .expert_feed_forward = 1408,
+      .shared_feed_forward = 2816,
+      .yarn_factor = 40,
+      .yarn_context = 4096,
+      .rotary_dim = 64,
+      .latent_rank = 512,
+      .value_dim = 128,
+      .dense_layers = 1,
+      .yarn_log_multiplier = 0.0707F},
+     "deepseek-v2-lite"},
     {{"qwen2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{"llama", 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{"qwen3moe", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
@@ -199,6 +241,19 @@ constexpr auto shapes = std::to_array<synth_shape>({
            s.feed_forward = 128;
            s.logit_scale = 0.25F;
            s.own_head_norms = true;
+         }),
+    tiny("deepseek2", "tiny-deepseek2",
+         [](auto& s) {
+           s.tied_head = false;
+           make_small_latents(s);
+           s.query_rank = 256;
+         }),
+    // llama.cpp takes queries that are made of the row itself in models of 27 layers alone.
+    tiny("deepseek2", "tiny-deepseek2-lite",
+         [](auto& s) {
+           s.layers = 27;
+           s.tied_head = false;
+           make_small_latents(s);
          }),
     {{"olmo2", 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, false}, "tiny-olmo2"},
     tiny("olmo2", "tiny-olmo3",
@@ -293,8 +348,8 @@ class model_writer {
                     stream_rows(team_, weight_type::f32, rows, length, noise(o_.seed, name, length, d)));
   }
 
-  void add_feed_forward(const std::string& b, float down_gain) {
-    if (s_.experts == 0) {
+  void add_feed_forward(const std::string& b, std::uint32_t layer, float down_gain) {
+    if (!s_.is_mixture(layer)) {
       if (!s_.has_fused_gate()) matrix(b + "gate.weight", s_.feed_forward, s_.width, 1);
       matrix(b + "up.weight", s_.feed_forward * (s_.has_fused_gate() ? 2ULL : 1ULL), s_.width, 1);
       return matrix(b + "down.weight", s_.width, s_.feed_forward, down_gain);
@@ -312,10 +367,29 @@ class model_writer {
       biases(b + "down_exps.bias", s_.width);
     }
     if (s_.shared_feed_forward == 0) return;
-    vector(b + "gate_inp_shexp.weight", s_.width, {0, 1 / std::sqrt(static_cast<float>(s_.width))});
+    if (!s_.is_deepseek2()) {
+      vector(b + "gate_inp_shexp.weight", s_.width, {0, 1 / std::sqrt(static_cast<float>(s_.width))});
+    }
     matrix(b + "gate_shexp.weight", s_.shared_feed_forward, s_.width, 1);
     matrix(b + "up_shexp.weight", s_.shared_feed_forward, s_.width, 1);
     matrix(b + "down_shexp.weight", s_.width, s_.shared_feed_forward, down_gain);
+  }
+
+  void add_latents(const std::string& b, const distribution& norm) {
+    const std::uint64_t rank = s_.latent_rank, plain = s_.plain_dim();
+    if (s_.query_rank == 0) {
+      matrix(b + "attn_q.weight", std::uint64_t{s_.heads} * s_.head_dim, s_.width, 1.5F);
+    } else {
+      matrix(b + "attn_q_a.weight", s_.query_rank, s_.width, 1);
+      vector(b + "attn_q_a_norm.weight", s_.query_rank, norm);
+      matrix(b + "attn_q_b.weight", std::uint64_t{s_.heads} * s_.head_dim, s_.query_rank, 1.5F);
+    }
+    matrix(b + "attn_kv_a_mqa.weight", rank + s_.rotary_dim, s_.width, 1.5F);
+    vector(b + "attn_kv_a_norm.weight", rank, norm);
+    // It makes keys of the vector, the other way round.
+    const float turned = std::sqrt(static_cast<float>(plain) / static_cast<float>(rank));
+    matrices(b + "attn_k_b.weight", s_.heads, rank, plain, 1.5F * turned);
+    matrices(b + "attn_v_b.weight", s_.heads, s_.value_dim, rank, 1);
   }
 
   /// Fast pairs keep their speed, slow ones are slowed down, the slowest by how much longer the context became. The
@@ -348,12 +422,15 @@ class model_writer {
       if (!s_.is_olmo2()) vector(b + "attn_norm.weight", s_.width, norm);
       if (s_.has_fused_qkv()) {
         matrix(b + "attn_qkv.weight", q + 2 * kv, s_.width, 1.5F);
+      } else if (s_.is_deepseek2()) {
+        add_latents(b, norm);
       } else {
         matrix(b + "attn_q.weight", q, s_.width, 1.5F);
         matrix(b + "attn_k.weight", kv, s_.width, 1.5F);
         matrix(b + "attn_v.weight", kv, s_.width, 1);
       }
-      matrix(b + "attn_output.weight", s_.width, q, 2 * residual_gain);  // averaging over positions makes values small
+      // Averaging over positions makes values small.
+      matrix(b + "attn_output.weight", s_.width, s_.attended_width(), 2 * residual_gain);
       if (s_.has_qkv_biases()) {
         vector(b + "attn_q.bias", q, {0, 0.2F});
         vector(b + "attn_k.bias", kv, {0, 0.2F});
@@ -384,7 +461,7 @@ class model_writer {
         vector(b + "post_attention_norm.weight", s_.width, post_norm);
         vector(b + "post_ffw_norm.weight", s_.width, post_norm);
       }
-      add_feed_forward(b + "ffn_", 2 * residual_gain);  // the gate halves
+      add_feed_forward(b + "ffn_", layer, 2 * residual_gain);  // the gate halves
     }
     vector("output_norm.weight", s_.width, {embedding_scale, 0.1F * embedding_scale});
     if (!s_.tied_head) matrix("output.weight", s_.vocabulary, s_.width, 3);

@@ -15,7 +15,7 @@
 namespace redline::convert {
 
 /// A decoder that has a name; architectures are "qwen2", "llama", "granite", "gemma2", "gemma3", "phi3", "olmo2",
-/// "glm4", "command-r" and the mixtures "qwen2moe", "qwen3moe", "granitemoe" and "gpt-oss".
+/// "glm4", "command-r" and the mixtures "qwen2moe", "qwen3moe", "granitemoe", "gpt-oss" and "deepseek2".
 struct synth_shape : gguf::decoder_shape {
   std::string_view name;
 };

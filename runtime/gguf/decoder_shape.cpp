@@ -13,6 +13,44 @@ constexpr std::uint32_t context_max = 0x7fffffff;
 constexpr std::uint32_t layers_max = 4096;
 constexpr std::uint32_t head_dim_max = 256;
 constexpr std::uint32_t experts_max = 1024;
+constexpr std::uint32_t cached_dim_max = 1024;
+
+/// Of what is particular to DeepSeek 2; empty: nothing is wrong.
+std::string wrong_latents(const decoder_shape& s) {
+  const auto between = [](const char* what, std::uint32_t most, std::uint32_t found) {
+    return "expected " + std::string(what) + " from 1 to " + std::to_string(most) + ", found " + std::to_string(found);
+  };
+  if (s.rotary_dim == 0 || s.rotary_dim >= s.head_dim) {
+    return between("rotated dimensions", s.head_dim - 1, s.rotary_dim);
+  }
+  const std::uint32_t rank_max = cached_dim_max - s.rotary_dim;
+  if (s.latent_rank == 0 || s.latent_rank > rank_max) return between("a latent rank", rank_max, s.latent_rank);
+  if (s.value_dim == 0 || s.value_dim > head_dim_max) return between("a value size", head_dim_max, s.value_dim);
+  if (s.query_rank > width_max) return between("a query rank", width_max, s.query_rank);
+  if (s.kv_heads != 1) return between("heads for keys and values", 1, s.kv_heads);
+  if (std::uint64_t{s.heads} * (s.latent_rank + s.rotary_dim) > width_max) {
+    return "expected less than " + std::to_string(width_max) + " numbers in a row's queries";
+  }
+  if (s.expert_feed_forward == 0 || s.shared_feed_forward % s.expert_feed_forward != 0) {
+    return "expected shared experts as wide as the others, found " + std::to_string(s.shared_feed_forward) +
+           " together, " + std::to_string(s.expert_feed_forward) + " each";
+  }
+  return {};
+}
+
+void put_latents(const decoder_shape& s, const std::string& prefix, gguf_writer& to) {
+  to.put_u32(prefix + "attention.key_length", s.latent_rank + s.rotary_dim);
+  to.put_u32(prefix + "attention.value_length", s.latent_rank);
+  to.put_u32(prefix + "attention.key_length_mla", s.head_dim);
+  to.put_u32(prefix + "attention.value_length_mla", s.value_dim);
+  to.put_u32(prefix + "attention.kv_lora_rank", s.latent_rank);
+  if (s.query_rank != 0) to.put_u32(prefix + "attention.q_lora_rank", s.query_rank);
+  to.put_u32(prefix + "leading_dense_block_count", s.dense_layers);
+  to.put_u32(prefix + "expert_shared_count", s.shared_feed_forward / s.expert_feed_forward);
+  to.put_u32(prefix + "expert_gating_func", 1);
+  to.put_bool(prefix + "expert_weights_norm", s.normalises_experts);
+  to.put_f32(prefix + "expert_weights_scale", s.expert_scale == 0 ? 1 : s.expert_scale);
+}
 
 }  // namespace
 
@@ -45,7 +83,11 @@ result<void> check(const decoder_shape& s) {
       return refuse("expected rows of at most " + std::to_string(width_max) + ", found " + std::to_string(n));
     }
   }
-  const bool needs_experts = s.architecture.ends_with("moe") || s.is_gpt_oss();
+  if (s.is_deepseek2()) {
+    const std::string wrong = wrong_latents(s);
+    if (!wrong.empty()) return refuse(wrong);
+  }
+  const bool needs_experts = s.architecture.ends_with("moe") || s.is_gpt_oss() || s.is_deepseek2();
   if (s.experts > experts_max || (needs_experts && s.experts == 0)) {
     return refuse("expected 1 to " + std::to_string(experts_max) + " experts, found " + std::to_string(s.experts));
   }
@@ -75,14 +117,18 @@ void put_shape(const decoder_shape& s, gguf_writer& to) {
     to.put_u32(prefix + "expert_count", s.experts);
     to.put_u32(prefix + "expert_used_count", s.experts_used);
     to.put_u32(prefix + "expert_feed_forward_length", s.expert_feed_forward);
-    if (s.shared_feed_forward != 0) {
+    if (s.shared_feed_forward != 0 && !s.is_deepseek2()) {
       to.put_u32(prefix + "expert_shared_feed_forward_length", s.shared_feed_forward);
     }
   }
   to.put_u32(prefix + "attention.head_count", s.heads);
   to.put_u32(prefix + "attention.head_count_kv", s.kv_heads);
-  to.put_u32(prefix + "attention.key_length", s.head_dim);
-  to.put_u32(prefix + "attention.value_length", s.head_dim);
+  if (s.is_deepseek2()) {
+    put_latents(s, prefix, to);
+  } else {
+    to.put_u32(prefix + "attention.key_length", s.head_dim);
+    to.put_u32(prefix + "attention.value_length", s.head_dim);
+  }
   to.put_u32(prefix + "rope.dimension_count", s.rotated());
   to.put_f32(prefix + "rope.freq_base", s.rope_base);
   to.put_f32(prefix + (s.has_layer_norms() ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon"),
@@ -104,6 +150,7 @@ void put_shape(const decoder_shape& s, gguf_writer& to) {
     to.put_f32(prefix + "rope.scaling.factor", s.yarn_factor);
     to.put_u32(prefix + "rope.scaling.original_context_length", s.yarn_context);
   }
+  put_if("rope.scaling.yarn_log_multiplier", s.yarn_log_multiplier);
   if (s.short_context != 0) to.put_u32(prefix + "rope.scaling.original_context_length", s.short_context);
   put_if("rope.scaling.attn_factor", s.rope_magnitude);
   to.put_u32(prefix + "vocab_size", s.vocabulary);

@@ -51,6 +51,17 @@ struct decoder_shape {
   std::uint32_t short_context = 0;
   float rope_magnitude = 0;
 
+  // DeepSeek 2, where `latent_rank` is not 0: heads make their keys and values of a vector of so many numbers, and
+  // queries of one of `query_rank`; 0: of the row itself. head_dim is that of a head's own key, whose last rotary_dim
+  // dimensions all heads share, and kv_heads is 1.
+  std::uint32_t latent_rank = 0;
+  std::uint32_t query_rank = 0;
+  std::uint32_t value_dim = 0;     // of a head's own value
+  std::uint32_t dense_layers = 0;  // before the first mixture
+  bool normalises_experts = false;
+  float expert_scale = 0;         // of the weights of a row's experts; 0: 1
+  float yarn_log_multiplier = 0;  // scores grow by the square of one plus this times the logarithm of YaRN's factor
+
   bool own_head_norms = false;  // each head of queries and keys is normalised with weights of its own (Command R+)
 
   [[nodiscard]] std::uint32_t rotated() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
@@ -73,6 +84,14 @@ struct decoder_shape {
   [[nodiscard]] bool is_gpt_oss() const { return architecture == "gpt-oss"; }
   /// Q, K and V are one tensor.
   [[nodiscard]] bool has_fused_qkv() const { return architecture == "phi3"; }
+  [[nodiscard]] bool is_deepseek2() const { return architecture == "deepseek2"; }
+  /// Of a head's key, what does not rotate.
+  [[nodiscard]] std::uint32_t plain_dim() const { return head_dim - rotated(); }
+  /// Numbers that attention's output product reads.
+  [[nodiscard]] std::uint64_t attended_width() const {
+    return std::uint64_t{heads} * (is_deepseek2() ? value_dim : head_dim);
+  }
+  [[nodiscard]] bool is_mixture(std::uint32_t layer) const { return experts != 0 && layer >= dense_layers; }
   /// Gate and up are one tensor.
   [[nodiscard]] bool has_fused_gate() const { return architecture == "phi3" || is_glm4(); }
   [[nodiscard]] bool is_glm4() const { return architecture == "glm4"; }

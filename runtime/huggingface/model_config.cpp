@@ -78,6 +78,10 @@ constexpr auto architectures = std::to_array<architecture>({
      .window_unless_denied = true,
      .epsilon = "layer_norm_eps",
      .tied_unless_denied = true},
+    {.theirs = "DeepseekV2ForCausalLM",
+     .ours = "deepseek2",
+     .window_unless_denied = false,
+     .experts = "n_routed_experts"},
     {.theirs = "Glm4ForCausalLM", .ours = "glm4", .window_unless_denied = true, .rotated = 0.5},
     {.theirs = "Olmo2ForCausalLM", .ours = "olmo2", .window_unless_denied = true},
     {.theirs = "Olmo3ForCausalLM", .ours = "olmo2", .window_unless_denied = true, .window_period = 4},
@@ -119,7 +123,47 @@ result<std::uint32_t> size_or(const json_object& config, std::string_view name, 
   return config.has(name) ? size_at(config, name) : otherwise;
 }
 
-/// Every layer is a mixture, as none of the known files is otherwise.
+/// Heads that make their keys and values of a vector, the layers before the first mixture, and what its weights are.
+result<void> read_deepseek2(const json_object& config, gguf::decoder_shape& s) {
+  if (!s.is_deepseek2()) return {};
+  REDLINE_TRY_ASSIGN(s.latent_rank, size_at(config, "kv_lora_rank"));
+  REDLINE_TRY_ASSIGN(s.query_rank, size_or(config, "q_lora_rank", 0));
+  REDLINE_TRY_ASSIGN(const std::uint32_t plain, size_at(config, "qk_nope_head_dim"));
+  REDLINE_TRY_ASSIGN(s.rotary_dim, size_at(config, "qk_rope_head_dim"));
+  REDLINE_TRY_ASSIGN(s.value_dim, size_at(config, "v_head_dim"));
+  s.head_dim = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{plain} + s.rotary_dim, size_max));
+  s.kv_heads = 1;
+  REDLINE_TRY_ASSIGN(const bool biases, config.flag_or("attention_bias", false));
+  if (biases) return config.unsupported("attention_bias", "expected false");
+  if (config.has("first_k_dense_replace")) {
+    REDLINE_TRY_ASSIGN(const std::uint64_t dense, config.whole("first_k_dense_replace", 0, size_max));
+    s.dense_layers = static_cast<std::uint32_t>(dense);
+  }
+  REDLINE_TRY_ASSIGN(const double scale, config.positive_or("routed_scaling_factor", 1));
+  REDLINE_TRY_ASSIGN(s.normalises_experts, config.flag_or("norm_topk_prob", false));
+  if (s.normalises_experts && scale != 1) {
+    return config.unsupported("routed_scaling_factor",
+                              "expected 1 where weights are normalised, found " + std::to_string(scale));
+  }
+  s.expert_scale = static_cast<float>(scale);
+  struct setting {
+    std::string_view name;
+    std::string_view wanted;
+  };
+  for (const setting& t : {setting{"scoring_func", "softmax"}, {"topk_method", "greedy"}}) {
+    REDLINE_TRY_ASSIGN(const std::string found, config.text_or(t.name, t.wanted));
+    if (found != t.wanted) {
+      return config.unsupported(t.name, "expected " + quote_bytes(t.wanted) + ", found " + quote_bytes(found));
+    }
+  }
+  REDLINE_TRY_ASSIGN(const std::uint32_t frequency, size_or(config, "moe_layer_freq", 1));
+  if (frequency != 1) {
+    return config.unsupported("moe_layer_freq", "expected 1, found " + std::to_string(frequency));
+  }
+  return {};
+}
+
+/// Every layer but DeepSeek's first ones is a mixture, as none of the known files is otherwise.
 result<void> read_experts(const json_object& config, const architecture& kind, gguf::decoder_shape& s) {
   if (kind.experts.empty()) return {};
   REDLINE_TRY_ASSIGN(s.experts, size_at(config, kind.experts));
@@ -127,6 +171,14 @@ result<void> read_experts(const json_object& config, const architecture& kind, g
   REDLINE_TRY_ASSIGN(s.expert_feed_forward, size_or(config, "moe_intermediate_size", s.feed_forward));
   if (kind.ours == "qwen2moe") {
     REDLINE_TRY_ASSIGN(s.shared_feed_forward, size_at(config, "shared_expert_intermediate_size"));
+  }
+  if (kind.ours == "deepseek2") {
+    REDLINE_TRY_ASSIGN(const std::uint32_t shared, size_or(config, "n_shared_experts", 0));
+    if (std::uint64_t{shared} * s.expert_feed_forward > size_max) {
+      return config.malformed("n_shared_experts", "expected fewer, found " + std::to_string(shared));
+    }
+    s.shared_feed_forward = shared * s.expert_feed_forward;
+    return {};
   }
   REDLINE_TRY_ASSIGN(const bool normalises, config.flag_or("norm_topk_prob", kind.normalises_experts));
   if (normalises != kind.normalises_experts) {
@@ -211,6 +263,7 @@ result<void> read_sizes(const json_object& config, const architecture& kind, ggu
   }
   REDLINE_TRY_ASSIGN(s.head_dim, size_or(config, "head_dim", std::max(1U, s.width / s.heads)));
   REDLINE_TRY(read_gemma(config, s));
+  REDLINE_TRY(read_deepseek2(config, s));
   REDLINE_TRY(read_command_r(config, s));
   REDLINE_TRY_ASSIGN(const double epsilon, config.positive(kind.epsilon));
   s.norm_epsilon = static_cast<float>(epsilon);
@@ -234,6 +287,18 @@ result<llama3_scaling> read_llama3(const json_object& rope) {
   return s;
 }
 
+/// DeepSeek's: with one number twice scores grow and what is rotated does not.
+result<void> read_score_growth(const json_object& rope, yarn_scaling& s) {
+  REDLINE_TRY_ASSIGN(s.score_growth, rope.positive("mscale_all_dim"));
+  REDLINE_TRY_ASSIGN(const double rotated, rope.positive("mscale"));
+  if (rotated != s.score_growth) {
+    return rope.unsupported(
+        "mscale", "expected mscale_all_dim " + std::to_string(s.score_growth) + ", found " + std::to_string(rotated));
+  }
+  if (s.attention_factor != 0) return rope.unsupported("attention_factor", "expected YaRN of DeepSeek without it");
+  return {};
+}
+
 result<yarn_scaling> read_yarn(const json_object& rope, const gguf::decoder_shape& shape) {
   yarn_scaling s;
   REDLINE_TRY_ASSIGN(s.factor, rope.positive("factor"));
@@ -244,8 +309,12 @@ result<yarn_scaling> read_yarn(const json_object& rope, const gguf::decoder_shap
     REDLINE_TRY_ASSIGN(s.attention_factor, rope.positive("attention_factor"));
   }
   if (s.factor < 1) return rope.malformed("factor", "expected at least 1, found " + std::to_string(s.factor));
-  for (const char* name : {"mscale", "mscale_all_dim"}) {
-    if (rope.has(name)) return rope.unsupported(name, "expected YaRN without it");
+  if (shape.is_deepseek2()) {
+    REDLINE_TRY(read_score_growth(rope, s));
+  } else {
+    for (const char* name : {"mscale", "mscale_all_dim"}) {
+      if (rope.has(name)) return rope.unsupported(name, "expected YaRN without it");
+    }
   }
   // Files do not say it: it is the architecture's.
   const bool truncates = !shape.is_gpt_oss();

@@ -129,6 +129,13 @@ std::string show_steps(const std::string& line) { return line.empty() ? "nothing
   "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+" \
   "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" TAIL
 
+#define CASED_LETTERS                                                                                                                                                                                                     \
+  "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-"                                             \
+  "Ὅ"                                                                                                                                                                                                                   \
+  "ὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-" \
+  "ꞇ"                                                                                                                                                                                                                   \
+  "Ꞌ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
+
 struct known_line {
   std::string_view name;
   std::string_view line;
@@ -148,9 +155,13 @@ constexpr auto byte_level_lines = std::to_array<known_line>({
     {"deepseek-coder",
      "Split([\\r\\n]), Split(\\s?\\p{L}+), Split(\\s?\\p{P}+), Split([一-龥ࠀ-一가-퟿]+), Digits(single), "
      "ByteLevel(bytes)"},
+    {"deepseek-llm",
+     "Split([\\r\\n]), Split(\\s?[" CASED_LETTERS "]+), Split(\\s?[!-/:-~！-／：-～‘-‟　-。]+), Split(\\s+$), "
+     "Split([一-龥ࠀ-一가-퟿]+), Digits(single), ByteLevel(bytes)"},
     {"deepseek-v3",
      "Split(\\p{N}{1,3}), Split([一-龥぀-ゟ゠-ヿ]+), Split(" DEEPSEEK3_WORDS "), ByteLevel(bytes)"},
 });
+#undef CASED_LETTERS
 #undef DEEPSEEK3_WORDS
 #undef CASED_WORDS
 #undef SEED_WORDS

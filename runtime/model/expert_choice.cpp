@@ -5,7 +5,7 @@
 
 namespace redline::model {
 
-void choose_experts(const kernels::kernel_table& table, std::span<float> logits, bool normalises,
+void choose_experts(const kernels::kernel_table& table, std::span<float> logits, const expert_weighting& weighting,
                     std::span<expert_share> chosen) {
   table.softmax(logits.data(), logits.size());
   // Below every probability. What is no number counts as less than any, and stays one as a weight.
@@ -23,8 +23,10 @@ void choose_experts(const kernels::kernel_table& table, std::span<float> logits,
     sum += logits[best];
     logits[best] = taken;
   }
-  if (!normalises) return;
-  for (expert_share& share : chosen) share.weight /= sum;
+  for (expert_share& share : chosen) {
+    if (weighting.normalises) share.weight /= sum;
+    if (weighting.scale != 1) share.weight *= weighting.scale;
+  }
 }
 
 }  // namespace redline::model

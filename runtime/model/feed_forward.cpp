@@ -8,8 +8,8 @@ namespace {
 const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nullptr : bias.data(); }
 
 std::size_t hidden_per_row(const model_config& c) {
-  if (c.experts == 0) return c.feed_forward;
-  return std::size_t{c.experts_used} * c.expert_feed_forward + c.shared_feed_forward;
+  const std::size_t of_experts = std::size_t{c.experts_used} * c.expert_feed_forward + c.shared_feed_forward;
+  return c.is_mixture(0) ? of_experts : std::max<std::size_t>(c.feed_forward, of_experts);
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ void feed_forward::compute(const layer_weights& layer, const float* x, std::size
   groups_.clear();
   inputs_.clear();
   hidden_used_ = 0;
-  if (config_.experts == 0) {
+  if (layer.mixture.experts.empty()) {
     add_group(layer.feed_forward, x, rows, out);
     return compute_groups();
   }
@@ -47,7 +47,7 @@ void feed_forward::compute(const layer_weights& layer, const float* x, std::size
 
 /// Which experts every row goes to.
 void feed_forward::choose(const mixture_weights& mixture, const float* x, std::size_t rows) {
-  if (config_.shared_feed_forward != 0) {
+  if (mixture.shared_router.rows() != 0) {
     products_.multiply(x, rows,
                        {{mixture.router, router_logits_.data()}, {mixture.shared_router, shared_logits_.data()}});
   } else {
@@ -56,7 +56,8 @@ void feed_forward::choose(const mixture_weights& mixture, const float* x, std::s
   const std::size_t used = config_.experts_used;
   products_.for_rows(rows, [&](std::size_t row) {
     choose_experts(products_.table(), {router_logits_.data() + row * config_.experts, config_.experts},
-                   config_.normalises_experts, {shares_.data() + row * used, used});
+                   {.normalises = config_.normalises_experts, .scale = config_.expert_scale},
+                   {shares_.data() + row * used, used});
   });
 }
 
@@ -147,6 +148,9 @@ void feed_forward::sum(const mixture_weights& mixture, std::size_t rows, float* 
       table.add_scaled(to, shares_[i].weight, of_experts_.data() + pairs_[i] * width, width);
     }
     if (mixture.shared.up.rows() == 0) return;
+    if (mixture.shared_router.rows() == 0) {
+      return table.add_scaled(to, 1, of_shared_.data() + row * width, width);
+    }
     float sigmoid[] = {shared_logits_.data()[row], 0};  // of two logits, the softmax is the sigmoid of their difference
     table.softmax(sigmoid, 2);
     table.add_scaled(to, sigmoid[0], of_shared_.data() + row * width, width);

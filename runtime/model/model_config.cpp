@@ -47,10 +47,12 @@ struct architecture {
   bool fused_qkv = false;
   bool fused_gate = false;
   bool may_have_long_rope = false;
+  bool has_latents = false;
   // Mixtures of experts.
   bool may_have_experts = false;
   bool needs_experts = false;
   bool shares_expert = false;  // one that all rows go to, beside those that are chosen
+  bool says_mixture = false;   // the file says which layers have one, and how weights of a row's experts are made
   bool normalises_experts = false;
   double gating = 1;  // expert_gating_func: softmax over all experts, or over those that are chosen, which is the same
                       // where the weights of a row's experts sum to one
@@ -128,6 +130,12 @@ constexpr architecture architectures[] = {
      .norm_shifts = false,
      .parallel_halves = true,
      .scales_logits = true},
+    {.name = "deepseek2",
+     .layout = rope_layout::adjacent,
+     .has_latents = true,
+     .may_have_experts = true,
+     .needs_experts = true,
+     .says_mixture = true},
     {.name = "glm4", .layout = rope_layout::adjacent, .post_norms = true, .fused_gate = true},
     // With windows: OLMo 3.
     {.name = "olmo2",
@@ -210,18 +218,55 @@ class reader {
 // Far above any real decoder; they keep every product of sizes far below 2^63.
 constexpr std::uint64_t layers_max = 4096;
 constexpr std::uint64_t width_max = 1U << 20;
-constexpr std::uint64_t head_dim_max = 256;
+constexpr std::uint64_t head_dim_max = kernels::rotary_dim_max;
 constexpr std::uint64_t context_max = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t vocabulary_max = 1U << 24;
 constexpr std::uint64_t experts_max = 1024;
 
-result<void> read_shape(const gguf::gguf_file& file, const reader& keys, model_config& c) {
-  REDLINE_TRY_ASSIGN(c.layers, keys.count("block_count", layers_max));
-  REDLINE_TRY_ASSIGN(c.width, keys.count("embedding_length", width_max));
-  REDLINE_TRY_ASSIGN(c.heads, keys.count("attention.head_count", width_max));
+/// Newer files describe attention as it is computed, and a head's own sizes beside it; older ones those alone, with a
+/// KV head for each head.
+result<void> read_latents(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+  latent_shape& l = c.latent.emplace();
+  REDLINE_TRY_ASSIGN(const std::uint32_t rotated, keys.count("rope.dimension_count", head_dim_max));
+  REDLINE_TRY_ASSIGN(l.rank, keys.count("attention.kv_lora_rank", kernels::head_dim_max - rotated));
+  if (l.rank % 2 != 0) {
+    return malformed(file,
+                     keys.key("attention.kv_lora_rank") + ": expected an even number, found " + std::to_string(l.rank));
+  }
+  if (file.find(keys.key("attention.q_lora_rank")) != nullptr) {
+    REDLINE_TRY_ASSIGN(l.query_rank, keys.count("attention.q_lora_rank", width_max));
+  }
+  const bool is_new = file.find(keys.key("attention.key_length_mla")) != nullptr;
+  const std::string suffix = is_new ? "_mla" : "";
+  REDLINE_TRY_ASSIGN(const std::uint32_t own_key, keys.count("attention.key_length" + suffix, head_dim_max));
+  REDLINE_TRY_ASSIGN(l.value_dim, keys.count("attention.value_length" + suffix, head_dim_max));
+  if (own_key <= rotated) {
+    return malformed(file, keys.key("attention.key_length" + suffix) + ": expected more than the " +
+                               std::to_string(rotated) + " dimensions that are rotated, found " +
+                               std::to_string(own_key));
+  }
+  l.plain_dim = own_key - rotated;
+  c.attention_scale = 1 / std::sqrt(static_cast<float>(own_key));
+  c.head_dim = rotated + l.rank;
+  struct size {
+    std::string_view name;
+    std::uint32_t wanted;
+  };
+  for (const size& s : {size{"attention.head_count_kv", is_new ? 1 : c.heads},
+                        {"attention.key_length", is_new ? c.head_dim : own_key},
+                        {"attention.value_length", is_new ? l.rank : l.value_dim}}) {
+    REDLINE_TRY_ASSIGN(const std::uint64_t found, file.get_unsigned(keys.key(s.name), s.wanted));
+    if (found == s.wanted) continue;
+    return malformed(file,
+                     keys.key(s.name) + ": expected " + std::to_string(s.wanted) + ", found " + std::to_string(found));
+  }
+  c.kv_heads = 1;
+  return {};
+}
+
+/// Heads of one size, as many for keys and values as the file says.
+result<void> read_heads(const gguf::gguf_file& file, const reader& keys, model_config& c) {
   REDLINE_TRY_ASSIGN(c.kv_heads, keys.count("attention.head_count_kv", width_max, c.heads));
-  REDLINE_TRY_ASSIGN(c.feed_forward, keys.count("feed_forward_length", width_max, c.expert_feed_forward));
-  REDLINE_TRY_ASSIGN(c.context, keys.count("context_length", context_max));
   if (c.heads % c.kv_heads != 0) {
     return malformed(file, keys.key("attention.head_count_kv") + ": expected a divisor of " + std::to_string(c.heads) +
                                " heads, found " + std::to_string(c.kv_heads));
@@ -241,12 +286,24 @@ result<void> read_shape(const gguf::gguf_file& file, const reader& keys, model_c
     return unsupported(file, keys.key("attention.value_length") + ": expected the key length " +
                                  std::to_string(c.head_dim) + ", found " + std::to_string(value_length));
   }
+  return {};
+}
+
+result<void> read_shape(const gguf::gguf_file& file, const reader& keys, const architecture& kind, model_config& c) {
+  REDLINE_TRY_ASSIGN(c.layers, keys.count("block_count", layers_max));
+  REDLINE_TRY_ASSIGN(c.width, keys.count("embedding_length", width_max));
+  REDLINE_TRY_ASSIGN(c.heads, keys.count("attention.head_count", width_max));
+  REDLINE_TRY_ASSIGN(c.feed_forward, keys.count("feed_forward_length", width_max, c.expert_feed_forward));
+  REDLINE_TRY_ASSIGN(c.context, keys.count("context_length", context_max));
+  REDLINE_TRY(kind.has_latents ? read_latents(file, keys, c) : read_heads(file, keys, c));
   if (std::uint64_t{c.heads} * c.head_dim > width_max) {
     return malformed(file, keys.key("attention.head_count") + ": " + std::to_string(c.heads) + " heads of " +
                                std::to_string(c.head_dim) + " are too wide");
   }
   return {};
 }
+
+constexpr std::string_view log_multiplier = "rope.scaling.yarn_log_multiplier";
 
 /// c.rope_magnitude: what the file says beside what follows from the factor.
 result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, model_config& c) {
@@ -268,14 +325,23 @@ result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, 
     std::string_view name;
     double wanted;
   };
-  for (const setting& s : {setting{"rope.scaling.yarn_ext_factor", 1}, {"rope.scaling.yarn_log_multiplier", 0}}) {
+  // What is rotated grows by the length of the context; in DeepSeek 2 scores do instead, by as much as the file says.
+  const bool scores_grow = c.latent.has_value();
+  for (const setting& s : {setting{"rope.scaling.yarn_ext_factor", 1},
+                           scores_grow ? setting{"rope.scaling.yarn_attn_factor", 1} : setting{log_multiplier, 0}}) {
     REDLINE_TRY_ASSIGN(const double found, file.get_float(keys.key(s.name), s.wanted));
     if (found != s.wanted) {
       return unsupported(
           file, keys.key(s.name) + ": expected " + std::to_string(s.wanted) + ", found " + std::to_string(found));
     }
   }
-  c.rope_magnitude *= yarn_attention * (1 + 0.1F * std::log(y.factor));
+  if (!scores_grow) {
+    c.rope_magnitude *= yarn_attention * (1 + 0.1F * std::log(y.factor));
+    return y;
+  }
+  REDLINE_TRY_ASSIGN(const float multiplier, keys.positive(log_multiplier));
+  const float growth = 1 + multiplier * std::log(y.factor);
+  c.attention_scale *= growth * growth;
   return y;
 }
 
@@ -296,6 +362,10 @@ result<void> read_rope(const gguf::gguf_file& file, const reader& keys, const ar
   }
   REDLINE_TRY_ASSIGN(c.rope_base, keys.positive("rope.freq_base", 10000.0));
   REDLINE_TRY_ASSIGN(c.rope_magnitude, keys.positive("rope.scaling.attn_factor", 1.0));
+  if (c.latent && c.rope_magnitude != 1) {
+    return unsupported(
+        file, keys.key("rope.scaling.attn_factor") + ": expected 1, found " + std::to_string(c.rope_magnitude));
+  }
   if (kind.may_have_long_rope) REDLINE_TRY(read_long_rope(file, keys, c));
   const std::string type_key = keys.key("rope.scaling.type");
   if (file.find(type_key) != nullptr) {
@@ -320,22 +390,48 @@ result<void> refuse_other_mixtures(const gguf::gguf_file& file, const reader& ke
   struct setting {
     std::string_view name;
     double wanted;
+    bool is_read = false;
   };
-  const auto settings = std::to_array<setting>({{"expert_gating_func", kind.gating},
-                                                {"expert_weights_scale", 1},
-                                                {"expert_weights_norm", kind.normalises_experts ? 1.0 : 0.0},
-                                                {"expert_group_count", 1},
-                                                {"expert_group_used_count", 1},
-                                                {"leading_dense_block_count", 0},
-                                                {"interleave_moe_layer_step", 1},
-                                                {"moe_every_n_layers", 1}});
+  const auto settings =
+      std::to_array<setting>({{"expert_gating_func", kind.gating},
+                              {"expert_weights_scale", 1, kind.says_mixture},
+                              {"expert_weights_norm", kind.normalises_experts ? 1.0 : 0.0, kind.says_mixture},
+                              {"expert_group_count", 1},
+                              {"expert_group_used_count", 1},
+                              {"leading_dense_block_count", 0, kind.says_mixture},
+                              {"interleave_moe_layer_step", 1},
+                              {"moe_every_n_layers", 1}});
   for (const setting& s : settings) {
-    if (file.find(keys.key(s.name)) == nullptr) continue;
+    if (s.is_read || file.find(keys.key(s.name)) == nullptr) continue;
     REDLINE_TRY_ASSIGN(const double number, keys.number_or_flag(s.name));
     if (number != s.wanted) {
-      return unsupported(
-          file, keys.key(s.name) + ": expected " + std::to_string(s.wanted) + ", found " + std::to_string(number));
+      const bool is_sigmoid = number == 2 && s.name == "expert_gating_func";
+      return unsupported(file, keys.key(s.name) + ": expected " + std::to_string(s.wanted) + ", found " +
+                                   std::to_string(number) + (is_sigmoid ? " (a sigmoid, as in DeepSeek 3)" : ""));
     }
+  }
+  return {};
+}
+
+/// DeepSeek 2: layers before the first mixture, what their weights are, experts that all rows go to as one wide one.
+result<void> read_mixture(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+  REDLINE_TRY_ASSIGN(const std::uint64_t shared, file.get_unsigned(keys.key("expert_shared_count"), 0));
+  if (shared > experts_max || shared * c.expert_feed_forward > width_max) {
+    return malformed(file, keys.key("expert_shared_count") + ": expected experts no wider than " +
+                               std::to_string(width_max) + " together, found " + std::to_string(shared) + " of " +
+                               std::to_string(c.expert_feed_forward));
+  }
+  c.shared_feed_forward = static_cast<std::uint32_t>(shared * c.expert_feed_forward);
+  c.weighs_shared_expert = false;
+  REDLINE_TRY_ASSIGN(const std::uint64_t dense, file.get_unsigned(keys.key("leading_dense_block_count"), 0));
+  if (dense >= layers_max) {
+    return malformed(file, keys.key("leading_dense_block_count") + ": expected less than " +
+                               std::to_string(layers_max) + ", found " + std::to_string(dense));
+  }
+  c.dense_layers = static_cast<std::uint32_t>(dense);
+  REDLINE_TRY_ASSIGN(c.expert_scale, keys.positive("expert_weights_scale", 1.0));
+  if (file.find(keys.key("expert_weights_norm")) != nullptr) {
+    REDLINE_TRY_ASSIGN(c.normalises_experts, file.get_bool(keys.key("expert_weights_norm")));
   }
   return {};
 }
@@ -365,6 +461,7 @@ result<void> read_experts(const gguf::gguf_file& file, const reader& keys, const
     REDLINE_TRY_ASSIGN(c.shared_feed_forward, keys.count("expert_shared_feed_forward_length", width_max, usual));
   }
   c.normalises_experts = kind.normalises_experts;
+  if (kind.says_mixture) REDLINE_TRY(read_mixture(file, keys, c));
   return refuse_other_mixtures(file, keys, kind);
 }
 
@@ -515,7 +612,7 @@ result<model_config> read_config(const gguf::gguf_file& file) {
   }
   const reader keys(file, c.architecture);
   REDLINE_TRY(read_experts(file, keys, *kind, c));
-  REDLINE_TRY(read_shape(file, keys, c));
+  REDLINE_TRY(read_shape(file, keys, *kind, c));
   REDLINE_TRY(read_rope(file, keys, *kind, c));
   REDLINE_TRY(refuse_extras(file, keys, *kind, c));
   REDLINE_TRY(read_windows(file, keys, *kind, c));

@@ -34,6 +34,19 @@ struct yarn_scaling {
   bool whole_pairs = true;             // the two ends above are rounded outwards to whole pairs
 };
 
+/// Multi-head latent attention: a token leaves one vector in the cache, which all heads make their keys and values of,
+/// and one rotated part of a key, which they share. It is computed as attention with one KV head: a query is multiplied
+/// by the matrix that would have made its head's keys, and what attention gives by the one that would have made its
+/// values.
+/// Source: DeepSeek-AI, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model" (2024),
+/// section 2.1.
+struct latent_shape {
+  std::uint32_t rank = 0;        // numbers of the vector; a key in the cache has them behind its rotated dimensions
+  std::uint32_t query_rank = 0;  // queries are made of a vector of so many numbers; 0: of the row itself
+  std::uint32_t plain_dim = 0;   // dimensions of a head's own query and key that are not rotated
+  std::uint32_t value_dim = 0;   // of a head's own value
+};
+
 /// The shape of a decoder, checked once against the file; later code relies on every number here.
 struct model_config {
   std::string architecture;  // a name from the table in model_config.cpp
@@ -42,7 +55,8 @@ struct model_config {
   std::uint32_t width = 0;
   std::uint32_t heads = 0;
   std::uint32_t kv_heads = 0;
-  std::uint32_t head_dim = 0;
+  std::uint32_t head_dim = 0;  // of queries, keys and values as attention reads them
+  std::optional<latent_shape> latent;
   std::uint32_t feed_forward = 0;
   std::uint32_t vocabulary = 0;
   std::uint32_t context = 0;     // tokens the model was trained for
@@ -80,13 +94,19 @@ struct model_config {
   // layer sees all.
   std::vector<std::uint32_t> windows;
   float window_rope_base = 0;  // of layers with a window, whose positions are not scaled; 0: as in the others
-  // A mixture of experts in every layer, where `experts` is not 0.
+  // A mixture of experts in every layer but the first `dense_layers`, where `experts` is not 0.
   std::uint32_t experts = 0;
   std::uint32_t experts_used = 0;         // that a row goes to
   std::uint32_t expert_feed_forward = 0;  // hidden width of each
   std::uint32_t shared_feed_forward = 0;  // of the expert that all rows go to; 0: there is none
+  bool weighs_shared_expert = true;       // by a sigmoid of its own
   bool normalises_experts = false;        // the weights of a row's experts sum to one
+  float expert_scale = 1;                 // of these weights
+  std::uint32_t dense_layers = 0;
 
+  [[nodiscard]] bool is_mixture(std::size_t layer) const { return experts != 0 && layer >= dense_layers; }
+  /// Numbers that attention's output product reads of a row.
+  [[nodiscard]] std::uint32_t attended_width() const { return heads * (latent ? latent->value_dim : head_dim); }
   [[nodiscard]] std::uint32_t window_of(std::size_t layer) const { return windows.empty() ? 0 : windows[layer]; }
 };
 

@@ -35,20 +35,21 @@ void row_products::prepare(std::span<input_rows> groups) {
   team_.parallel_for(to_prepare_.size(), [&](std::size_t item, std::uint32_t) {
     const stretch& s = to_prepare_[item];
     const input_rows& group = groups[s.group];
-    table_.prepare_rows(group.x, group.columns, s.begin, s.end, group.columns, const_cast<std::byte*>(group.prepared));
+    table_.prepare_rows(group.x, group.row_stride(), s.begin, s.end, group.columns,
+                        const_cast<std::byte*>(group.prepared));
   });
 }
 
 void row_products::multiply(const kernels::packed_weights& w, const input_rows& rows, std::size_t panel_begin,
-                            std::size_t panel_end, float* y, const float* bias) const {
+                            std::size_t panel_end, float* y, const float* bias, std::size_t y_stride) const {
   table_.gemm({.w = w.view(),
                .panel_begin = panel_begin,
                .panel_end = panel_end,
                .x = rows.x,
-               .x_stride = rows.columns,
+               .x_stride = rows.row_stride(),
                .rows = rows.count,
                .y = y,
-               .y_stride = w.rows(),
+               .y_stride = y_stride == 0 ? w.rows() : y_stride,
                .bias = bias,
                .prepared = rows.prepared});
 }

@@ -15,12 +15,15 @@ namespace redline::model {
 /// Rows per work item of a row-wise loop.
 inline constexpr std::size_t rows_per_item = 8;
 
-/// Rows of activations that are multiplied with the same matrices: [count, columns], one after the other.
+/// Rows of activations that are multiplied with the same matrices: [count, columns].
 struct input_rows {
   const float* x = nullptr;
   std::size_t count = 0;
   std::size_t columns = 0;
+  std::size_t stride = 0;               // floats from one row to the next; 0: as many as it has
   const std::byte* prepared = nullptr;  // by row_products::prepare; nullptr: the table reads floats
+
+  [[nodiscard]] std::size_t row_stride() const { return stride == 0 ? columns : stride; }
 };
 
 /// Products of rows of activations with packed matrices, shared by a team's threads. The bits of a row's products
@@ -42,9 +45,9 @@ class row_products {
   void prepare(std::span<input_rows> groups);
   /// Whether products with the matrix read prepared rows.
   [[nodiscard]] bool takes_prepared(const kernels::packed_weights& matrix) const;
-  /// Outputs of panels [panel_begin, panel_end).
+  /// Outputs of panels [panel_begin, panel_end). y_stride: floats from one row of y to the next; 0: as many as outputs.
   void multiply(const kernels::packed_weights& w, const input_rows& rows, std::size_t panel_begin,
-                std::size_t panel_end, float* y, const float* bias) const;
+                std::size_t panel_end, float* y, const float* bias, std::size_t y_stride = 0) const;
 
   /// Calls body(which, begin, end) for stretches of each of some ranges of panels, shared by the threads.
   void for_panels(std::span<const std::size_t> panels_of_each,

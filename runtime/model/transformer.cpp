@@ -6,11 +6,13 @@
 #include <cmath>
 #include <limits>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "kernels/machine/memory.hpp"
 #include "runtime/model/feed_forward.hpp"
 #include "runtime/model/kv_moves.hpp"
+#include "runtime/model/latent_projections.hpp"
 #include "runtime/model/rope_cache.hpp"
 #include "runtime/model/row_products.hpp"
 #include "runtime/model/weights.hpp"
@@ -72,6 +74,7 @@ struct transformer::state {
 
   // Inside a layer.
   void multiply(const float* rows_of_x, std::initializer_list<row_products::product> those);
+  void make_queries_keys_values(const layer_weights& l);
   void normalise_row(const norm_weights& norm, const float* from, float* to);
   void normalise(const norm_weights& norm);
   void add_row(std::size_t row, const norm_weights& post_norm);
@@ -103,6 +106,7 @@ struct transformer::state {
   options how;
   row_products products;
   feed_forward hidden;
+  std::optional<latent_projections> latents;
   std::vector<rope_cache> ropes;
   kernels::memory_block kv;  // page by page, each [layer][kv head] of kv_head_bytes
   times spent;
@@ -154,7 +158,9 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       attended(how.rows_max * attention_width),
       delta(std::size_t{how.rows_max} * config.width),
       logits(std::size_t{how.logits_rows_max} * config.vocabulary),
-      scratch(team.size()) {}
+      scratch(team.size()) {
+  if (config.latent) latents.emplace(config, products, how.rows_max);
+}
 
 std::span<const float> transformer::forward(std::span<const run> batch) {
   state& s = *state_;
@@ -166,18 +172,15 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
   for (std::size_t i = 0; i < w.layers.size(); ++i) {
     const layer_weights& l = w.layers[i];
     const bool last = i + 1 == w.layers.size();
-    s.timed(s.spent.query_key_value, [&] {
-      s.multiply(s.normed.data(), {{l.query, s.query.data(), or_null(l.query_bias)},
-                                   {l.key, s.key.data(), or_null(l.key_bias)},
-                                   {l.value, s.value.data(), or_null(l.value_bias)}});
-    });
+    s.timed(s.spent.query_key_value, [&] { s.make_queries_keys_values(l); });
     if (w.config.head_norms != head_norm::none) s.timed(s.spent.norms, [&] { s.normalise_heads(l); });
     s.timed(s.spent.store, [&] { s.store_keys_and_values(i); });
     if (last && s.wanted_rows.empty()) return {};  // the cache is all that was asked for
     s.timed(s.spent.attention, [&] { s.attend(i, last ? s.wanted_blocks : s.blocks); });
     if (last) s.keep_wanted_rows();
     s.timed(s.spent.output, [&] {
-      s.multiply(s.attended.data(), {{l.output, s.delta.data(), or_null(l.output_bias)}});
+      const float* seen = s.latents ? s.latents->write(l, s.attended.data(), s.rows) : s.attended.data();
+      s.multiply(seen, {{l.output, s.delta.data(), or_null(l.output_bias)}});
     });
     s.timed(s.spent.norms, [&] {
       if (w.config.parallel_halves) return s.add(l.attention_post_norm);
@@ -374,6 +377,13 @@ void transformer::state::multiply(const float* rows_of_x, std::initializer_list<
   products.multiply(rows_of_x, rows, those);
 }
 
+void transformer::state::make_queries_keys_values(const layer_weights& l) {
+  if (latents) return latents->read(l, normed.data(), rows, query.data(), key.data(), value.data());
+  multiply(normed.data(), {{l.query, query.data(), or_null(l.query_bias)},
+                           {l.key, key.data(), or_null(l.key_bias)},
+                           {l.value, value.data(), or_null(l.value_bias)}});
+}
+
 kernels::kv_view transformer::state::kv_of(std::size_t layer, std::size_t kv_head) const {
   std::byte* keys = kv.data() + (layer * config.kv_heads + kv_head) * kernels::kv_head_bytes(how.kv, config.head_dim);
   const std::size_t key_bytes = kernels::round_up(kernels::kv_key_bytes(how.kv, config.head_dim), 64);
@@ -554,14 +564,19 @@ std::uint64_t page_bytes(const model_config& config, kv_type type) {
 }
 
 std::uint64_t buffer_bytes(const model_config& config, std::uint32_t rows_max, std::uint32_t logits_rows_max) {
-  // As the constructors of the state and of feed_forward make them.
+  // As the constructors of the state, of feed_forward and of latent_projections make them.
   const std::uint64_t attention = std::uint64_t{config.heads} * config.head_dim;
   const std::uint64_t keys = std::uint64_t{config.kv_heads} * config.head_dim;
-  const std::uint64_t hidden = config.experts == 0 ? config.feed_forward
-                                                   : std::uint64_t{config.experts_used} * config.expert_feed_forward +
-                                                         config.shared_feed_forward;
+  const std::uint64_t mixed =
+      std::uint64_t{config.experts_used} * config.expert_feed_forward + config.shared_feed_forward;
+  const std::uint64_t hidden = config.is_mixture(0) ? mixed : std::max<std::uint64_t>(config.feed_forward, mixed);
   const std::uint64_t of_experts = 2ULL * config.experts_used * config.width + config.experts;
-  const std::uint64_t per_row = 3ULL * config.width + 2 * attention + 2 * keys + 2 * hidden + of_experts;
+  const latent_shape latent = config.latent.value_or(latent_shape());
+  const std::uint64_t of_latents = !config.latent
+                                       ? 0
+                                       : latent.query_rank + latent.rank + config.rotary_dim + config.attended_width() +
+                                             std::uint64_t{config.heads} * (latent.plain_dim + config.rotary_dim);
+  const std::uint64_t per_row = 3ULL * config.width + 2 * attention + 2 * keys + 2 * hidden + of_experts + of_latents;
   const std::uint64_t logits = std::uint64_t{logits_rows_max == 0 ? rows_max : logits_rows_max} * config.vocabulary;
   return (rows_max * per_row + logits) * sizeof(float);
 }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "kernels/weight_blocks.hpp"
+
 namespace redline::model {
 namespace {
 
@@ -55,6 +57,11 @@ std::uint64_t matrix_bytes(weight_type type, std::uint64_t rows, std::uint64_t c
   return kernels::round_up(kernels::panels_for(rows) * table.panel_bytes(type, columns), 64);
 }
 
+/// Older files of latent attention have of each head the matrix that makes keys above the one that makes values. The
+/// first is multiplied the other way round, so it is turned, and then no block of a row is one any more: floats.
+constexpr std::string_view keys_and_values = ".attn_kv_b.weight";
+constexpr weight_type turned_type = weight_type::f32;
+
 /// 0 for what is kept as floats.
 std::uint64_t matrix_bytes(const gguf::tensor& t, const model_config& c, const kernels::kernel_table& table) {
   const std::optional<weight_type> type = matrix_type(t.type);
@@ -62,6 +69,10 @@ std::uint64_t matrix_bytes(const gguf::tensor& t, const model_config& c, const k
   const bool is_matrix = has_rows && !t.name.ends_with(".bias") && !t.name.ends_with("_norm.weight");
   if (!type || !is_matrix || t.dimensions[0] % kernels::block_columns(*type) != 0) return 0;
   if (t.dimensions.size() == 3) return t.dimensions[2] * matrix_bytes(*type, t.dimensions[1], t.dimensions[0], table);
+  if (c.latent && t.name.ends_with(keys_and_values)) {
+    return c.heads * (matrix_bytes(turned_type, t.dimensions[0], c.latent->plain_dim, table) +
+                      matrix_bytes(*type, c.latent->value_dim, t.dimensions[0], table));
+  }
   std::uint64_t bytes = 0;
   for (const std::uint64_t rows : rows_of_each(t, c)) bytes += matrix_bytes(*type, rows, t.dimensions[0], table);
   return bytes;
@@ -101,6 +112,39 @@ class loader {
                                                         std::uint64_t rows, std::uint64_t columns) {
     const std::uint64_t wanted[] = {columns, rows, count};
     return matrices(name, wanted, std::vector(count, rows));
+  }
+
+  /// A tensor of [heads][keys + values, columns]: the keys' matrices turned, [columns, keys], then the values'.
+  struct turned_matrices {
+    std::vector<kernels::packed_weights> keys, values;
+  };
+  result<turned_matrices> turned(const std::string& name, std::uint64_t heads, std::uint64_t keys, std::uint64_t values,
+                                 std::uint64_t columns) {
+    const std::uint64_t wanted[] = {columns, heads * (keys + values)};
+    REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(name, wanted));
+    REDLINE_TRY_ASSIGN(const weight_type type, block_type(*t, columns));
+    const std::uint64_t row_bytes = kernels::row_bytes(type, columns);
+    try {
+      turned_matrices both;
+      std::vector<float> row(columns), turned_keys(columns * keys);
+      const std::byte* source = t->bytes.data();
+      for (std::uint64_t head = 0; head < heads; ++head) {
+        for (std::uint64_t k = 0; k < keys; ++k, source += row_bytes) {
+          kernels::dequantize_row(type, source, columns, row.data());
+          for (std::uint64_t c = 0; c < columns; ++c) turned_keys[c * keys + k] = row[c];
+        }
+        both.keys.emplace_back(table_, team_, turned_type, columns, keys,
+                               reinterpret_cast<const std::byte*>(turned_keys.data()),
+                               take(matrix_bytes(turned_type, columns, keys, table_)));
+        both.values.emplace_back(table_, team_, type, values, columns, source,
+                                 take(matrix_bytes(type, values, columns, table_)));
+        source += values * row_bytes;
+      }
+      done(*t);
+      return both;
+    } catch (const std::bad_alloc&) {
+      return no_memory(*t);
+    }
   }
 
   /// A vector, as a matrix of one row.
@@ -177,28 +221,37 @@ class loader {
   result<std::vector<kernels::packed_weights>> matrices(const std::string& name, std::span<const std::uint64_t> shape,
                                                         const std::vector<std::uint64_t>& rows_of_each) {
     REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(name, shape));
-    const std::optional<weight_type> type = matrix_type(t->type);
-    if (!type) return wrong_type(*t, "one of " + known_types());
     const std::uint64_t columns = shape[0];
-    if (columns % kernels::block_columns(*type) != 0) {
-      return failure{errc::file_malformed, file_.path() + ": tensor '" + name + "': expected rows of whole blocks of " +
-                                               std::to_string(kernels::block_columns(*type)) + ", found " +
-                                               std::to_string(columns) + " columns"};
-    }
+    REDLINE_TRY_ASSIGN(const weight_type type, block_type(*t, columns));
     try {
       std::vector<kernels::packed_weights> packed;
       const std::byte* source = t->bytes.data();
       for (const std::uint64_t rows : rows_of_each) {
-        packed.emplace_back(table_, team_, *type, rows, columns, source,
-                            take(matrix_bytes(*type, rows, columns, table_)));
-        source += rows * kernels::row_bytes(*type, columns);
+        packed.emplace_back(table_, team_, type, rows, columns, source,
+                            take(matrix_bytes(type, rows, columns, table_)));
+        source += rows * kernels::row_bytes(type, columns);
       }
       done(*t);
       return packed;
     } catch (const std::bad_alloc&) {
-      return failure{errc::io_error, file_.path() + ": tensor '" + name + "': no memory to repack " +
-                                         std::to_string(t->bytes.size()) + " bytes"};
+      return no_memory(*t);
     }
+  }
+
+  /// The type of a matrix whose rows have so many numbers, which must be whole blocks.
+  [[nodiscard]] result<weight_type> block_type(const gguf::tensor& t, std::uint64_t columns) const {
+    const std::optional<weight_type> type = matrix_type(t.type);
+    if (!type) return wrong_type(t, "one of " + known_types());
+    if (columns % kernels::block_columns(*type) == 0) return *type;
+    return failure{errc::file_malformed, file_.path() + ": tensor '" + std::string(t.name) +
+                                             "': expected rows of whole blocks of " +
+                                             std::to_string(kernels::block_columns(*type)) + ", found " +
+                                             std::to_string(columns) + " columns"};
+  }
+
+  [[nodiscard]] failure no_memory(const gguf::tensor& t) const {
+    return {errc::io_error, file_.path() + ": tensor '" + std::string(t.name) + "': no memory to repack " +
+                                std::to_string(t.bytes.size()) + " bytes"};
   }
 
   /// A place for a matrix; nullptr when there is none, because it was taken before (a file that names one twice).
@@ -289,14 +342,42 @@ result<mixture_weights> load_mixture(loader& from, const model_config& c, const 
     }
   }
   if (c.shared_feed_forward == 0) return m;
-  REDLINE_TRY_ASSIGN(m.shared_router, from.row(prefix + "gate_inp_shexp.weight", c.width));
+  if (c.weighs_shared_expert) {
+    REDLINE_TRY_ASSIGN(m.shared_router, from.row(prefix + "gate_inp_shexp.weight", c.width));
+  }
   REDLINE_TRY_ASSIGN(m.shared, load_feed_forward(from, c, prefix, "_shexp", c.shared_feed_forward));
   return m;
+}
+
+result<void> load_latents(loader& from, const model_config& c, const std::string& prefix, layer_weights& l) {
+  const latent_shape& s = *c.latent;
+  latent_weights& w = l.latents;
+  const std::uint64_t queries = std::uint64_t{c.heads} * (s.plain_dim + c.rotary_dim);
+  if (s.query_rank == 0) {
+    REDLINE_TRY_ASSIGN(l.query, from.matrix(prefix + "attn_q.weight", queries, c.width));
+  } else {
+    REDLINE_TRY_ASSIGN(w.query_down, from.matrix(prefix + "attn_q_a.weight", s.query_rank, c.width));
+    REDLINE_TRY_ASSIGN(w.query_norm, from.vector(prefix + "attn_q_a_norm.weight", s.query_rank));
+    REDLINE_TRY_ASSIGN(l.query, from.matrix(prefix + "attn_q_b.weight", queries, s.query_rank));
+  }
+  REDLINE_TRY_ASSIGN(w.down, from.matrix(prefix + "attn_kv_a_mqa.weight", s.rank + c.rotary_dim, c.width));
+  REDLINE_TRY_ASSIGN(w.norm, from.vector(prefix + "attn_kv_a_norm.weight", s.rank));
+  const std::string both = prefix + "attn_kv_b.weight";
+  if (from.has(both)) {
+    REDLINE_TRY_ASSIGN(auto of_heads, from.turned(both, c.heads, s.plain_dim, s.value_dim, s.rank));
+    w.of_query = std::move(of_heads.keys);
+    w.of_value = std::move(of_heads.values);
+    return {};
+  }
+  REDLINE_TRY_ASSIGN(w.of_query, from.matrices(prefix + "attn_k_b.weight", c.heads, s.rank, s.plain_dim));
+  REDLINE_TRY_ASSIGN(w.of_value, from.matrices(prefix + "attn_v_b.weight", c.heads, s.value_dim, s.rank));
+  return {};
 }
 
 /// Q, K and V, and their norms.
 result<void> load_inputs_of_attention(loader& from, const model_config& c, const std::string& prefix,
                                       layer_weights& l) {
+  if (c.latent) return load_latents(from, c, prefix, l);
   const auto [queries, keys] = attention_rows_of(c);
   if (c.fused_qkv) {
     REDLINE_TRY_ASSIGN(auto all, from.stacked(prefix + "attn_qkv.weight", {queries, keys, keys}, c.width));
@@ -333,7 +414,7 @@ result<layer_weights> load_layer(loader& from, const model_config& c, std::uint3
     REDLINE_TRY_ASSIGN(l.attention_norm, load_norm(from, c, prefix + "attn_norm"));
   }
   REDLINE_TRY(load_inputs_of_attention(from, c, prefix, l));
-  REDLINE_TRY_ASSIGN(l.output, from.matrix(prefix + "attn_output.weight", c.width, attention_rows_of(c).queries));
+  REDLINE_TRY_ASSIGN(l.output, from.matrix(prefix + "attn_output.weight", c.width, c.attended_width()));
   if (c.attention_sinks) {
     REDLINE_TRY_ASSIGN(l.sinks, from.vector(prefix + "attn_sinks.weight", c.heads));
   }
@@ -350,7 +431,7 @@ result<layer_weights> load_layer(loader& from, const model_config& c, std::uint3
   if (c.output_bias) {
     REDLINE_TRY_ASSIGN(l.output_bias, from.vector(prefix + "attn_output.bias", c.width));
   }
-  if (c.experts == 0) {
+  if (!c.is_mixture(index)) {
     REDLINE_TRY_ASSIGN(l.feed_forward, load_feed_forward(from, c, prefix + "ffn_", "", c.feed_forward));
   } else {
     REDLINE_TRY_ASSIGN(l.mixture, load_mixture(from, c, prefix + "ffn_"));

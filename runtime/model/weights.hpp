@@ -28,17 +28,28 @@ struct mixture_weights {
   feed_forward_weights shared;
 };
 
+/// What latent attention has beside queries and the output product (latent_shape).
+struct latent_weights {
+  kernels::packed_weights query_down;             // [query_rank, width]; empty where queries are made of the row itself
+  std::vector<float> query_norm;                  // [query_rank]
+  kernels::packed_weights down;                   // [rank + rotary_dim, width]
+  std::vector<float> norm;                        // [rank]
+  std::vector<kernels::packed_weights> of_query;  // by head: [rank, plain_dim]
+  std::vector<kernels::packed_weights> of_value;  // by head: [value_dim, rank]
+};
+
 /// One decoder layer. Matrices are [outputs, inputs]; empty biases mean none.
 struct layer_weights {
   norm_weights attention_norm;
-  kernels::packed_weights query, key, value, output;
+  kernels::packed_weights query, key, value, output;  // key, value: empty with latents
+  latent_weights latents;
   std::vector<float> query_bias, key_bias, value_bias, output_bias;
   std::vector<float> query_norm, key_norm;  // [head_dim], or of all heads of a row; empty: they are not normalised
   std::vector<float> head_shift;            // [head_dim] zeros, where heads have layer norms
   std::vector<float> sinks;                 // [heads], or empty
   norm_weights feed_forward_norm;
   norm_weights attention_post_norm, feed_forward_post_norm;  // of what the halves add
-  feed_forward_weights feed_forward;                         // empty in a mixture of experts
+  feed_forward_weights feed_forward;                         // empty where the layer has a mixture
   mixture_weights mixture;
 };
 

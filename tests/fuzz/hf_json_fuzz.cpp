@@ -44,6 +44,7 @@ std::string small_tokenizer(const std::string& pre_tokenizer) {
 std::vector<std::string> fuzz::seeds() {
   return {test::make_hf_model({}).config.dump(),
           test::make_hf_model({.architecture = "phi3"}).config.dump(),
+          test::make_hf_model({.architecture = "deepseek2", .experts = 4, .shared_feed_forward = 32}).config.dump(),
           small_tokenizer(R"({"type":"ByteLevel","add_prefix_space":false})"),
           small_tokenizer(test::split_into_bytes(test::qwen2_words).dump()),
           small_tokenizer(R"({"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},)"

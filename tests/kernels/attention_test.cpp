@@ -232,7 +232,7 @@ TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
   for (const element_type type : all_element_types) {
     const bool is_scalar = table().one_chain || type == element_type::q8_0;
     const kernel_table& other = is_scalar ? scalar() : *choose_table("amx_emulated").table;
-    for (const std::size_t head_dim : {2, 18, 64, 128, 256}) {
+    for (const std::size_t head_dim : {2, 18, 64, 128, 256, 576}) {
       for (const std::size_t group : {1, 2, 7}) {
         const std::size_t more = head_dim == 18 ? kv_split_tokens : 0;  // another KV split
         sequence s = make(40 + more + below(head_dim <= 64 ? 200 : 60), head_dim, group, type, true, true);

@@ -37,7 +37,7 @@ class kv_layout : public kernel_test {
 
 TEST_P(kv_layout, gives_back_what_was_stored_in_any_slot_and_order) {
   for (const element_type type : all_element_types) {
-    for (const std::size_t head_dim : {2, 18, 32, 64, 100, 256}) {
+    for (const std::size_t head_dim : {2, 18, 32, 64, 100, 256, 1024}) {
       const kv_view kv = make(type, head_dim);
       std::vector<std::size_t> order;
       for (std::size_t slot = 0; slot < pages * kv_page_tokens; ++slot) order.push_back(slot);
@@ -65,7 +65,7 @@ TEST_P(kv_layout, gives_back_what_was_stored_in_any_slot_and_order) {
 
 TEST_P(kv_layout, stores_the_bytes_that_the_scalar_target_stores) {
   for (const element_type type : all_element_types) {
-    for (const std::size_t head_dim : {2, 18, 64, 256}) {
+    for (const std::size_t head_dim : {2, 18, 64, 256, 1024}) {
       const kv_view kv = make(type, head_dim);
       const auto before = bytes_;
       std::vector<std::byte> expected;

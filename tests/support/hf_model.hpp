@@ -120,7 +120,7 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
       {"qwen3moe", "Qwen3Moe"}, {"granite", "Granite"},       {"granitemoe", "GraniteMoe"},
       {"gemma2", "Gemma2"},     {"gemma3", "Gemma3"},         {"gpt-oss", "GptOss"},
       {"phi3", "Phi3"},         {"olmo2", "Olmo2"},           {"glm4", "Glm4"},
-      {"command-r", "Cohere"}};
+      {"command-r", "Cohere"},  {"deepseek2", "DeepseekV2"}};
   const bool gelu = s.architecture.starts_with("gemma") || s.architecture == "starcoder2";
   const bool mixtral = s.architecture == "llama" && s.experts != 0;
   json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},
@@ -180,6 +180,24 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
     config["logit_scale"] = 0.25;
     config["use_qk_norm"] = true;
   }
+  if (s.architecture == "deepseek2") {
+    config["head_dim"] = s.rotary_dim;  // as newer files have it
+    config["num_key_value_heads"] = s.heads;
+    config["kv_lora_rank"] = s.width;
+    config["q_lora_rank"] = s.query_rank == 0 ? json() : json(s.query_rank);
+    config["qk_nope_head_dim"] = s.width / 2;
+    config["qk_rope_head_dim"] = s.rotary_dim;
+    config["v_head_dim"] = s.width / 4;
+    config["first_k_dense_replace"] = s.dense_layers;
+    config["n_routed_experts"] = s.experts;
+    config["n_shared_experts"] = s.shared_feed_forward / s.expert_feed_forward;
+    config["num_experts_per_tok"] = s.experts_used;
+    config["moe_intermediate_size"] = s.expert_feed_forward;
+    config["routed_scaling_factor"] = 1.5;
+    config["scoring_func"] = "softmax";
+    config["topk_method"] = "greedy";
+    return config;
+  }
   const bool granite = s.architecture == "granitemoe";
   if (s.experts == 0) return config;
   config[mixtral || granite || gpt_oss ? "num_local_experts" : "num_experts"] = s.experts;
@@ -214,6 +232,10 @@ inline std::string hf_name(const std::string& ours, const std::string& architect
   if ((architecture == "phi3" || glm4) && ours.ends_with(".ffn_up.weight")) return layer + "mlp.gate_up_proj.weight";
   if (glm4 && ours.ends_with(".post_attention_norm.weight")) return layer + "post_self_attn_layernorm.weight";
   if (glm4 && ours.ends_with(".post_ffw_norm.weight")) return layer + "post_mlp_layernorm.weight";
+  if (const auto shared = ours.find("_shexp."); architecture == "deepseek2" && shared != std::string::npos) {
+    const std::size_t name = ours.find("ffn_") + 4;
+    return layer + "mlp.shared_experts." + ours.substr(name, shared - name) + "_proj.weight";
+  }
   if (architecture == "starcoder2") {
     if (const auto up = ours.find(".ffn_up."); up != std::string::npos) {
       return "model.layers." + ours.substr(4, up - 4) + ".mlp.c_fc." + ours.substr(up + 8);
@@ -241,6 +263,11 @@ inline std::string hf_name(const std::string& ours, const std::string& architect
                                                            {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
                                                            {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
                                                            {"ffn_down_shexp", "mlp.shared_expert.down_proj"},
+                                                           {"attn_q_a", "self_attn.q_a_proj"},
+                                                           {"attn_q_a_norm", "self_attn.q_a_layernorm"},
+                                                           {"attn_q_b", "self_attn.q_b_proj"},
+                                                           {"attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa"},
+                                                           {"attn_kv_a_norm", "self_attn.kv_a_layernorm"},
                                                            {"ffn_gate", "mlp.gate_proj"},
                                                            {"ffn_up", "mlp.up_proj"},
                                                            {"ffn_down", "mlp.down_proj"}};
@@ -370,6 +397,27 @@ inline void add_gpt_oss_experts(hf_tensors& to, const tiny_tensor& t, const tiny
   }
 }
 
+/// Of each head what makes keys, turned back, and what makes values, one above the other.
+inline void add_latents(hf_tensors& to, const tiny_tensor& keys, const tiny_tensor& values) {
+  const std::uint64_t plain = keys.dimensions[0], rank = keys.dimensions[1], heads = keys.dimensions[2];
+  const std::uint64_t number = keys.payload.size() / plain / rank / heads;
+  const std::uint64_t of_values = values.payload.size() / heads;
+  std::vector<std::byte> both;
+  for (std::uint64_t head = 0; head < heads; ++head) {
+    for (std::uint64_t k = 0; k < plain; ++k) {
+      for (std::uint64_t r = 0; r < rank; ++r) {
+        const auto from = keys.payload.begin() + static_cast<std::ptrdiff_t>(((head * rank + r) * plain + k) * number);
+        both.insert(both.end(), from, from + static_cast<std::ptrdiff_t>(number));
+      }
+    }
+    const auto from = values.payload.begin() + static_cast<std::ptrdiff_t>(head * of_values);
+    both.insert(both.end(), from, from + static_cast<std::ptrdiff_t>(of_values));
+  }
+  const std::string layer = "model.layers." + keys.name.substr(4, keys.name.find('.', 4) - 4);
+  to[layer + ".self_attn.kv_b_proj.weight"] = {
+      gguf::name_of(keys.type), {heads * (plain + values.dimensions[1]), rank}, both};
+}
+
 /// The folder that make_tiny_model(s) comes from when it is converted; s.matrices: f32, f16 or bf16.
 inline hf_model make_hf_model(const tiny_shape& s) {
   const tiny_model m = make_tiny_model(s);
@@ -388,6 +436,13 @@ inline hf_model make_hf_model(const tiny_shape& s) {
       add_granite_experts(out.tensors, t, m);
       continue;
     }
+    if (t.name.find("attn_k_b.") != std::string::npos) {
+      const std::string values = std::string(t.name).replace(t.name.find("attn_k_b"), 8, "attn_v_b");
+      add_latents(out.tensors, t,
+                  *std::find_if(m.tensors.begin(), m.tensors.end(), [&](const auto& o) { return o.name == values; }));
+      continue;
+    }
+    if (t.name.find("attn_v_b.") != std::string::npos) continue;  // with the keys'
     const bool gpt_oss = s.architecture == "gpt-oss";
     if (gpt_oss && t.name.find("_exps.") != std::string::npos) {
       add_gpt_oss_experts(out.tensors, t, m);

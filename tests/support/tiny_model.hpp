@@ -25,7 +25,7 @@ namespace redline::test {
 struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
                                        // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4",
-                                       // "command-r" (with norms of heads)
+                                       // "command-r" (with norms of heads), "deepseek2"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -44,6 +44,11 @@ struct tiny_shape {
   std::uint32_t shared_feed_forward = 0;
   std::optional<gguf::tensor_type> expert_matrices = std::nullopt;  // as `matrices`, unless it is said
   std::uint32_t window = 20;                                        // of the even layers, in gemma2, gemma3 and gpt-oss
+  // deepseek2: a token's vector has `width` numbers, a head's own query and key half as many beside the rotated ones,
+  // its value a quarter.
+  std::uint32_t query_rank = 0;
+  bool one_latent_matrix = false;  // as older files: of each head that of keys and that of values in one tensor
+  std::uint32_t dense_layers = 0;
 };
 
 struct tiny_tensor {
@@ -82,6 +87,13 @@ inline std::vector<std::byte> tiny_encode(gguf::tensor_type type, const std::vec
     return bytes;
   }
   throw std::invalid_argument("tiny_encode: " + gguf::name_of(type));
+}
+
+/// Whether rows of so many numbers are whole blocks of the type.
+inline bool tiny_fits(gguf::tensor_type type, std::uint32_t columns) {
+  return std::ranges::any_of(kernels::all_weight_types, [&](auto known) {
+    return gguf::name_of(type) == kernels::name_of(known) && columns % kernels::block_columns(known) == 0;
+  });
 }
 
 /// GPT-2's character for a byte, in UTF-8.
@@ -188,6 +200,20 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   m.metadata[a + "attention.head_count_kv"] = s.kv_heads;
   m.metadata[a + "attention.key_length"] = s.head_dim;
   m.metadata[a + "attention.value_length"] = s.head_dim;
+  const bool deepseek = s.architecture == "deepseek2";
+  const std::uint32_t rank = s.width, plain = s.width / 2, value = s.width / 4;
+  if (deepseek) {
+    const std::string suffix = s.one_latent_matrix ? "" : "_mla";
+    m.metadata[a + "attention.head_count_kv"] = s.one_latent_matrix ? s.heads : 1;
+    m.metadata[a + "attention.key_length"] = rank + s.rotary_dim;
+    m.metadata[a + "attention.value_length"] = rank;
+    m.metadata[a + "attention.key_length" + suffix] = plain + s.rotary_dim;
+    m.metadata[a + "attention.value_length" + suffix] = value;
+    m.metadata[a + "attention.kv_lora_rank"] = rank;
+    if (s.query_rank != 0) m.metadata[a + "attention.q_lora_rank"] = s.query_rank;
+    m.metadata[a + "leading_dense_block_count"] = s.dense_layers;
+    m.metadata[a + "expert_weights_scale"] = 1.5F;
+  }
   const bool starcoder = s.architecture == "starcoder2";
   const bool command_r = s.architecture == "command-r";
   if (command_r) m.metadata[a + "logit_scale"] = 0.25F;
@@ -198,7 +224,11 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     m.metadata[a + "expert_count"] = s.experts;
     m.metadata[a + "expert_used_count"] = s.experts_used;
     m.metadata[a + "expert_feed_forward_length"] = s.expert_feed_forward;
-    if (s.shared_feed_forward != 0) m.metadata[a + "expert_shared_feed_forward_length"] = s.shared_feed_forward;
+    if (deepseek) {
+      m.metadata[a + "expert_shared_count"] = s.shared_feed_forward / s.expert_feed_forward;
+    } else if (s.shared_feed_forward != 0) {
+      m.metadata[a + "expert_shared_feed_forward_length"] = s.shared_feed_forward;
+    }
   }
   if (s.architecture.starts_with("granite")) {
     m.metadata[a + "embedding_scale"] = 12.0F;
@@ -260,6 +290,31 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     if (!olmo2) norm(b + "attn_norm");
     if (phi3) {
       matrix(b + "attn_qkv.weight", q + 2 * kv, s.width);
+    } else if (deepseek) {
+      const auto down_norm = [&](const std::string& name, std::uint32_t length) {
+        add(b + name, gguf::tensor_type::f32, {length}, 1, 0.2F);
+      };
+      const std::uint32_t queries = s.heads * (plain + s.rotary_dim);
+      if (s.query_rank == 0) {
+        matrix(b + "attn_q.weight", queries, s.width);
+      } else {
+        matrix(b + "attn_q_a.weight", s.query_rank, s.width);
+        down_norm("attn_q_a_norm.weight", s.query_rank);
+        matrix(b + "attn_q_b.weight", queries, s.query_rank);
+      }
+      matrix(b + "attn_kv_a_mqa.weight", rank + s.rotary_dim, s.width);
+      down_norm("attn_kv_a_norm.weight", rank);
+      if (s.one_latent_matrix) {
+        matrix(b + "attn_kv_b.weight", s.heads * (plain + value), rank);
+      } else {
+        // Rows of less than a block have another type, as writers of files choose one.
+        const auto of_heads = [&](const std::string& name, std::uint32_t rows, std::uint32_t columns) {
+          add(b + name, tiny_fits(s.matrices, columns) ? s.matrices : gguf::tensor_type::q8_0, {columns, rows, s.heads},
+              0, 2 / std::sqrt(static_cast<float>(columns)));
+        };
+        of_heads("attn_k_b.weight", rank, plain);
+        of_heads("attn_v_b.weight", value, rank);
+      }
     } else {
       matrix(b + "attn_q.weight", q, s.width);
       matrix(b + "attn_k.weight", kv, s.width);
@@ -278,7 +333,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {q}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {kv}, 1, 0.2F);
     }
-    matrix(b + "attn_output.weight", s.width, q);
+    matrix(b + "attn_output.weight", s.width, deepseek ? s.heads * value : q);
     if (command_r) {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim, s.heads}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim, s.kv_heads}, 1, 0.2F);
@@ -296,7 +351,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       add(b + "ffn_up_exps.bias", gguf::tensor_type::f32, {s.expert_feed_forward, s.experts}, 0, 0.5F);
       add(b + "ffn_down_exps.bias", gguf::tensor_type::f32, {s.width, s.experts}, 0, 0.5F);
     }
-    if (s.experts != 0) {
+    if (s.experts != 0 && i >= s.dense_layers) {
       const auto experts = [&](const std::string& name, std::uint32_t rows, std::uint32_t columns) {
         const auto type = s.expert_matrices.value_or(s.matrices);
         add(name, type, {columns, rows, s.experts}, 0, 2 / std::sqrt(static_cast<float>(columns)));
@@ -307,8 +362,10 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       experts(b + "ffn_up_exps.weight", s.expert_feed_forward, s.width);
       experts(b + "ffn_down_exps.weight", s.width, s.expert_feed_forward);
       if (s.shared_feed_forward == 0) continue;
-      add(b + "ffn_gate_inp_shexp.weight", gguf::tensor_type::f32, {s.width}, 0,
-          2 / std::sqrt(static_cast<float>(s.width)));
+      if (!deepseek) {
+        add(b + "ffn_gate_inp_shexp.weight", gguf::tensor_type::f32, {s.width}, 0,
+            2 / std::sqrt(static_cast<float>(s.width)));
+      }
       matrix(b + "ffn_gate_shexp.weight", s.shared_feed_forward, s.width);
       matrix(b + "ffn_up_shexp.weight", s.shared_feed_forward, s.width);
       matrix(b + "ffn_down_shexp.weight", s.width, s.shared_feed_forward);

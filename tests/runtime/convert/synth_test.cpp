@@ -42,8 +42,9 @@ std::vector<float> weights_of(const gguf::tensor& t) {
 
 TEST(synth, every_type_and_architecture_loads_as_a_model_with_a_tokenizer) {
   const test::temporary_folder folder;
-  for (const char* shape : {"tiny", "tiny-llama", "tiny-mixtral", "tiny-qwen2moe", "tiny-qwen3moe", "tiny-gemma2",
-                            "tiny-gemma3", "tiny-gpt-oss", "tiny-phi", "tiny-olmo2", "tiny-glm4", "tiny-command-r"}) {
+  for (const char* shape :
+       {"tiny", "tiny-llama", "tiny-mixtral", "tiny-qwen2moe", "tiny-qwen3moe", "tiny-gemma2", "tiny-gemma3",
+        "tiny-gpt-oss", "tiny-phi", "tiny-olmo2", "tiny-glm4", "tiny-command-r", "tiny-deepseek2"}) {
     for (const char* type :
          {"f32", "bf16", "q8_0", "q4_0", "q4_k", "q4_k_m", "q5_k", "q6_k", "q2_k", "iq4_xs", "mxfp4"}) {
       const auto file = opened(synthetic(folder, tiny(type, shape)));
@@ -55,7 +56,7 @@ TEST(synth, every_type_and_architecture_loads_as_a_model_with_a_tokenizer) {
       EXPECT_EQ(config->tied_head, std::string(shape) == "tiny" || std::string(shape) == "tiny-qwen3moe" || gemma ||
                                        std::string(shape) == "tiny-phi" || std::string(shape) == "tiny-command-r");
       const bool is_mixture = std::string(shape).ends_with("moe") || std::string(shape) == "tiny-mixtral" ||
-                              std::string(shape) == "tiny-gpt-oss";
+                              std::string(shape) == "tiny-gpt-oss" || std::string(shape) == "tiny-deepseek2";
       EXPECT_EQ(config->experts, is_mixture ? 8U : 0U);
       EXPECT_EQ(file->get_unsigned("general.file_type").value(), output_type::parse(type)->file_type());
       const auto words = text::tokenizer::from_file(*file);
@@ -141,6 +142,18 @@ TEST(synth, impossible_shapes_are_refused_in_words) {
   EXPECT_THAT(refusal([](auto& s) { s.kv_heads = 3; }), HasSubstr("4 heads are no multiple of 3"));
   EXPECT_THAT(refusal([](auto& s) { s.head_dim = 63; }), HasSubstr("even head size"));
   EXPECT_THAT(refusal([](auto& s) { s.layers = 0; }), HasSubstr("found 0"));
+  const auto refused_latents = [&](auto change) {
+    return refusal([&](auto& s) {
+      s = find_shape("tiny-deepseek2").value();
+      change(s);
+    });
+  };
+  EXPECT_THAT(refused_latents([](auto& s) { s.rotary_dim = 96; }), HasSubstr("rotated dimensions from 1 to 95"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.latent_rank = 0; }), HasSubstr("a latent rank from 1 to 992, found 0"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.latent_rank = 993; }), HasSubstr("a latent rank from 1 to 992"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.value_dim = 300; }), HasSubstr("a value size from 1 to 256, found 300"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.kv_heads = 2; }), HasSubstr("heads for keys and values from 1 to 1"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.shared_feed_forward = 300; }), HasSubstr("300 together, 256 each"));
   EXPECT_THAT(find_shape("qwen9").error().context, HasSubstr("qwen2-0.5b"));
 }
 

@@ -331,6 +331,77 @@ TEST(model_config, long_rope_that_does_not_fit_is_refused_by_field) {
   }
 }
 
+json deepseek2() {
+  json document = llama();
+  document.update({{"architectures", {"DeepseekV2ForCausalLM"}},
+                   {"head_dim", 64},  // what newer files say; it is that of the rotated part
+                   {"num_key_value_heads", 4},
+                   {"kv_lora_rank", 512},
+                   {"q_lora_rank", nullptr},
+                   {"qk_nope_head_dim", 128},
+                   {"qk_rope_head_dim", 64},
+                   {"v_head_dim", 96},
+                   {"first_k_dense_replace", 1},
+                   {"moe_layer_freq", 1},
+                   {"n_routed_experts", 8},
+                   {"n_shared_experts", 2},
+                   {"num_experts_per_tok", 3},
+                   {"moe_intermediate_size", 48},
+                   {"norm_topk_prob", false},
+                   {"routed_scaling_factor", 2.5},
+                   {"scoring_func", "softmax"},
+                   {"topk_method", "greedy"},
+                   {"rope_scaling",
+                    {{"type", "yarn"},
+                     {"factor", 40},
+                     {"mscale", 0.707},
+                     {"mscale_all_dim", 0.707},
+                     {"original_max_position_embeddings", 4096}}}});
+  return document;
+}
+
+TEST(model_config, deepseek_makes_keys_and_values_of_a_vector) {
+  const auto c = read(deepseek2());
+  ASSERT_TRUE(c) << c.error().describe();
+  const gguf::decoder_shape& s = c->shape;
+  EXPECT_EQ(s.architecture, "deepseek2");
+  EXPECT_EQ(s.latent_rank, 512U);
+  EXPECT_EQ(s.query_rank, 0U);
+  EXPECT_EQ(s.head_dim, 192U);
+  EXPECT_EQ(s.rotary_dim, 64U);
+  EXPECT_EQ(s.plain_dim(), 128U);
+  EXPECT_EQ(s.value_dim, 96U);
+  EXPECT_EQ(s.kv_heads, 1U);
+  EXPECT_EQ(s.attended_width(), 4U * 96U);
+  EXPECT_FALSE(s.is_mixture(0));
+  EXPECT_TRUE(s.is_mixture(1));
+  EXPECT_EQ(s.shared_feed_forward, 96U);
+  EXPECT_EQ(s.expert_scale, 2.5F);
+  ASSERT_TRUE(c->yarn);
+  EXPECT_EQ(c->yarn->score_growth, 0.707);
+}
+
+TEST(model_config, deepseeks_that_compute_something_else_are_refused_by_field) {
+  const auto refusal = [](const std::string& name, const json& value) {
+    return refusal_with(name, value, deepseek2());
+  };
+  EXPECT_THAT(refusal("kv_lora_rank", nullptr), HasSubstr("kv_lora_rank"));
+  EXPECT_THAT(refusal("kv_lora_rank", 1000), HasSubstr("a latent rank from 1 to 960, found 1000"));
+  EXPECT_THAT(refusal("q_lora_rank", 0), HasSubstr("q_lora_rank"));
+  EXPECT_THAT(refusal("v_head_dim", 257), HasSubstr("a value size from 1 to 256, found 257"));
+  EXPECT_THAT(refusal("scoring_func", "sigmoid"), HasSubstr("scoring_func: expected 'softmax', found 'sigmoid'"));
+  EXPECT_THAT(refusal("topk_method", "group_limited_greedy"), HasSubstr("topk_method: expected 'greedy'"));
+  EXPECT_THAT(refusal("moe_layer_freq", 2), HasSubstr("moe_layer_freq: expected 1, found 2"));
+  EXPECT_THAT(refusal("norm_topk_prob", true), HasSubstr("routed_scaling_factor: expected 1"));
+  EXPECT_THAT(refusal("attention_bias", true), HasSubstr("attention_bias: expected false"));
+  EXPECT_THAT(refusal("num_experts_per_tok", 9), HasSubstr("1 to 8 experts, found 9"));
+  json rope = deepseek2()["rope_scaling"];
+  rope["mscale"] = 1;
+  EXPECT_THAT(refusal("rope_scaling", rope), HasSubstr("mscale: expected mscale_all_dim 0.7"));
+  rope.erase("mscale_all_dim");
+  EXPECT_THAT(refusal("rope_scaling", rope), HasSubstr("mscale_all_dim"));
+}
+
 TEST(model_config, command_r_multiplies_its_logits) {
   json document = llama();
   document["architectures"] = {"CohereForCausalLM"};

@@ -152,7 +152,7 @@ TEST(tokenizer, a_pre_tokenizer_that_is_not_known_is_shown) {
   };
   EXPECT_THAT(with(nullptr), HasSubstr("tokenizer.json: pre_tokenizer: expected that of one of qwen2, qwen35, "
                                        "llama-bpe, glm4, gpt-4o, tekken, seed-coder, gpt-2, starcoder, deepseek-coder, "
-                                       "deepseek-v3, found nothing"));
+                                       "deepseek-llm, deepseek-v3, found nothing"));
   EXPECT_THAT(with(test::split_into_bytes("[a-z]+")), HasSubstr("found 'Split([a-z]+), ByteLevel(bytes)'"));
   EXPECT_THAT(with({{"type", "ByteLevel"}}), HasSubstr("found 'ByteLevel(words, prefix)'"));
   EXPECT_THAT(with({{"type", "Whitespace"}}), HasSubstr("found 'Whitespace'"));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <sstream>
 #include <stdexcept>
 
@@ -24,7 +25,72 @@ std::vector<float> hashed(std::uint64_t number, std::uint64_t count, float centr
   return values;
 }
 
+/// As newer files have it: of each head the matrix of keys turned, [rank, plain], and that of values, in two tensors.
+void split_latent_matrix(test::tiny_model& m, const std::string& prefix, std::uint32_t heads, std::uint32_t plain,
+                         std::uint32_t value, std::uint32_t rank) {
+  test::tiny_tensor& both = m.tensor(prefix + "attn_kv_b.weight");
+  std::vector<float> all(both.payload.size() / sizeof(float)), keys, values;
+  std::memcpy(all.data(), both.payload.data(), both.payload.size());
+  for (std::uint32_t head = 0; head < heads; ++head) {
+    const float* rows = all.data() + std::size_t{head} * (plain + value) * rank;
+    for (std::uint32_t r = 0; r < rank; ++r) {
+      for (std::uint32_t k = 0; k < plain; ++k) keys.push_back(rows[k * rank + r]);
+    }
+    values.insert(values.end(), rows + plain * rank, rows + (plain + value) * rank);
+  }
+  const auto f32 = gguf::tensor_type::f32;
+  both = {prefix + "attn_k_b.weight", f32, {plain, rank, heads}, test::tiny_encode(f32, keys)};
+  m.tensors.push_back({prefix + "attn_v_b.weight", f32, {rank, value, heads}, test::tiny_encode(f32, values)});
+}
+
+/// "deepseek2" in the form of older files, "deepseek2-yarn" in that of newer ones.
+test::tiny_model reference_deepseek2(const std::string& name) {
+  const bool yarn = name == "deepseek2-yarn";
+  test::tiny_shape shape{.architecture = "deepseek2",
+                         .rotary_dim = 8,
+                         .experts = 6,
+                         .shared_feed_forward = 64,
+                         .query_rank = yarn ? 64U : 0U,
+                         .one_latent_matrix = true,
+                         .dense_layers = 1};
+  test::tiny_model m = test::make_tiny_model(shape);
+  std::uint64_t number = 0;
+  const auto set = [&](const std::string& tensor, float centre, float spread) {
+    test::tiny_tensor& t = m.tensor(tensor);
+    t.payload = test::tiny_encode(t.type, hashed(number++, t.payload.size() / sizeof(float), centre, spread));
+  };
+  set("token_embd.weight", 0, 0.5F);
+  set("output_norm.weight", 1, 0.25F);
+  for (const std::string b : {"blk.0.", "blk.1."}) {
+    std::vector<std::string> tensors{"attn_norm", "attn_q"};
+    if (yarn) tensors = {"attn_norm", "attn_q_a", "attn_q_a_norm", "attn_q_b"};
+    for (const char* each : {"attn_kv_a_mqa", "attn_kv_a_norm", "attn_kv_b", "attn_output", "ffn_norm"}) {
+      tensors.emplace_back(each);
+    }
+    const std::vector<std::string> dense{"ffn_gate", "ffn_up", "ffn_down"};
+    const std::vector<std::string> mixed{"ffn_gate_inp",   "ffn_gate_exps", "ffn_up_exps",   "ffn_down_exps",
+                                         "ffn_gate_shexp", "ffn_up_shexp",  "ffn_down_shexp"};
+    const auto& of_layer = b == "blk.0." ? dense : mixed;
+    tensors.insert(tensors.end(), of_layer.begin(), of_layer.end());
+    for (const std::string& each : tensors) set(b + each + ".weight", each.ends_with("norm") ? 1 : 0, 0.25F);
+    if (yarn) split_latent_matrix(m, b, shape.heads, shape.width / 2, shape.width / 4, shape.width);
+  }
+  if (!yarn) return m;
+  m.metadata["deepseek2.attention.head_count_kv"] = 1U;
+  m.metadata["deepseek2.attention.key_length_mla"] = m.metadata["deepseek2.attention.key_length"];
+  m.metadata["deepseek2.attention.value_length_mla"] = m.metadata["deepseek2.attention.value_length"];
+  m.metadata["deepseek2.attention.key_length"] = shape.width + shape.rotary_dim;
+  m.metadata["deepseek2.attention.value_length"] = shape.width;
+  m.metadata["deepseek2.expert_weights_norm"] = true;
+  m.metadata["deepseek2.rope.scaling.type"] = std::string("yarn");
+  m.metadata["deepseek2.rope.scaling.factor"] = 4.0F;
+  m.metadata["deepseek2.rope.scaling.original_context_length"] = 64U;
+  m.metadata["deepseek2.rope.scaling.yarn_log_multiplier"] = 0.0707F;
+  return m;
+}
+
 test::tiny_model reference_model(const std::string& name) {
+  if (name.starts_with("deepseek2")) return reference_deepseek2(name);
   const bool llama = name == "llama", mixtral = name == "mixtral", granite = name == "granite";
   const bool gpt_oss = name == "gpt-oss", gemma2 = name == "gemma2", gemma3 = name == "gemma3";
   const std::string architecture = mixtral                         ? "llama"
@@ -167,7 +233,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 60);
+  EXPECT_EQ(rows_checked, 66);
 }
 
 // Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned. Windows, and layers that
@@ -213,7 +279,7 @@ TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementatio
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 40);
+  EXPECT_EQ(checked, 48);
 }
 
 }  // namespace

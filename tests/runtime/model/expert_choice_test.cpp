@@ -14,7 +14,7 @@ namespace {
 
 std::vector<expert_share> choose(std::vector<float> logits, std::size_t used, bool normalises) {
   std::vector<expert_share> chosen(used);
-  choose_experts(*kernels::choose_table("scalar").table, logits, normalises, chosen);
+  choose_experts(*kernels::choose_table("scalar").table, logits, {.normalises = normalises}, chosen);
   return chosen;
 }
 
@@ -30,6 +30,14 @@ TEST(expert_choice, weights_sum_to_one_where_they_are_normalised) {
   const auto chosen = choose({0, std::log(4.0F), std::log(2.0F), 0}, 2, true);
   EXPECT_NEAR(chosen[0].weight, 2.0 / 3, 1e-6);
   EXPECT_NEAR(chosen[1].weight, 1.0 / 3, 1e-6);
+}
+
+TEST(expert_choice, weights_are_scaled_after_they_are_normalised) {
+  std::vector<float> logits{0, std::log(4.0F), std::log(2.0F), 0};
+  std::vector<expert_share> chosen(2);
+  choose_experts(*kernels::choose_table("scalar").table, logits, {.normalises = true, .scale = 3}, chosen);
+  EXPECT_NEAR(chosen[0].weight, 2, 1e-6);
+  EXPECT_NEAR(chosen[1].weight, 1, 1e-6);
 }
 
 TEST(expert_choice, the_first_of_equal_ones_is_taken) {

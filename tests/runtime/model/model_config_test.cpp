@@ -371,11 +371,107 @@ TEST(model_config, refuses_mixtures_that_cannot_be_and_those_of_other_families) 
   EXPECT_THAT(read_config(*dense.file()).error().context, HasSubstr("expected a dense model, found 8 experts"));
 }
 
+tiny_model deepseek2(bool one_matrix = false) {
+  return make_tiny_model({.architecture = "deepseek2",
+                          .layers = 3,
+                          .rotary_dim = 8,
+                          .experts = 8,
+                          .shared_feed_forward = 64,
+                          .one_latent_matrix = one_matrix,
+                          .dense_layers = 1});
+}
+
+TEST(model_config, reads_latent_attention_as_newer_and_as_older_files_have_it) {
+  for (const bool older : {false, true}) {
+    const auto c = read_config(*deepseek2(older).file());
+    ASSERT_TRUE(c) << c.error().describe();
+    ASSERT_TRUE(c->latent);
+    EXPECT_EQ(c->latent->rank, 64U);
+    EXPECT_EQ(c->latent->query_rank, 0U);
+    EXPECT_EQ(c->latent->plain_dim, 32U);
+    EXPECT_EQ(c->latent->value_dim, 16U);
+    EXPECT_EQ(c->kv_heads, 1U) << "what all heads share";
+    EXPECT_EQ(c->head_dim, 64U + 8U);
+    EXPECT_EQ(c->attended_width(), 4U * 16U);
+    EXPECT_FLOAT_EQ(c->attention_scale, 1 / std::sqrt(40.0F)) << "of a head's own key";
+    EXPECT_FALSE(c->is_mixture(0));
+    EXPECT_TRUE(c->is_mixture(1));
+    EXPECT_EQ(c->shared_feed_forward, 64U) << "two experts of 32";
+    EXPECT_FALSE(c->weighs_shared_expert);
+    EXPECT_FLOAT_EQ(c->expert_scale, 1.5F);
+    EXPECT_FALSE(c->normalises_experts);
+  }
+  tiny_model m = deepseek2();
+  m.metadata["deepseek2.attention.q_lora_rank"] = 48U;
+  m.metadata["deepseek2.expert_weights_norm"] = true;
+  m.metadata["deepseek2.expert_gating_func"] = 1U;
+  const auto c = read_config(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->latent->query_rank, 48U);
+  EXPECT_TRUE(c->normalises_experts);
+}
+
+TEST(model_config, yarn_grows_the_scores_of_latent_attention_and_not_what_is_rotated) {
+  tiny_model m = deepseek2();
+  m.metadata["deepseek2.rope.scaling.type"] = std::string("yarn");
+  m.metadata["deepseek2.rope.scaling.factor"] = 40.0F;
+  EXPECT_THAT(read_config(*m.file()).error().context,
+              HasSubstr("'deepseek2.rope.scaling.yarn_log_multiplier' is missing"));
+  m.metadata["deepseek2.rope.scaling.yarn_log_multiplier"] = 0.0707F;
+  const auto c = read_config(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  const float growth = 1 + 0.0707F * std::log(40.0F);
+  EXPECT_FLOAT_EQ(c->attention_scale, growth * growth / std::sqrt(40.0F));
+  EXPECT_EQ(c->rope_magnitude, 1);
+  for (const char* key : {"attn_factor", "yarn_attn_factor"}) {
+    tiny_model other = m;
+    other.metadata["deepseek2.rope.scaling." + std::string(key)] = 1.5F;
+    EXPECT_THAT(read_config(*other.file()).error().context, HasSubstr(std::string(key) + ": expected 1"));
+  }
+}
+
+TEST(model_config, refuses_latents_that_cannot_be_and_the_mixtures_of_deepseek_3) {
+  const std::vector<bad_metadata> cases{
+      {"attention.kv_lora_rank", 0U, errc::file_malformed, "kv_lora_rank: expected 1 to 1016, found 0"},
+      {"attention.kv_lora_rank", 5000U, errc::file_malformed, "kv_lora_rank: expected 1 to 1016, found 5000"},
+      {"attention.kv_lora_rank", 33U, errc::file_malformed, "kv_lora_rank: expected an even number, found 33"},
+      {"attention.kv_lora_rank", 32U, errc::file_malformed, "key_length: expected 40, found 72"},
+      {"attention.q_lora_rank", 0U, errc::file_malformed, "q_lora_rank: expected 1 to"},
+      {"attention.key_length_mla", 8U, errc::file_malformed, "expected more than the 8 dimensions that are rotated"},
+      {"attention.value_length", 32U, errc::file_malformed, "value_length: expected 64, found 32"},
+      {"attention.head_count_kv", 4U, errc::file_malformed, "head_count_kv: expected 1, found 4"},
+      {"rope.dimension_count", 7U, errc::file_malformed, "expected 71, found 72"},
+      {"expert_shared_count", 100000U, errc::file_malformed, "expert_shared_count: expected experts no wider than"},
+      {"leading_dense_block_count", 4096U, errc::file_malformed, "leading_dense_block_count: expected less than 4096"},
+      {"expert_weights_scale", 0.0F, errc::file_malformed, "expert_weights_scale: expected a positive number"},
+      {"expert_used_count", 9U, errc::file_malformed, "expert_used_count: expected 1 to 8, found 9"},
+      {"expert_gating_func", 2U, errc::unsupported_format, "(a sigmoid, as in DeepSeek 3)"},
+      {"expert_group_count", 8U, errc::unsupported_format, "expert_group_count: expected 1"},
+  };
+  for (const bad_metadata& c : cases) {
+    tiny_model m = deepseek2();
+    m.metadata["deepseek2." + std::string(c.key)] = c.value;
+    const auto config = read_config(*m.file());
+    ASSERT_FALSE(config) << c.key;
+    EXPECT_EQ(config.error().code, c.code) << c.key;
+    EXPECT_THAT(config.error().context, HasSubstr(c.text));
+  }
+  for (const char* key :
+       {"attention.kv_lora_rank", "expert_count", "rope.dimension_count", "attention.value_length_mla"}) {
+    tiny_model m = deepseek2();
+    m.metadata.erase("deepseek2." + std::string(key));
+    EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("deepseek2." + std::string(key)));
+  }
+}
+
 TEST(model_config, survives_random_numbers_in_every_key) {
   test::tiny_random random(77);
-  const tiny_model wholes[] = {make_tiny_model(), make_tiny_model({.architecture = "gemma3"}),
+  const tiny_model wholes[] = {make_tiny_model(),
+                               make_tiny_model({.architecture = "gemma3"}),
                                make_tiny_model({.architecture = "gpt-oss", .experts = 4}),
                                make_tiny_model({.architecture = "phi3"}),
+                               deepseek2(),
+                               deepseek2(true),
                                make_tiny_model({.architecture = "command-r"})};
   int accepted = 0;
   for (int i = 0; i < 3000; ++i) {

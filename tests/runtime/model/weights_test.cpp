@@ -60,12 +60,79 @@ TEST_F(weights_test, take_as_much_memory_as_computed_from_the_file) {
   }
 }
 
+/// A model with latent attention, whose matrices are in one tensor or in two.
+test::tiny_shape latent_shape_of(bool one_matrix) {
+  return {.architecture = "deepseek2",
+          .rotary_dim = 8,
+          .matrices = gguf::tensor_type::q8_0,
+          .experts = 4,
+          .shared_feed_forward = 64,
+          .one_latent_matrix = one_matrix,
+          .dense_layers = 1};
+}
+
+TEST_F(weights_test, lay_out_the_matrices_of_latents_in_the_memory_that_was_computed) {
+  for (const auto& t : kernels::list_targets()) {
+    if (t.table == nullptr) continue;
+    for (const bool one_matrix : {false, true}) {
+      const auto file = make_tiny_model(latent_shape_of(one_matrix)).file();
+      const auto w = load_weights(*file, *t.table, team_);
+      ASSERT_TRUE(w) << w.error().describe();
+      const kernels::memory_block& block = (*w)->matrices;
+      for (const layer_weights& l : (*w)->layers) {
+        for (const auto* of_heads : {&l.latents.of_query, &l.latents.of_value}) {
+          ASSERT_EQ(of_heads->size(), 4U);
+          for (const kernels::packed_weights& m : *of_heads) {
+            EXPECT_GE(m.view().panels, block.data());
+            EXPECT_LE(m.view().panels + m.size_bytes(), block.data() + block.size());
+          }
+        }
+      }
+      std::uint64_t bytes = block.size();
+      for (const gguf::tensor& tensor : file->tensors()) {
+        if (tensor.dimensions.size() == 1) bytes += tensor.element_count() * sizeof(float);
+      }
+      EXPECT_EQ(weight_bytes(*file, *t.table), bytes);
+    }
+  }
+}
+
+TEST_F(weights_test, turn_what_makes_keys_of_latents_where_it_lies_with_what_makes_values) {
+  const tiny_model m = make_tiny_model(latent_shape_of(true));
+  const auto file = m.file();
+  const auto w = load_weights(*file, table_, team_);
+  ASSERT_TRUE(w) << w.error().describe();
+  const gguf::tensor& both = *file->find_tensor("blk.1.attn_kv_b.weight");
+  constexpr std::size_t rank = 64, keys = 32, values = 16;
+  const auto row_of = [&](std::size_t row) {
+    std::vector<float> x(rank);
+    const std::size_t bytes = kernels::row_bytes(kernels::weight_type::q8_0, rank);
+    kernels::dequantize_row(kernels::weight_type::q8_0, both.bytes.data() + row * bytes, rank, x.data());
+    return x;
+  };
+  const latent_weights& found = (*w)->layers[1].latents;
+  for (std::size_t head = 0; head < 4; ++head) {
+    for (std::size_t r = 0; r < rank; ++r) {
+      std::vector<float> turned(keys);
+      table_.unpack_row(found.of_query[head].view(), r, turned.data());
+      for (std::size_t k = 0; k < keys; ++k) ASSERT_EQ(turned[k], row_of(head * (keys + values) + k)[r]);
+    }
+    for (std::size_t v = 0; v < values; ++v) {
+      std::vector<float> row(rank);
+      table_.unpack_row(found.of_value[head].view(), v, row.data());
+      ASSERT_EQ(row, row_of(head * (keys + values) + keys + v));
+    }
+  }
+}
+
 TEST_F(weights_test, name_every_tensor_that_is_missing) {
   for (const std::string architecture : {"llama", "qwen2", "qwen2moe", "qwen3moe", "gemma2", "gemma3", "gpt-oss",
-                                         "phi3", "olmo2", "glm4", "command-r"}) {
+                                         "phi3", "olmo2", "glm4", "command-r", "deepseek2"}) {
     test::tiny_shape shape{.architecture = architecture};
-    if (architecture.ends_with("moe") || architecture == "gpt-oss") shape.experts = 4;
-    if (architecture == "qwen2moe") shape.shared_feed_forward = 64;
+    const bool deepseek = architecture == "deepseek2";
+    if (architecture.ends_with("moe") || architecture == "gpt-oss" || deepseek) shape.experts = 4;
+    if (architecture == "qwen2moe" || deepseek) shape.shared_feed_forward = 64;
+    if (deepseek) shape.query_rank = 64;
     const tiny_model whole = make_tiny_model(shape);
     const std::string optional = architecture == "glm4"        ? "blk.0.attn_q.bias"
                                  : architecture == "command-r" ? "blk.0.attn_q_norm.weight"

@@ -26,9 +26,9 @@ pieces split(std::string_view name, std::string_view text) {
 
 /// One name of each list of expressions.
 constexpr std::string_view distinct[] = {
-    "default",    "gpt-2",      "llama-bpe",      "qwen2",       "qwen35",   "gpt-4o", "tekken",
-    "seed-coder", "bailingmoe", "ufakzeka",       "laguna",      "minicpm5", "youtu",  "kimi-k2",
-    "starcoder",  "falcon",     "deepseek-coder", "deepseek-v3", "spark2_5", "bloom",  "viking"};
+    "default",        "gpt-2",        "llama-bpe",   "qwen2",    "qwen35", "gpt-4o",  "tekken",    "seed-coder",
+    "bailingmoe",     "ufakzeka",     "laguna",      "minicpm5", "youtu",  "kimi-k2", "starcoder", "falcon",
+    "deepseek-coder", "deepseek-llm", "deepseek-v3", "spark2_5", "bloom",  "viking"};
 
 TEST(pretokenizer, cuts_where_another_engine_finds_the_published_expressions) {
   const auto vectors =
@@ -122,6 +122,12 @@ TEST(pretokenizer, cuts_as_starcoder_does) {
 TEST(pretokenizer, cuts_as_deepseek_coder_does) {
   EXPECT_EQ(split("deepseek-coder", "if (x1)\n\n\ty"), (pieces{"if", " (", "x", "1", ")", "\n", "\n", "\ty"}));
   EXPECT_EQ(split("deepseek-coder", "a+b"), (pieces{"a", "+", "b"}));
+}
+
+TEST(pretokenizer, cuts_as_deepseek_llm_does) {
+  EXPECT_EQ(split("deepseek-llm", "if (x12)\n\n\ty  "),
+            (pieces{"if", " (", "x", "1", "2", ")", "\n", "\n", "\ty", "  "}));
+  EXPECT_EQ(split("deepseek-llm", "été"), (pieces{"é", "t", "é"})) << "ASCII letters are signs, too";
 }
 
 TEST(pretokenizer, cuts_by_default_as_files_without_a_name_expect) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of twenty tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of twenty-two tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
@@ -25,6 +25,11 @@ and the feed-forward part read what is not normalised, and what they give is nor
 the first layer sees four tokens; the second is rotated as in qwen2-yarn.
 Case "glm4": as qwen2; adjacent pairs, half of each head rotated; gate and up are one matrix; what attention and the feed-forward
 part give is normalised before it is added.
+Cases "deepseek2": keys and values are made, head by head, of a vector of 64 numbers that is normalised before, as published and not
+as the runtime computes it; a head's key has 32 dimensions of it and 8 that are rotated and that all heads share, adjacent pairs; its
+value 16. The first layer is dense; the second a mixture of six experts, of which a token uses two, with the weights of the softmax
+times 1.5, and of two that all tokens go to. "deepseek2-yarn": queries are made of such a vector, too, the weights sum to one before,
+and YaRN for four times a context of 64 tokens grows the scores and not what is rotated.
 Case "command-r": as mixtral without experts, head tied; norms by mean and variance without a shift; attention and the feed-forward
 part read the same norm, and both are added; logits times 0.25. "command-r-plus": each head of Q and K has such a norm with its own
 weights.
@@ -38,6 +43,7 @@ import numpy as np
 LAYERS, WIDTH, HEADS, KV_HEADS, HEAD_DIM, FEED_FORWARD, VOCABULARY = 2, 64, 4, 2, 16, 96, 300
 EXPERTS, USED, EXPERT_WIDTH, SHARED_WIDTH = 6, 2, 32, 64
 MIXTURES = ("qwen3moe", "qwen2moe", "mixtral", "gpt-oss")
+DEEPSEEK2, RANK, PLAIN, ROTATED, VALUE_DIM = ("deepseek2", "deepseek2-yarn"), 64, 32, 8, 16
 WINDOWED, WINDOW = ("gemma2", "gemma3", "gpt-oss", "olmo2-windows"), 4
 COMMAND_R = ("command-r", "command-r-plus")
 OLMO2 = ("olmo2", "olmo2-windows")
@@ -224,6 +230,84 @@ def rope_glm4(x, positions):  # partner next door; only the first half of the he
     return y
 
 
+def deepseek2_weights(kind):
+    number = iter(range(1000))
+    draw = lambda *shape, centre=0, spread=0.25: tensor(next(number), shape, centre, spread)
+    ones = lambda length: draw(length, centre=1)
+    w = {"embedding": draw(VOCABULARY, WIDTH, spread=0.5), "norm": ones(WIDTH), "layers": []}
+    for i in range(LAYERS):
+        l = {"attn_norm": ones(WIDTH)}
+        queries = HEADS * (PLAIN + ROTATED)
+        if kind == "deepseek2":
+            l["q"] = draw(queries, WIDTH)
+        else:
+            l |= {"q_down": draw(RANK, WIDTH), "q_norm": ones(RANK), "q": draw(queries, RANK)}
+        l |= {"down": draw(RANK + ROTATED, WIDTH), "down_norm": ones(RANK),
+              "up": draw(HEADS, PLAIN + VALUE_DIM, RANK), "o": draw(WIDTH, HEADS * VALUE_DIM), "ffn_norm": ones(WIDTH)}
+        if i == 0:
+            l |= {"gate": draw(FEED_FORWARD, WIDTH), "ffn_up": draw(FEED_FORWARD, WIDTH), "ffn_down": draw(WIDTH, FEED_FORWARD)}
+        else:
+            l |= {"router": draw(EXPERTS, WIDTH), "gates": draw(EXPERTS, EXPERT_WIDTH, WIDTH),
+                  "ups": draw(EXPERTS, EXPERT_WIDTH, WIDTH), "downs": draw(EXPERTS, WIDTH, EXPERT_WIDTH),
+                  "gate": draw(SHARED_WIDTH, WIDTH), "ffn_up": draw(SHARED_WIDTH, WIDTH), "ffn_down": draw(WIDTH, SHARED_WIDTH)}
+        w["layers"].append(l)
+    return w
+
+
+def deepseek2_angles(kind, positions):
+    pair = np.arange(ROTATED // 2)
+    frequency = BASE ** (-2 * pair / ROTATED)
+    if kind == "deepseek2-yarn":
+        of_turns = lambda turns: ROTATED * np.log(64 / (turns * 2 * np.pi)) / (2 * np.log(BASE))
+        low, high = max(np.floor(of_turns(32)), 0), min(np.ceil(of_turns(1)), ROTATED - 1)
+        slowed = np.clip((pair - low) / max(high - low, 0.001), 0, 1)
+        frequency = frequency * (1 - slowed) + frequency / 4 * slowed
+    return np.exp(1j * positions[:, None] * frequency)[:, None]
+
+
+def deepseek2_turned(x, angles):  # partner next door
+    turned = (x[..., 0::2] + 1j * x[..., 1::2]) * angles
+    return np.stack([turned.real, turned.imag], -1).reshape(x.shape)
+
+
+def deepseek2_logits(kind, tokens, cache, at):
+    """Every head has its own keys and values, made of the vectors of all tokens that it sees."""
+    w, n = deepseek2_weights(kind), len(tokens)
+    cache = cache or Cache()
+    positions = at + np.arange(n, dtype=np.float64)
+    seen = np.concatenate([cache.positions[:at], positions])
+    cache.positions = np.concatenate([seen, cache.positions[at:]])
+    scale = (1 + 0.0707 * np.log(4)) ** 2 if kind == "deepseek2-yarn" else 1
+    x = w["embedding"][tokens]
+    for i, l in enumerate(w["layers"]):
+        h = rms_norm(x, l["attn_norm"])
+        q = rms_norm(h @ l["q_down"].T, l["q_norm"]) @ l["q"].T if "q_down" in l else h @ l["q"].T
+        q = q.reshape(n, HEADS, PLAIN + ROTATED)
+        down = h @ l["down"].T
+        vector, rotated = rms_norm(down[:, :RANK], l["down_norm"]), down[:, RANK:]
+        old_vector, old_rotated = cache.layers[i]
+        if len(old_vector) == 0:
+            old_vector, old_rotated = np.zeros((0, RANK)), np.zeros((0, ROTATED))
+        cache.layers[i] = (np.concatenate([old_vector[:at], vector, old_vector[at:]]),
+                           np.concatenate([old_rotated[:at], rotated, old_rotated[at:]]))
+        vector, rotated = (t[:at + n] for t in cache.layers[i])
+        up = np.einsum("jr,hdr->jhd", vector, l["up"])
+        k, v = up[..., :PLAIN], up[..., PLAIN:]
+        key_turned = deepseek2_turned(rotated[:, None], deepseek2_angles(kind, seen))
+        k = np.concatenate([k, np.repeat(key_turned, HEADS, axis=1)], -1)
+        q = np.concatenate([q[..., :PLAIN], deepseek2_turned(q[..., PLAIN:], deepseek2_angles(kind, positions))], -1)
+        score = np.einsum("ihd,jhd->hij", q, k) * scale / np.sqrt(PLAIN + ROTATED)
+        score[:, ~np.tri(n, at + n, at, dtype=bool)] = -np.inf
+        p = np.exp(score)
+        p /= p.sum(-1, keepdims=True)
+        x = x + np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ l["o"].T
+        h = rms_norm(x, l["ffn_norm"])
+        x = x + (silu(h @ l["gate"].T) * (h @ l["ffn_up"].T)) @ l["ffn_down"].T
+        if "router" in l:
+            x = x + 1.5 * mixture(l, h, kind == "deepseek2-yarn")
+    return rms_norm(x, w["norm"]) @ w["embedding"].T
+
+
 class Cache:
     """Of each layer the unrotated keys and the values, in the log's order, and the positions at which tokens stand."""
 
@@ -240,6 +324,8 @@ class Cache:
 
 def logits(kind, tokens=TOKENS, cache=None, at=0):
     """Of tokens that come in behind the first `at` of the cache, and see those."""
+    if kind in DEEPSEEK2:
+        return deepseek2_logits(kind, tokens, cache, at)
     llama = kind == "llama"
     w = weights(kind)
     rope = {"llama": rope_llama, "glm4": rope_glm4, "mixtral": rope_mixtral, "granite": rope_mixtral, **dict.fromkeys(COMMAND_R, rope_mixtral),
@@ -319,13 +405,13 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", *COMMAND_R):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", *COMMAND_R, *DEEPSEEK2):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
             out.write(f"{row} " + " ".join(f"{v:.6g}" for v in result[row]) + "\n")
 with open(os.path.join(here, "decoder_splices.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen2-yarn", *WINDOWED, "phi3", "glm4", "command-r-plus"):
+    for name in ("qwen2", "llama", "qwen2-yarn", *WINDOWED, "phi3", "glm4", "command-r-plus", *DEEPSEEK2):
         for splice, at, removed, inserted, moves in SPLICES:
             out.write(f"{name} {splice} {at} {removed} {len(inserted)} " + " ".join(map(str, inserted)) + "\n")
             out.write(" ".join(f"{v:.6g}" for v in spliced(name, at, removed, inserted, moves)) + "\n")

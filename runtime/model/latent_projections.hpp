@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "runtime/model/float_buffer.hpp"
+#include "runtime/model/model_config.hpp"
+#include "runtime/model/row_products.hpp"
+#include "runtime/model/weights.hpp"
+
+namespace redline::model {
+
+/// What surrounds attention with one KV head where heads make their keys and values of a token's vector (latent_shape).
+/// The bits of a row depend on the row alone.
+class latent_projections {
+ public:
+  /// Buffers are made for rows_max rows. Throws std::bad_alloc.
+  latent_projections(const model_config& config, row_products& products, std::size_t rows_max);
+
+  /// From rows of x [rows, width] what attention reads, not rotated yet. query: [rows, heads, head_dim], each the part
+  /// that is rotated, then the product of the rest with its head's of_query. key: [rows, head_dim], the part that is
+  /// rotated, then the vector. value: [rows, head_dim], the vector, then zeros.
+  void read(const layer_weights& layer, const float* x, std::size_t rows, float* query, float* key, float* value);
+
+  /// From what attention gives, [rows, heads, head_dim], what its output product reads: [rows, heads * value_dim],
+  /// valid until the next call.
+  const float* write(const layer_weights& layer, const float* attended, std::size_t rows);
+
+ private:
+  void read_row(const layer_weights& layer, std::size_t row, float* query, float* key, float* value);
+  /// y = x w^T for each head's matrix. x, y: the first head's, rows x_stride and y_stride floats apart, heads x_step
+  /// and y_step.
+  struct rows_of_heads {
+    const float* x;
+    std::size_t x_stride, x_step;
+    float* y;
+    std::size_t y_stride, y_step;
+  };
+  void multiply(const std::vector<kernels::packed_weights>& matrices, std::size_t rows, const rows_of_heads& of);
+
+  const model_config& config_;
+  const latent_shape& shape_;
+  row_products& products_;
+  float_buffer low_;                 // [rows, query_rank]
+  float_buffer own_;                 // [rows, heads, plain_dim + rotary_dim]: heads' own queries
+  float_buffer down_;                // [rows, rank + rotary_dim]
+  float_buffer values_;              // [rows, heads, value_dim]
+  std::vector<input_rows> inputs_;   // by head
+  std::vector<std::size_t> panels_;  // likewise
+};
+
+}  // namespace redline::model
