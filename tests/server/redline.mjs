@@ -54,10 +54,15 @@ export class Server extends Program {
     static async start(...more) {
         const model = more.includes("--model") ? [] : ["--model", targetModel];
         const server = new Server("serve", ...model, "--listen", "127.0.0.1:0", "--threads", "1", ...more);
-        server.url = (await server.says(/serving \S+ on (http:\S+)/))[1];
-        for (let i = 0; i < 1200 && !more.includes("--remote"); ++i) {
-            if ((await fetch(`${server.url}/readyz`)).status === 200) break;
-            await sleep(50);
+        try {
+            server.url = (await server.says(/serving \S+ on (http:\S+)\s/))[1];
+            for (let i = 0; i < 1200 && !more.includes("--remote"); ++i) {
+                if ((await fetch(`${server.url}/readyz`)).status === 200) break;
+                await sleep(50);
+            }
+        } catch (error) {
+            await server.kill();  // or the test waits for a child that nobody ends
+            throw new Error(`${server.url}: ${error.cause ?? error}: ${server.lines.join("")}`);
         }
         return server;
     }
