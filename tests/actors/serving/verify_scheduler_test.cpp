@@ -895,7 +895,7 @@ class verify_scheduler_traced : public verify_scheduler_test {
  protected:
   verify_scheduler_traced() : verify_scheduler_traced(std::make_shared<trace::tracer>()) {}
   explicit verify_scheduler_traced(const std::shared_ptr<trace::tracer>& to)
-      : verify_scheduler_test(scheduler_options{.tracer = to}), spans(to) {}
+      : verify_scheduler_test(scheduler_options{.tracer = to}), kept(to) {}
 
   void ask_under(trace::span_context span, std::uint64_t round, std::uint32_t from, std::vector<token> tail,
                  std::vector<token> draft = {}) {
@@ -915,14 +915,14 @@ class verify_scheduler_traced : public verify_scheduler_test {
     complete();
     expect<verified>(session_at);
   }
-  std::vector<trace::span> ended() { return spans->take(100, std::chrono::milliseconds(0)); }
+  std::vector<trace::span> ended() { return kept->take(100, std::chrono::milliseconds(0)); }
   static std::int64_t number(const std::vector<trace::attribute>& of, std::string_view key) {
     for (const auto& [name, value] : of) {
       if (name == key) return std::get<std::int64_t>(value);
     }
     return -1;
   }
-  std::shared_ptr<trace::tracer> spans;
+  std::shared_ptr<trace::tracer> kept;
   static constexpr trace::span_context answer{1, 2, 3}, other{1, 2, 4};
 };
 

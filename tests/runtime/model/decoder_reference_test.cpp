@@ -113,17 +113,17 @@ test::tiny_model reference_model(const std::string& name) {
   }
   test::tiny_model m = test::make_tiny_model(shape);
   std::uint64_t number = 0;
-  const auto set = [&](const std::string& name, float centre, float spread) {
-    test::tiny_tensor& t = m.tensor(name);
+  const auto set = [&](const std::string& tensor, float centre, float spread) {
+    test::tiny_tensor& t = m.tensor(tensor);
     std::uint64_t count = 1;
     for (const std::uint64_t d : t.dimensions) count *= d;
     t.payload = test::tiny_encode(t.type, hashed(number++, count, centre, spread));
   };
   set("token_embd.weight", 0, 0.5F);
   const bool starcoder = architecture == "starcoder2";
-  const auto set_norm = [&](const std::string& name) {
-    set(name + ".weight", 1, 0.25F);
-    if (starcoder) set(name + ".bias", 0, 0.25F);
+  const auto set_norm = [&](const std::string& norm) {
+    set(norm + ".weight", 1, 0.25F);
+    if (starcoder) set(norm + ".bias", 0, 0.25F);
   };
   set_norm("output_norm");
   for (const std::string b : {"blk.0.", "blk.1."}) {
@@ -144,18 +144,18 @@ test::tiny_model reference_model(const std::string& name) {
     if (architecture == "llama" || architecture == "gemma" || gemma2 || granite || phi3 || name == "command-r")
       continue;
     if (architecture == "qwen3" || architecture == "qwen3moe" || gemma3 || olmo2 || name == "command-r-plus") {
-      for (const char* name : {"attn_q_norm", "attn_k_norm"}) set(b + name + ".weight", 1, 0.25F);
+      for (const char* each : {"attn_q_norm", "attn_k_norm"}) set(b + each + ".weight", 1, 0.25F);
       continue;
     }
-    for (const char* name : {"attn_q", "attn_k", "attn_v"}) set(b + name + ".bias", 0, 0.5F);
+    for (const char* each : {"attn_q", "attn_k", "attn_v"}) set(b + each + ".bias", 0, 0.5F);
     if (gpt_oss) {
-      for (const char* name : {"attn_output", "ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"}) {
-        set(b + name + ".bias", 0, 0.5F);
+      for (const char* each : {"attn_output", "ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"}) {
+        set(b + each + ".bias", 0, 0.5F);
       }
       set(b + "attn_sinks.weight", 0, 2);
     }
     if (!starcoder) continue;
-    for (const char* name : {"attn_output", "ffn_up", "ffn_down"}) set(b + name + ".bias", 0, 0.5F);
+    for (const char* each : {"attn_output", "ffn_up", "ffn_down"}) set(b + each + ".bias", 0, 0.5F);
   }
   if (!shape.tied_head) set("output.weight", 0, 0.5F);
   if (name == "command-r") {
