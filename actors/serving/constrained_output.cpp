@@ -176,11 +176,12 @@ draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max) co
   draft::graded_draft out;
   if (!arguments_ || grammar.automaton().is_free(state_)) return out;
   // A token has more than four bytes where text is repeated at length; what is cut costs the next round nothing.
-  const std::size_t bytes_max = std::size_t{6} * tokens_max;
+  const std::size_t bytes_max = std::min(std::size_t{6} * tokens_max, spelled_at_once_bytes_max);
+  const auto is_cheap = [before = grammar::steps_taken] { return grammar::steps_taken - before < usable_steps_max; };
   call_follower ahead{grammar.automaton(), state_, *arguments_, in_arguments_};
   std::string text;
   std::vector<std::pair<std::size_t, draft::graded_run>> ends;  // of the text's parts, and what speaks for each
-  for (bool goes_on = true; goes_on && text.size() < bytes_max;) {
+  for (bool goes_on = true; goes_on && text.size() < bytes_max && is_cheap();) {
     draft::graded_run part{draft::source::program, call_grade, 0};
     std::string more;
     if (const auto copy = ahead.in_arguments ? ahead.arguments.ahead(bytes_max - text.size()) : std::nullopt) {
@@ -210,12 +211,16 @@ draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max) co
     at += piece.size();
     return true;
   };
+  // Each token that the grammar spells its own way has the rest cut anew: a few times is enough for a draft.
+  std::size_t cut_bytes = 0;
   for (bool goes_on = true; goes_on && at < text.size() && out.tokens.size() < tokens_max;) {
+    cut_bytes += text.size() - at;
+    if (cut_bytes > 4 * spelled_at_once_bytes_max || !is_cheap()) break;
     auto tokens = tokenizer.encode(std::string_view(text).substr(at), {.continues = true});
     // Where the text is cut, the last token is not that of the whole.
     if (text.size() >= bytes_max) tokens.pop_back();
     std::size_t taken = 0;
-    while (taken < tokens.size() && out.tokens.size() < tokens_max && take(tokens[taken])) ++taken;
+    while (taken < tokens.size() && out.tokens.size() < tokens_max && is_cheap() && take(tokens[taken])) ++taken;
     const auto forced = taken < tokens.size() ? grammar.jump_forward(s) : std::nullopt;
     goes_on = forced && out.tokens.size() < tokens_max && take(*forced);
   }

@@ -206,7 +206,7 @@ void escaped_copy::look_again(char c) {
   solid_ = static_cast<std::uint32_t>(std::count_if(tail_.end() - matched_, tail_.end(), std::not_fn(is_blank)));
 }
 
-/// Behind the word that a word came instead of, or the sign; something else was put in between.
+/// After the word that a word replaced, or after the sign; where something else was put in, the place itself.
 std::uint32_t escaped_copy::after_replaced() const {
   const auto rest = known_->from(left_, text_lookup::resync_reach);
   if (rest.empty() || is_blank(rest.front()) || is_blank(left_with_)) return left_;

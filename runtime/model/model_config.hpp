@@ -41,7 +41,7 @@ struct yarn_scaling {
 /// Source: DeepSeek-AI, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model" (2024),
 /// section 2.1.
 struct latent_shape {
-  std::uint32_t rank = 0;        // numbers of the vector; a key in the cache has them behind its rotated dimensions
+  std::uint32_t rank = 0;        // numbers of the vector; a key in the cache has them after its rotated dimensions
   std::uint32_t query_rank = 0;  // queries are made of a vector of so many numbers; 0: of the row itself
   std::uint32_t plain_dim = 0;   // dimensions of a head's own query and key that are not rotated
   std::uint32_t value_dim = 0;   // of a head's own value

@@ -120,7 +120,7 @@ TEST(cost_model, learns_from_the_first_pass_of_a_size_that_it_had_not_seen) {
 }
 
 // One pass in eight takes 2 to 13 times as long as it should. Three of the worst in a row look like a slower machine,
-// which is forgotten soon; nothing may leave absurd predictions behind.
+// which is forgotten soon; absurd predictions must never remain.
 TEST(cost_model, stays_sane_on_a_machine_that_is_often_disturbed) {
   int off = 0, all = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
