@@ -7,11 +7,13 @@
 namespace redline::scheduler {
 namespace {
 
-// A session that makes its next draft is back sooner; were a prefill's chunk begun meanwhile, each of its rounds would
-// wait for one.
-constexpr microseconds pause_between_rounds{30'000};
+constexpr microseconds return_min{100};  // shorter ones are not told apart
 
 }  // namespace
+
+void admission::note_return(microseconds after) {
+  returns_.observe(static_cast<double>(std::clamp(after, return_min, return_max).count()));
+}
 
 /// The order that the sequence is in, and its time there; nullptr if in none.
 std::pair<admission::by_time*, instant> admission::order_of(sequence_id sequence, const standing& at) {
@@ -141,7 +143,9 @@ bool admission::has_share(tenant_id tenant, std::uint32_t waiting_max) const {
 
 std::optional<instant> admission::pause_end(instant now) const {
   if (between_rounds_.empty()) return std::nullopt;
-  const instant end = between_rounds_.rbegin()->first + pause_between_rounds;
+  const std::chrono::duration<double, std::micro> pause(returns_.value());
+  const instant end =
+      between_rounds_.rbegin()->first + std::min(std::chrono::duration_cast<microseconds>(pause), return_max);
   return end > now ? std::optional(end) : std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "runtime/cost/running_quantile.hpp"
 #include "scheduler/standing.hpp"
 
 namespace redline::scheduler {
@@ -38,7 +39,10 @@ class admission {
   /// Though more than waiting_max wait: whether the tenant has less than its share of those places, at least one.
   [[nodiscard]] bool has_share(tenant_id tenant, std::uint32_t waiting_max) const;
   [[nodiscard]] bool has_open_prefill() const { return open_prefills_count_ > 0; }
-  /// While a session that was answered just now may ask for its next round at any moment: until when.
+  /// A session asked for its next round this long after an answer.
+  void note_return(microseconds after);
+  /// While a session that was answered just now may ask for its next round at any moment: until when. Were a long pass
+  /// begun meanwhile, the session would wait for two.
   [[nodiscard]] std::optional<instant> pause_end(instant now) const;
 
   /// The standing is what was told last.
@@ -67,7 +71,12 @@ class admission {
     bool operator==(const tenant_places&) const = default;
   };
 
+  /// No session is waited for longer, though it makes its draft with a model.
+  static constexpr microseconds return_max{30'000};
+
   std::uint32_t places_max_;
+  /// How soon all but one of a hundred sessions ask for their next round, in microseconds.
+  cost::running_quantile returns_{0.99, static_cast<double>(return_max.count()), 0.5};
   std::unordered_map<sequence_id, standing> known_;
   std::set<sequence_id> placed_;
   // Each sequence is in at most one of these four:

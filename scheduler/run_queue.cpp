@@ -8,9 +8,9 @@
 namespace redline::scheduler {
 namespace {
 
-// Of the time in which drafts seemed not to pay, this part goes to trying one: what it takes is seen only so.
 constexpr double alone_factor = 2.5;  // of a pass's time
 constexpr double lateness_max = 2;    // a machine that is even later is busy with something else
+// Of the time in which drafts seemed not to pay, this part goes to trying one: what it takes is seen only so.
 constexpr int trial_share = 32;
 
 }  // namespace
@@ -56,8 +56,10 @@ run_queue::entry& run_queue::open_sequence(const submission& s, instant now) {
   return *it;
 }
 
-void run_queue::open_round(entry& e, const submission& s) {
+void run_queue::open_round(entry& e, const submission& s, instant now) {
   sequence_state& q = e.second;
+  const bool was_answered = q.at.idle_since != instant{} && !q.at.open && !q.at.prefill_only;
+  if (was_answered) places_.note_return(now - q.at.idle_since);
   if (q.log.change(s.splices, s.from, s.tail)) note_change(e);
   q.cached_count = q.log.kv_count();
   q.awaits.reset();
@@ -82,7 +84,7 @@ void run_queue::open_round(entry& e, const submission& s) {
 submit_outcome run_queue::submit(const submission& s, instant now) {
   if (const auto why_not = refusal(s)) return *why_not;
   entry& e = open_sequence(s, now);
-  open_round(e, s);
+  open_round(e, s, now);
   places_.admit(now);
   if (pending(e.second).count() > 0) return submit_outcome::taken;
   close(e, now);

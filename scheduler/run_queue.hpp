@@ -181,7 +181,7 @@ class run_queue {
 
   [[nodiscard]] std::optional<submit_outcome> refusal(const submission& s) const;
   entry& open_sequence(const submission& s, instant now);
-  void open_round(entry& e, const submission& s);
+  void open_round(entry& e, const submission& s, instant now);
   void close(entry& e, instant now);
   void end_run(entry& e);
   void note_change(entry& e);

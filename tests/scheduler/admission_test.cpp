@@ -96,6 +96,19 @@ TEST(admission, pauses_for_the_session_that_was_answered_last) {
   EXPECT_FALSE(a.pause_end(at(400)));
 }
 
+TEST(admission, pauses_as_long_as_sessions_take_to_come_back) {
+  admission a(4);
+  a.update({1}, closed(1000));
+  const auto pause = [&] { return a.pause_end(at(1000)).value_or(at(1000)) - at(1000); };
+  for (int i = 0; i < 1000; ++i) a.note_return(microseconds{400 + i % 100});
+  EXPECT_GE(pause(), microseconds{480}) << "or those that take longest are missed";
+  EXPECT_LE(pause(), microseconds{1000}) << "longer than nearly all, nobody is waited for";
+  for (int i = 0; i < 1000; ++i) a.note_return(microseconds{0});
+  for (int i = 0; i < 20; ++i) a.note_return(microseconds{3'000'000});
+  EXPECT_EQ(pause(), microseconds{30'000})
+      << "of those that make drafts with a model, or are slow, no longer than that";
+}
+
 standing of_tenant(std::uint64_t tenant, std::int64_t arrival) {
   return {.arrival = at(arrival), .open = true, .tenant = {tenant}};
 }

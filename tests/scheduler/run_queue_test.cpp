@@ -692,6 +692,28 @@ TEST(run_queue, a_long_pass_with_prompts_waits_a_moment_for_the_sessions_that_we
   EXPECT_EQ(short_ones.plan(roomy, at(1)).runs.size(), 1U) << "where a pass is short, waiting costs more than it saves";
 }
 
+TEST(run_queue, a_pass_with_prompts_waits_for_sessions_that_come_back_soon_though_it_is_short) {
+  auto q = make_where_rows_cost();
+  std::uint64_t round = 0;
+  const auto ask = [&](std::int64_t now) {
+    const std::uint32_t known = round == 0 ? 0 : q.known_count({1});
+    submit(q, {.round = ++round, .from = known, .tail = tokens(known == 0 ? 3 : 0), .tokens_max = 1000}, now);
+  };
+  std::int64_t now = 1;
+  for (; round < 900; now += 500) {
+    ask(now);
+    const auto plan = q.plan(roomy, at(now));
+    ASSERT_EQ(plan.runs.size(), 1U);
+    q.begin(plan);
+    const run_answer answer{0, tokens(1)};
+    q.complete(plan, {&answer, 1}, time_of_rows(plan.size.rows), at(now));
+  }
+  submit(q, {.sequence = 2, .tail = tokens(20), .tokens_max = 1000}, now - 499);
+  EXPECT_TRUE(q.plan(roomy, at(now - 499)).runs.empty()) << "the first comes soon, and would wait for a whole pass";
+  ask(now);
+  EXPECT_EQ(q.plan(roomy, at(now)).runs.size(), 2U);
+}
+
 TEST(run_queue, takes_pages_from_the_latest_comer) {
   auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 200, .pages_count = 4});
   fill(q, 4, 32, false);
