@@ -1,5 +1,8 @@
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "kernels/kernel_table.hpp"
 #include "kernels/machine/memory.hpp"
 #include "kernels/worker_team.hpp"
@@ -16,12 +19,25 @@ class packed_weights {
   packed_weights(const kernel_table& table, worker_team& team, weight_type type, std::size_t rows, std::size_t columns,
                  const std::byte* source, std::byte* place = nullptr);
 
+  /// As the constructor's arguments.
+  struct request {
+    std::size_t rows = 0;
+    const std::byte* source = nullptr;
+    std::byte* place = nullptr;
+  };
+  /// Several of the same columns at once: the threads share all their panels, since one expert of hundreds has too few
+  /// for many threads. Throws std::bad_alloc.
+  static std::vector<packed_weights> pack_all(const kernel_table& table, worker_team& team, weight_type type,
+                                              std::size_t columns, std::span<const request> requests);
+
   [[nodiscard]] packed_view view() const { return {type_, rows_, columns_, panel_bytes_, panels_}; }
   [[nodiscard]] std::size_t rows() const { return rows_; }
   [[nodiscard]] std::size_t columns() const { return columns_; }
   [[nodiscard]] std::size_t size_bytes() const { return panels_for(rows_) * panel_bytes_; }
 
  private:
+  packed_weights(const kernel_table& table, weight_type type, std::size_t columns, const request& of);
+
   weight_type type_ = weight_type::f32;
   std::size_t rows_ = 0;
   std::size_t columns_ = 0;

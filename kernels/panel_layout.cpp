@@ -11,26 +11,58 @@ using std::byte;
 
 void put(byte* to, const byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 
-/// Adds `bits` at bit position `shift` of word `lane`.
-void add_bits(byte* words, std::size_t lane, unsigned bits, unsigned shift) {
+std::uint32_t word_at(const byte* from) {
   std::uint32_t word;
-  std::memcpy(&word, words + lane * 4, 4);
-  word |= std::uint32_t{bits} << shift;
-  std::memcpy(words + lane * 4, &word, 4);
+  std::memcpy(&word, from, 4);
+  return word;
 }
+void put_word(byte* words, std::size_t lane, std::uint32_t word) { std::memcpy(words + lane * 4, &word, 4); }
 
 unsigned number(byte b) { return std::to_integer<unsigned>(b); }
 
-/// Nibble `q` of column i.
-void add_nibble(byte* nibbles, std::size_t lane, std::size_t i, unsigned q) {
-  add_bits(nibbles + i / 8 * layout::words_bytes, lane, q, layout::bit_of_column(i, 4));
+// A word has bit_of_column's order, so the integers of four columns, which lie in four bytes one after the other, come
+// to their places together.
+
+constexpr std::uint32_t low_nibbles = 0x0f0f0f0f;
+
+/// Eight columns: the low halves of eight bytes.
+std::uint32_t word_of_low(const byte* from) {
+  return (word_at(from) & low_nibbles) | (word_at(from + 4) & low_nibbles) << 4;
+}
+/// And the high halves.
+std::uint32_t word_of_high(const byte* from) {
+  return (word_at(from) >> 4 & low_nibbles) | (word_at(from + 4) & ~low_nibbles);
+}
+/// Sixteen columns: bits `shift` and `shift` + 1 of sixteen bytes.
+std::uint32_t word_of_pairs(const byte* from, unsigned shift) {
+  std::uint32_t word = 0;
+  for (unsigned four = 0; four < 4; ++four) word |= (word_at(from + four * 4) >> shift & 0x03030303U) << 2 * four;
+  return word;
+}
+/// Thirty-two columns: bit `shift` of as many bytes.
+std::uint32_t word_of_bits(const byte* from, unsigned shift) {
+  std::uint32_t word = 0;
+  for (unsigned four = 0; four < 8; ++four) word |= (word_at(from + four * 4) >> shift & 0x01010101U) << four;
+  return word;
+}
+/// Thirty-two columns: the bits of a word, the first column in the lowest.
+std::uint32_t word_of_row(std::uint32_t bits) {
+  std::uint32_t word = 0;
+  for (unsigned column = 0; column < 4; ++column) {
+    std::uint32_t every_fourth = bits >> column & 0x11111111U;
+    every_fourth = (every_fourth | every_fourth >> 3) & 0x03030303U;
+    every_fourth = (every_fourth | every_fourth >> 6) & 0x000f000fU;
+    every_fourth = (every_fourth | every_fourth >> 12) & 0xffU;
+    word |= every_fourth << 8 * column;
+  }
+  return word;
 }
 
 /// The file keeps column i in the low half of byte i and column i + 16 in its high half.
 void place_32_nibbles(const byte* from, byte* nibbles, std::size_t lane) {
-  for (std::size_t i = 0; i < 16; ++i) {
-    add_nibble(nibbles, lane, i, number(from[i]) & 15);
-    add_nibble(nibbles, lane, i + 16, number(from[i]) >> 4);
+  for (std::size_t word = 0; word < 2; ++word) {
+    put_word(nibbles + word * layout::words_bytes, lane, word_of_low(from + 8 * word));
+    put_word(nibbles + (2 + word) * layout::words_bytes, lane, word_of_high(from + 8 * word));
   }
 }
 
@@ -55,9 +87,7 @@ void place_q45(const byte* block, byte* unit, std::size_t lane) {
     unit += 32;
   }
   if constexpr (Fifth) {
-    for (std::size_t i = 0; i < 32; ++i) {
-      add_bits(unit, lane, number(block[i / 8]) >> i % 8 & 1, layout::bit_of_column(i, 1));
-    }
+    put_word(unit, lane, word_of_row(word_at(block)));
     block += 4;
     unit += layout::words_bytes;
   }
@@ -85,13 +115,21 @@ void place_q45_k(const byte* block, byte* unit, std::size_t lane) {
   byte* fifth = nibbles + 32 * layout::words_bytes;
   const byte* high = block + 16;
   const byte* low = Fifth ? block + 16 + 32 : block + 16;
-  for (std::size_t i = 0; i < 256; ++i) {  // 64 columns share 32 bytes: their first half in the low nibbles
-    const std::size_t g = i / 32;
-    const unsigned pair = number(low[i / 64 * 32 + i % 32]);
-    add_nibble(nibbles, lane, i, g % 2 == 0 ? pair & 15 : pair >> 4);
-    if constexpr (Fifth) {
-      add_bits(fifth + g * layout::words_bytes, lane, number(high[i % 32]) >> g & 1, layout::bit_of_column(i, 1));
+  for (unsigned g = 0; g < 8; ++g) {  // 64 columns share 32 bytes: their first half in the low nibbles
+    const byte* from = low + g / 2 * 32;
+    for (std::size_t word = 0; word < 4; ++word, from += 8) {
+      put_word(nibbles + (g * 4 + word) * layout::words_bytes, lane,
+               g % 2 == 0 ? word_of_low(from) : word_of_high(from));
     }
+    if constexpr (Fifth) put_word(fifth + g * layout::words_bytes, lane, word_of_bits(high, g));
+  }
+}
+
+/// Each half of 128 columns has 32 bytes, a quarter of it at a time from the low bits up.
+void place_pairs(const byte* from, byte* pairs, std::size_t lane) {
+  for (std::size_t word = 0; word < 16; ++word) {
+    put_word(pairs + word * layout::words_bytes, lane,
+             word_of_pairs(from + word / 8 * 32 + word % 2 * 16, static_cast<unsigned>(word % 8 / 2 * 2)));
   }
 }
 
@@ -103,22 +141,11 @@ void place_q6_k(const byte* block, byte* unit, std::size_t lane) {
   for (std::size_t g = 0; g < 16; ++g) unit[64 + g * 16 + lane] = scales[g];
   byte* nibbles = unit + 64 + 16 * 16;
   byte* pairs = nibbles + 32 * layout::words_bytes;
-  for (std::size_t i = 0; i < 256; ++i) {  // each half of 128 columns: 64 bytes of nibbles, 32 bytes of bit pairs
-    const std::size_t half = i / 128;
-    const std::size_t quarter = i % 128 / 32;
-    const unsigned two = number(low[half * 64 + i % 64]);
-    add_nibble(nibbles, lane, i, quarter < 2 ? two & 15 : two >> 4);
-    const unsigned upper = number(high[half * 32 + i % 32]) >> 2 * quarter & 3;
-    add_bits(pairs + i / 16 * layout::words_bytes, lane, upper, layout::bit_of_column(i, 2));
+  for (std::size_t word = 0; word < 32; ++word) {  // each half of 128 columns: 64 bytes of nibbles
+    const byte* from = low + word / 16 * 64 + word % 8 * 8;
+    put_word(nibbles + word * layout::words_bytes, lane, word / 8 % 2 == 0 ? word_of_low(from) : word_of_high(from));
   }
-}
-
-/// Weight i's pair of bits: each half of 128 columns has 32 bytes, a quarter of it at a time from the low bits up.
-void place_pairs(const byte* from, byte* pairs, std::size_t lane) {
-  for (std::size_t i = 0; i < 256; ++i) {
-    const unsigned pair = number(from[i / 128 * 32 + i % 32]) >> i % 128 / 32 * 2 & 3;
-    add_bits(pairs + i / 16 * layout::words_bytes, lane, pair, layout::bit_of_column(i, 2));
-  }
+  place_pairs(high, pairs, lane);
 }
 
 void place_q2_k(const byte* block, byte* unit, std::size_t lane) {
@@ -139,9 +166,8 @@ void place_q3_k(const byte* block, byte* unit, std::size_t lane) {
   byte* pairs = unit + 64 + 16 * 16;
   byte* thirds = pairs + 16 * layout::words_bytes;
   place_pairs(block + 32, pairs, lane);
-  for (std::size_t i = 0; i < 256; ++i) {
-    const unsigned third = number(block[i % 32]) >> i / 32 & 1;
-    add_bits(thirds + i / 32 * layout::words_bytes, lane, third, layout::bit_of_column(i, 1));
+  for (unsigned word = 0; word < 8; ++word) {
+    put_word(thirds + word * layout::words_bytes, lane, word_of_bits(block, word));
   }
 }
 
@@ -164,41 +190,60 @@ void place_mxfp4(const byte* block, byte* unit, std::size_t lane) {
   place_32_nibbles(block + 1, unit + 32, lane);
 }
 
-using place_function = void (*)(const byte* block, byte* unit, std::size_t lane);
+/// place: of one block, into one row of a unit. Inlined, because a block may be a single number.
+template<auto place>
+void interleave(weight_type type, const byte* source, std::size_t rows, std::size_t columns, std::size_t begin,
+                std::size_t end, byte* out) {
+  const std::size_t units = columns / block_columns(type);
+  const std::size_t bytes = layout::unit_bytes(type);
+  for (std::size_t panel = begin; panel < end; ++panel) {
+    byte* to = out + panel * units * bytes;
+    const std::size_t lanes = std::min(panel_rows, rows - panel * panel_rows);
+    const std::size_t stride = row_bytes(type, columns);
+    const byte* block = source + panel * panel_rows * stride;
+    for (std::size_t u = 0; u < units; ++u, to += bytes, block += block_bytes(type)) {
+      std::fill_n(to, bytes, byte{0});  // rows that are not there, and padding
+      for (std::size_t lane = 0; lane < lanes; ++lane) place(block + lane * stride, to, lane);
+    }
+  }
+}
 
-place_function placer_of(weight_type type) {
+using interleave_function = void (*)(weight_type type, const byte* source, std::size_t rows, std::size_t columns,
+                                     std::size_t begin, std::size_t end, byte* out);
+
+interleave_function interleaver_of(weight_type type) {
   switch (type) {
     case weight_type::f32:
-      return place_plain<4>;
+      return interleave<place_plain<4>>;
     case weight_type::f16:
     case weight_type::bf16:
-      return place_plain<2>;
+      return interleave<place_plain<2>>;
     case weight_type::q8_0:
-      return place_q8_0;
+      return interleave<place_q8_0>;
     case weight_type::q4_0:
-      return place_q45<false, false>;
+      return interleave<place_q45<false, false>>;
     case weight_type::q4_1:
-      return place_q45<true, false>;
+      return interleave<place_q45<true, false>>;
     case weight_type::q5_0:
-      return place_q45<false, true>;
+      return interleave<place_q45<false, true>>;
     case weight_type::q5_1:
-      return place_q45<true, true>;
+      return interleave<place_q45<true, true>>;
     case weight_type::q4_k:
-      return place_q45_k<false>;
+      return interleave<place_q45_k<false>>;
     case weight_type::q5_k:
-      return place_q45_k<true>;
+      return interleave<place_q45_k<true>>;
     case weight_type::q6_k:
-      return place_q6_k;
+      return interleave<place_q6_k>;
     case weight_type::q2_k:
-      return place_q2_k;
+      return interleave<place_q2_k>;
     case weight_type::q3_k:
-      return place_q3_k;
+      return interleave<place_q3_k>;
     case weight_type::iq4_nl:
-      return place_q45<false, false>;
+      return interleave<place_q45<false, false>>;
     case weight_type::iq4_xs:
-      return place_iq4_xs;
+      return interleave<place_iq4_xs>;
     case weight_type::mxfp4:
-      return place_mxfp4;
+      return interleave<place_mxfp4>;
   }
   return nullptr;
 }
@@ -211,20 +256,7 @@ std::size_t interleaved_panel_bytes(weight_type type, std::size_t columns) {
 
 void interleave_panels(weight_type type, const std::byte* source, std::size_t rows, std::size_t columns,
                        std::size_t begin, std::size_t end, std::byte* out) {
-  const place_function place = placer_of(type);
-  const std::size_t units = columns / block_columns(type);
-  const std::size_t bytes = layout::unit_bytes(type);
-  for (std::size_t panel = begin; panel < end; ++panel) {
-    byte* to = out + panel * units * bytes;
-    std::fill_n(to, units * bytes, byte{0});
-    const std::size_t lanes = std::min(panel_rows, rows - panel * panel_rows);
-    for (std::size_t u = 0; u < units; ++u) {
-      for (std::size_t lane = 0; lane < lanes; ++lane) {
-        const byte* block = source + (panel * panel_rows + lane) * row_bytes(type, columns) + u * block_bytes(type);
-        place(block, to + u * bytes, lane);
-      }
-    }
-  }
+  interleaver_of(type)(type, source, rows, columns, begin, end, out);
 }
 
 }  // namespace redline::kernels

@@ -175,9 +175,10 @@ std::optional<instant> run_queue::next_look(instant now) const {
   return items_.empty() && !places_.has_open_prefill() ? std::nullopt : places_.pause_end(now);
 }
 
-void run_queue::learn_costs(std::span<const cost::cost_sample> samples) {
+void run_queue::learn_costs(std::span<const cost::cost_sample> samples, const cost::mixture_shape& of) {
   if (!cost_.is_blank()) return;
-  for (const cost::cost_sample& s : samples) cost_.observe(s.size, s.took);
+  cost_ = cost::cost_model(of);
+  for (const cost::cost_sample& s : samples) cost_.observe(s.size, s.took, s.experts);
 }
 
 void run_queue::begin(const batch_plan& plan) {
@@ -206,9 +207,10 @@ void run_queue::put_back(const batch_plan& plan) {
 }
 
 std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span<const run_answer> answers,
-                                               microseconds took, instant now) {
+                                               microseconds took, instant now, std::uint64_t experts) {
   REDLINE_ASSERT(plan.runs.size() == answers.size(), "one answer for every run");
-  cost_.observe(plan.size, took);
+  cost_.observe(plan.size, took, experts);
+  cost_.observe_text(plan.size, experts);
   if (plan.predicted > std::max(long_pass_, microseconds{0}))
     lateness_.observe(static_cast<double>(took.count()) / static_cast<double>(plan.predicted.count()));
   if (plan.verifies_drafts()) {

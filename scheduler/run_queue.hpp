@@ -98,9 +98,10 @@ class run_queue {
   [[nodiscard]] std::optional<instant> next_look(instant now) const;
   /// Marks the plan's runs as in flight, and those that it left out as passed over.
   void begin(const batch_plan& plan);
-  /// Takes the answers, one per run of the plan in order; returns the rounds that are now answered.
+  /// Takes the answers, one per run of the plan in order; returns the rounds that are now answered. experts: distinct
+  /// ones that the pass touched, over all layers; 0: not counted.
   std::vector<round_outcome> complete(const batch_plan& plan, std::span<const run_answer> answers, microseconds took,
-                                      instant now);
+                                      instant now, std::uint64_t experts = 0);
   /// The pass did not happen; its runs can be planned again.
   void put_back(const batch_plan& plan);
 
@@ -146,8 +147,9 @@ class run_queue {
   /// What a row of a long prompt takes; 0: not known.
   [[nodiscard]] double prompt_row_us() const;
   [[nodiscard]] const cost::cost_model& cost() const { return cost_; }
-  /// Passes measured elsewhere, for a model that has seen none. Ignored once passes were seen.
-  void learn_costs(std::span<const cost::cost_sample> samples);
+  /// Passes measured elsewhere of a model with these experts, for a queue that has seen none. Ignored once passes were
+  /// seen.
+  void learn_costs(std::span<const cost::cost_sample> samples, const cost::mixture_shape& of = {});
 
   /// Aborts when counts contradict each other.
   void check_integrity() const;

@@ -2,19 +2,12 @@
 
 #include <algorithm>
 
+#include "runtime/model/feed_forward.hpp"
+
 namespace redline::actors::cli {
 namespace {
 
 using model::transformer;
-
-/// Bytes that every pass reads: all tensors, but of an embedding that is not the head only single rows.
-std::uint64_t bytes_per_pass(const gguf::gguf_file& file, const model::model_config& config) {
-  std::uint64_t bytes = 0;
-  for (const auto& t : file.tensors()) {
-    if (t.name != "token_embd.weight" || config.tied_head) bytes += t.bytes.size();
-  }
-  return bytes;
-}
 
 transformer::times per_pass(const transformer::times& a, const transformer::times& b, double passes) {
   using t = transformer::times;
@@ -48,11 +41,20 @@ double feed_forward_weights(const model::model_config& m, std::uint32_t layer) {
 
 }  // namespace
 
+forward_probe::weight_bytes forward_probe::bytes_of(const gguf::gguf_file& file, const model::model_config& config) {
+  weight_bytes out;
+  for (const auto& t : file.tensors()) {
+    if (t.name == "token_embd.weight" && !config.tied_head) continue;
+    (t.name.find("_exps.") == std::string::npos ? out.always : out.experts) += t.bytes.size();
+  }
+  return out;
+}
+
 result<std::unique_ptr<forward_probe>> forward_probe::create(const gguf::gguf_file& file,
                                                              std::shared_ptr<const model::weights> weights,
                                                              const kernels::kernel_table& table,
                                                              kernels::worker_team& team, const options& how) {
-  const std::uint64_t bytes = bytes_per_pass(file, model::config_of(*weights));
+  const weight_bytes bytes = bytes_of(file, model::config_of(*weights));
   const std::uint32_t pages = (how.tokens_max + kv::page_tokens - 1) / kv::page_tokens;
   const transformer::options storage{
       .pages_count = pages, .kv = how.kv, .rows_max = how.rows_max, .profile = how.profile};
@@ -60,9 +62,9 @@ result<std::unique_ptr<forward_probe>> forward_probe::create(const gguf::gguf_fi
   return std::unique_ptr<forward_probe>(new forward_probe(std::move(made), bytes, pages, how));
 }
 
-forward_probe::forward_probe(std::unique_ptr<transformer> m, std::uint64_t weight_bytes, std::uint32_t pages,
+forward_probe::forward_probe(std::unique_ptr<transformer> m, const weight_bytes& weights, std::uint32_t pages,
                              const options& how)
-    : model_(std::move(m)), pool_(pages), how_(how), weight_bytes_(weight_bytes) {}
+    : model_(std::move(m)), pool_(pages), how_(how), weights_(weights) {}
 
 void forward_probe::grow_context(std::uint32_t tokens) {
   while (table_.token_count() < tokens) pass(std::min(model_->rows_max(), tokens - table_.token_count()), false);
@@ -81,11 +83,14 @@ forward_cell forward_probe::measure(std::uint32_t rows, const effort& how_long) 
   once();  // warms caches and buffers
   const double begin = seconds_on(how_.clock);
   const transformer::times before = model_->time_spent();
+  const std::uint64_t experts_before = model_->experts().experts;
   seconds.clear();
   while (seconds.size() < how_long.samples ||
          (seconds_on(how_.clock) - begin < how_long.seconds && seconds.size() < 200))
     once();
-  c.spent = per_pass(before, model_->time_spent(), static_cast<double>(seconds.size()));
+  const auto passes = static_cast<double>(seconds.size());
+  c.spent = per_pass(before, model_->time_spent(), passes);
+  c.experts = static_cast<double>(model_->experts().experts - experts_before) / passes;
   std::sort(seconds.begin(), seconds.end());
   c.best_ms = seconds.front() * 1e3;
   c.median_ms = seconds[seconds.size() / 2] * 1e3;
@@ -97,8 +102,9 @@ forward_cell forward_probe::measure(std::uint32_t rows, const effort& how_long) 
 void forward_probe::pass(std::uint32_t rows, bool logits) {
   const std::uint32_t first = table_.token_count();
   tokens_.resize(rows);
+  const std::uint64_t distinct = how_.distinct_tokens == 0 ? ~std::uint64_t{0} : how_.distinct_tokens;
   for (std::uint32_t i = 0; i < rows; ++i) {
-    tokens_[i] = static_cast<token>((std::uint64_t{first + i} * 7919 + 13) % model_->config().vocabulary);
+    tokens_[i] = static_cast<token>((std::uint64_t{first + i} % distinct * 7919 + 13) % model_->config().vocabulary);
   }
   REDLINE_ASSERT(table_.append(pool_, rows), "the pool was sized for the longest sequence");
   const model::run r{.tokens = tokens_,
@@ -125,7 +131,9 @@ void forward_probe::count_work(forward_cell& c) const {
   }
   const auto kv_bytes_per_token = static_cast<double>(model::page_bytes(m, how_.kv) / kv::page_tokens);
   c.flops = 2 * (layers * rows + 2 * heads_width * seen + logits_rows * m.width * m.vocabulary);
-  c.bytes = static_cast<double>(weight_bytes_) + kv_bytes_per_token * read / m.layers;
+  const double experts = m.mixture_layers() == 0 ? 0 : c.experts / (1.0 * m.mixture_layers() * m.experts);
+  c.bytes = static_cast<double>(weights_.always) + experts * static_cast<double>(weights_.experts) +
+            kv_bytes_per_token * read / m.layers;
 }
 
 }  // namespace redline::actors::cli

@@ -19,8 +19,9 @@ struct forward_cell {
   double best_ms = 0;
   double median_ms = 0;
   std::uint32_t samples = 0;
-  double bytes = 0;  // that a pass must read: weights once, and the keys and values it attends to
-  double flops = 0;  // multiply-adds counted twice
+  double bytes = 0;    // that a pass must read: weights once, and the keys and values it attends to
+  double flops = 0;    // multiply-adds counted twice
+  double experts = 0;  // distinct ones that a pass touched, over all layers; 0: a dense model's
   model::transformer::times spent;
 
   /// Shares of what the machine can do, for the best pass.
@@ -39,7 +40,8 @@ class forward_probe {
     std::uint32_t rows_max = 128;    // of one pass
     std::uint32_t tokens_max = 128;  // of the sequence
     model::kv_type kv = model::kv_type::f16;
-    bool last_only = false;  // logits of the last row only, else of all
+    bool last_only = false;             // logits of the last row only, else of all
+    std::uint32_t distinct_tokens = 0;  // then they repeat; 0: as many as there are
     bool profile = false;
     clock_kind clock = clock_kind::wall;
   };
@@ -60,7 +62,14 @@ class forward_probe {
   forward_cell measure(std::uint32_t rows, const effort& how_long);
 
  private:
-  forward_probe(std::unique_ptr<model::transformer> m, std::uint64_t weight_bytes, std::uint32_t pages,
+  /// Bytes of the file's tensors, as passes read them.
+  struct weight_bytes {
+    std::uint64_t always = 0;   // all tensors, but of an embedding that is not the head only single rows
+    std::uint64_t experts = 0;  // all of them, of which a pass reads those that it touches
+  };
+  static weight_bytes bytes_of(const gguf::gguf_file& file, const model::model_config& config);
+
+  forward_probe(std::unique_ptr<model::transformer> m, const weight_bytes& weights, std::uint32_t pages,
                 const options& how);
   void pass(std::uint32_t rows, bool logits);
   void count_work(forward_cell& c) const;
@@ -70,7 +79,7 @@ class forward_probe {
   kv::page_table table_;
   std::vector<token> tokens_;
   options how_;
-  std::uint64_t weight_bytes_;  // that every pass reads
+  weight_bytes weights_;
 };
 
 }  // namespace redline::actors::cli

@@ -53,11 +53,16 @@ std::optional<api::api_error> check_scores(const api::generation_request& asked,
 }
 
 /// Where an answer to this prompt begins.
-tools::reasoning_splitter split_after(const api::generation_request& asked, const std::string& source,
+tools::reasoning_splitter split_after(const api::generation_request& asked, const prompt_builder& builder,
                                       std::string_view rendered) {
   // What follows a grammar has no place for thoughts.
   if (!asked.splits_reasoning || asked.schema || asked.copy) return {};
-  const auto tags = tools::reasoning_splitter::tags_of(source);
+  const tools::call_format* const format = builder.tools().format();
+  if (format != nullptr && format->has_channels) {
+    // Who reads calls reads their channels, too.
+    return asked.calls_tools() ? tools::reasoning_splitter() : tools::reasoning_splitter::of_channels(rendered);
+  }
+  const auto tags = tools::reasoning_splitter::tags_of(builder.template_source());
   if (tags.open.empty()) return {};
   const auto end = rendered.find_last_not_of(" \t\r\n");
   const bool is_open = end != std::string_view::npos && rendered.substr(0, end + 1).ends_with(tags.open);
@@ -197,8 +202,7 @@ api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services
       return api::error_of(rendered.error());
     }
     if (const auto why = check(rendered->text.size(), "messages")) return *why;
-    out.push_back(
-        {builder.tokens(*rendered), std::nullopt, split_after(request, builder.template_source(), rendered->text)});
+    out.push_back({builder.tokens(*rendered), std::nullopt, split_after(request, builder, rendered->text)});
     if (evicts) out.back().turns = builder.turns(*rendered, out.back().tokens, now);
     return out;
   }
@@ -298,6 +302,8 @@ api::checked<ready_request> read_request(const gateway_services& services, const
   for (auto& one : *prompts) {
     if (what->asked.scores_prompt()) one.report = report_prompt(**model, one.tokens, one.echo);
   }
+  what->spec.shows_control =
+      std::any_of(prompts->begin(), prompts->end(), [](const auto& one) { return one.thoughts.needs_control(); });
   auto held_to = hold_to_tools(**model, what->asked);
   if (!held_to) return held_to.error();
   what->spec.tools = std::move(*held_to);

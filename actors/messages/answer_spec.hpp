@@ -72,11 +72,13 @@ struct answer_spec {
   bool trace = false;                 // say with each text where its tokens came from
   std::optional<std::uint32_t> prompt_logprobs;  // alternatives wanted per token of the prompt
   trace::span_context span;                      // that the answer is; empty: it is not traced
+  bool shows_control = false;                    // the text has the control tokens in it, as of answers in channels
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.stop_tokens,
                     self.ignore_end, self.sampling, self.draft, self.prediction, self.eviction, self.logprobs,
                     self.copy, self.schema, self.tools, self.created_seconds, self.known_text, self.prefix_scope,
-                    self.indent_min, self.predict_us_max, self.numerics, self.trace, self.prompt_logprobs, self.span);
+                    self.indent_min, self.predict_us_max, self.numerics, self.trace, self.prompt_logprobs, self.span,
+                    self.shows_control);
   }
 };
 

@@ -89,11 +89,13 @@ struct scheduler_report {
   std::uint64_t pending_rows = 0;      // that they have yet to compute before they get tokens
   std::uint32_t prompt_row_ns = 0;     // what a row of a prompt takes; 0: not known
   std::vector<worker_status> workers;  // when asked for: this one, or of a pool all that have answered
+  std::uint64_t experts_total = 0;     // distinct ones that passes touched, over all layers
   static constexpr auto fields(auto& self) {
     return std::tie(self.ready, self.running_count, self.waiting_count, self.pages_count, self.pages_held,
                     self.batches_total, self.rows_total, self.forward_us_total, self.preempted_total, self.cached_total,
                     self.refused_total, self.cost_error_ratio, self.why_not, self.overflowed_total, self.tokens_max,
-                    self.queried_total, self.asking_count, self.pending_rows, self.prompt_row_ns, self.workers);
+                    self.queried_total, self.asking_count, self.pending_rows, self.prompt_row_ns, self.workers,
+                    self.experts_total);
   }
 };
 

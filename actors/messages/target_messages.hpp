@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/actor/protocol.hpp"
+#include "runtime/cost/expert_union.hpp"
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/kv/page_table.hpp"
 #include "runtime/sampling/sampling.hpp"
@@ -82,11 +83,13 @@ struct batch_done {
   std::uint64_t batch = 0;
   std::vector<run_result> results;  // one per run, in order
   std::uint64_t elapsed_us = 0;
-  std::optional<failure> why_not;  // the batch made no sense; nothing was computed
-  page_report pages;               // of the forward_batch
-  bool lacks_grammars = false;     // one is not known by its name: nothing was computed, the texts are to be sent
+  std::optional<failure> why_not;   // the batch made no sense; nothing was computed
+  page_report pages;                // of the forward_batch
+  bool lacks_grammars = false;      // one is not known by its name: nothing was computed, the texts are to be sent
+  std::uint64_t experts_count = 0;  // distinct ones that the pass touched, over all layers; 0: a dense model's
   static constexpr auto fields(auto& self) {
-    return std::tie(self.batch, self.results, self.elapsed_us, self.why_not, self.pages, self.lacks_grammars);
+    return std::tie(self.batch, self.results, self.elapsed_us, self.why_not, self.pages, self.lacks_grammars,
+                    self.experts_count);
   }
 };
 
@@ -104,7 +107,10 @@ struct pass_cost {
   std::uint32_t logits = 0;   // of these, rows that want logits
   std::uint32_t context = 0;  // tokens before them
   std::uint64_t took_us = 0;
-  static constexpr auto fields(auto& self) { return std::tie(self.rows, self.logits, self.context, self.took_us); }
+  std::uint64_t experts_count = 0;  // as batch_done's
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.rows, self.logits, self.context, self.took_us, self.experts_count);
+  }
 };
 
 /// The target model is up (again) and its KV counts as empty. Sent to the scheduler at every start.
@@ -119,8 +125,10 @@ struct target_ready {
   std::uint32_t pages_count = 0;
   std::vector<pass_cost> costs;  // measured at start; may be empty
   std::uint64_t life = 0;        // drawn at each start; 0: not said
+  cost::mixture_shape mixture;   // the model's experts
   static constexpr auto fields(auto& self) {
-    return std::tie(self.context, self.vocabulary, self.rows_max, self.pages_count, self.costs, self.life);
+    return std::tie(self.context, self.vocabulary, self.rows_max, self.pages_count, self.costs, self.life,
+                    self.mixture);
   }
 };
 

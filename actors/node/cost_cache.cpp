@@ -58,18 +58,25 @@ std::optional<std::vector<pass_cost>> cost_cache::load() const {
     if (!cost.is_object()) return std::nullopt;
     const auto rows = number_at(cost, "rows"), logits = number_at(cost, "logits"), context = number_at(cost, "context"),
                us = number_at(cost, "us");
-    if (!rows || !logits || !context || !us) return std::nullopt;
+    const auto experts = cost.contains("experts") ? number_at(cost, "experts") : 0;
+    if (!rows || !logits || !context || !us || !experts) return std::nullopt;
     costs.push_back({static_cast<std::uint32_t>(*rows), static_cast<std::uint32_t>(*logits),
-                     static_cast<std::uint32_t>(*context), *us});
+                     static_cast<std::uint32_t>(*context), *us, *experts});
   }
   return costs;
 }
 
-result<void> cost_cache::store(const std::vector<pass_cost>& costs) const {
+result<void> cost_cache::store(const std::vector<pass_cost>& costs, const cost::mixture_shape& mixture) const {
   if (folder_.empty()) return {};
-  nlohmann::ordered_json json{{"key", key_}, {"passes", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json{{"key", key_}};
+  if (!mixture.is_dense()) {
+    json["mixture"] = {{"layers", mixture.layers}, {"experts", mixture.experts}, {"used", mixture.used}};
+  }
+  json["passes"] = nlohmann::ordered_json::array();
   for (const pass_cost& c : costs) {
-    json["passes"].push_back({{"rows", c.rows}, {"logits", c.logits}, {"context", c.context}, {"us", c.took_us}});
+    auto& pass = json["passes"].emplace_back(
+        nlohmann::ordered_json{{"rows", c.rows}, {"logits", c.logits}, {"context", c.context}, {"us", c.took_us}});
+    if (c.experts_count != 0) pass["experts"] = c.experts_count;
   }
   std::error_code failed;
   fs::create_directories(folder_, failed);

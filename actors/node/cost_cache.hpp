@@ -17,7 +17,8 @@ class cost_cache {
   cost_cache(std::string folder, std::string key);
 
   [[nodiscard]] std::optional<std::vector<pass_cost>> load() const;
-  [[nodiscard]] result<void> store(const std::vector<pass_cost>& costs) const;
+  /// mixture: the model's experts, for who reads the file as a curve (`redline plan`).
+  [[nodiscard]] result<void> store(const std::vector<pass_cost>& costs, const cost::mixture_shape& mixture = {}) const;
 
   /// $REDLINE_CACHE_DIR, else redline/ in $XDG_CACHE_HOME or ~/.cache; empty when there is no such place.
   [[nodiscard]] static std::string usual_folder();

@@ -407,21 +407,23 @@ std::vector<pass_cost> engine::pass_costs(model::transformer& t, const kernels::
                                           std::uint32_t pages_count) const {
   if (options_.measuring_max.count() == 0) return {};
   const auto& c = t.config();
+  const cost::mixture_shape mixture = mixture_of(c);
   const cost_cache cache(options_.cost_folder,
                          kernels::cpu_name() + ", " + std::string(table.name) + ", " +
                              model::describe_numerics(table, options_.kv) + ", " + std::to_string(options_.threads) +
                              " threads, " + std::string(kernels::name_of(options_.kv)) + " cache, " + c.architecture +
                              " " + std::to_string(c.layers) + "x" + std::to_string(c.width) + "x" +
                              std::to_string(c.feed_forward) + ", " + std::to_string(c.vocabulary) + " tokens, " +
+                             (mixture.is_dense() ? "" : std::to_string(mixture.experts) + " experts, ") +
                              std::to_string(file.size_bytes()) + " bytes, " + version());
   if (auto known = cache.load()) return *known;
   if (options_.progress) options_.progress("timing passes of " + path, 0, 1);
   std::vector<pass_cost> costs;
   for (const auto& p : model::measure_passes(t, pages_count, options_.measuring_max)) {
-    costs.push_back({p.rows, p.logits, p.context, static_cast<std::uint64_t>(p.took.count())});
+    costs.push_back({p.rows, p.logits, p.context, static_cast<std::uint64_t>(p.took.count()), p.experts});
   }
   // Without the file the next start takes a second or two longer.
-  (void)cache.store(costs);
+  (void)cache.store(costs, mixture);
   return costs;
 }
 
@@ -435,9 +437,10 @@ result<void> engine::add_draft() {
   const std::uint32_t pages = pages_for_model(draft_config_, options_.scheduling.limits.running_max);
   const model::transformer::options how{.pages_count = pages, .kv = options_.kv, .rows_max = draft_rows_max};
   REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *draft_table_, *draft_team_, how));
-  cost::cost_model passes;
+  cost::cost_model passes(mixture_of(draft_config_));
   for (const pass_cost& c : pass_costs(*first, *draft_table_, options_.draft_path, *draft_file_, pages)) {
-    passes.observe(cost::size_of_run(c.context, c.rows, c.logits), microseconds{static_cast<std::int64_t>(c.took_us)});
+    passes.observe(cost::size_of_run(c.context, c.rows, c.logits), microseconds{static_cast<std::int64_t>(c.took_us)},
+                   c.experts_count);
   }
   auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
   std::vector<token> ends;

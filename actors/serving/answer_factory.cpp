@@ -76,6 +76,7 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   g.prediction = spec.prediction;
   g.prefix_scope = spec.prefix_scope;
   g.known_text = spec.known_text;
+  g.shows_control = spec.shows_control;
   g.trace = spec.trace;
   g.span = spec.span;
   g.numerics = spec.numerics;

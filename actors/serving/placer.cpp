@@ -113,6 +113,7 @@ void placer::count_work(const scheduler_report& before, const scheduler_report& 
   };
   add(&scheduler_report::batches_total);
   add(&scheduler_report::rows_total);
+  add(&scheduler_report::experts_total);
   add(&scheduler_report::forward_us_total);
   add(&scheduler_report::preempted_total);
   add(&scheduler_report::cached_total);

@@ -3,10 +3,15 @@
 #include <algorithm>
 
 #include "actors/serving/verify_scheduler.hpp"
+#include "runtime/model/feed_forward.hpp"
 
 namespace redline::actors {
 namespace {
 constexpr std::size_t pieces_max = 65'535;  // the transformer's own limit
+}
+
+cost::mixture_shape mixture_of(const model::model_config& config) {
+  return {.layers = config.mixture_layers(), .experts = config.experts, .used = config.experts_used};
 }
 
 target_model::target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
@@ -33,7 +38,8 @@ void target_model::on(const announce_target&) {
                               .rows_max = transformer_->rows_max(),
                               .pages_count = pages_count_,
                               .costs = costs_,
-                              .life = life_});
+                              .life = life_,
+                              .mixture = mixture_of(config)});
 }
 
 static failure wrong_run(const forward_batch& m, const batch_run& run, const std::string& why) {
@@ -185,7 +191,9 @@ void target_model::on(const forward_batch& m) {
                      .table = run.table,
                      .logits_begin = run.logits_begin});
   }
+  const std::uint64_t experts_before = transformer_->experts().experts;
   const auto logits = transformer_->forward(batch);
+  done.experts_count = transformer_->experts().experts - experts_before;
 
   std::vector<model::acceptance> judged = judge(m, *grammars, batch, logits);
   for (std::size_t i = 0; i < batch.size(); ++i) {

@@ -15,6 +15,9 @@ namespace redline::actors {
 
 class verify_scheduler;
 
+/// What the cost of passes depends on.
+[[nodiscard]] cost::mixture_shape mixture_of(const model::model_config& config);
+
 /// Runs verification passes of the target model and accepts drafts on the spot, so that logits never travel. Owns the
 /// KV storage, but not the decision of what lies where: that comes with every batch and is checked before it is used.
 class target_model final : public actor::actor_of<target_model> {

@@ -156,7 +156,7 @@ token_log::progress token_log::commit(std::span<const token> tokens, std::span<c
         return step;
       }
     } else {
-      text = tokenizer_->piece(t);
+      text = tokenizer_->piece(t, spec_.shows_control);
     }
     if (spec_.logprobs && i < logprobs.size()) step.logprobs.push_back(logprobs[i]);
     append(t, text, step);

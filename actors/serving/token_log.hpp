@@ -43,6 +43,7 @@ struct generation_spec {
   numerics_id numerics;              // by which that beginning was computed; not known: there is none, or by any
   std::optional<std::uint32_t> logprobs;
   std::optional<std::uint32_t> prompt_logprobs;  // of the prompt's tokens, before the answer
+  bool shows_control = false;                    // of answers without a grammar: the text has the control tokens
   bool trace = false;                            // sessions say where tokens came from
   trace::span_context span;                      // that the answer is; empty: it is not traced
   std::shared_ptr<const output_rules> rules;     // the grammar of the answer; null: any text

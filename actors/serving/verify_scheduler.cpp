@@ -460,9 +460,10 @@ void verify_scheduler::on(const batch_done& m) {
   ++report_.batches_total;
   report_.rows_total += plan_.size.rows;
   report_.forward_us_total += m.elapsed_us;
+  report_.experts_total += m.experts_count;
   note_batch(took);
 
-  const auto done = queue_.complete(plan_, answers, took, context().now());
+  const auto done = queue_.complete(plan_, answers, took, context().now(), m.experts_count);
   std::vector<sequence_id> prompts_done;
   for (const auto& outcome : done) {
     const auto at = std::find_if(m.results.begin(), m.results.end(),
@@ -652,9 +653,10 @@ void verify_scheduler::on(const target_ready& m) {
   std::vector<cost::cost_sample> samples;
   for (const pass_cost& c : m.costs) {
     samples.push_back({cost::size_of_run(c.context, c.rows, c.logits),
-                       microseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(c.took_us, pass_us_max))}});
+                       microseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(c.took_us, pass_us_max))},
+                       c.experts_count});
   }
-  queue_.learn_costs(samples);
+  queue_.learn_costs(samples, m.mixture);
   lose_all_kv();
   step();
 }

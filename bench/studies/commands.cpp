@@ -120,6 +120,11 @@ void add_bench_forward(CLI::App& bench, int& exit_code) {
   c->add_option("--seconds", f->seconds, "Least time per cell")->check(CLI::Range(0.0, 600.0))->capture_default_str();
   c->add_flag("--last-only", f->last_only,
               "Logits of the last row only (default: of every row, as verification needs)");
+  c->add_option("--distinct-tokens", f->distinct_tokens,
+                "So many tokens that repeat, as text that is copied does; experts of a mixture are then touched again "
+                "(0: no token comes twice, as long as there are others)")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
   c->add_flag("--profile", f->profile, "Time of each part of a pass");
   add_json_flag(*c, f->json, "the figures ('-': print them instead of the table)");
   c->callback([f, &exit_code] { exit_code = run_forward(*f); });

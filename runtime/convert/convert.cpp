@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -69,7 +70,16 @@ class tensor_mover {
  public:
   tensor_mover(const model_folder& from, const model_config& config, const output_type& type,
                kernels::worker_team& team, gguf::gguf_writer& to)
-      : from_(from), shape_(config.shape), type_(type), team_(team), to_(to) {}
+      : from_(from), shape_(config.shape), type_(type), team_(team), to_(to) {
+    for (const auto& [name, place] : from.tensors()) {
+      const auto known_as = config.is_wrapped ? huggingface::text_name(name) : std::optional(name);
+      if (!known_as) {
+        ++left_out_;
+      } else if (!tensors_.emplace(*known_as, named_place{name, place}).second) {
+        twice_.push_back({name, place});
+      }
+    }
+  }
 
   result<void> matrix(const std::string& ours, const std::string& theirs, std::uint64_t rows, std::uint64_t columns,
                       row_kind kind = row_kind::plain) {
@@ -235,16 +245,18 @@ class tensor_mover {
     return {};
   }
 
-  [[nodiscard]] bool has(const std::string& theirs) const { return from_.tensors().contains(theirs); }
+  [[nodiscard]] bool has(const std::string& theirs) const { return tensors_.contains(theirs); }
+  /// Tensors of parts that are no text.
+  [[nodiscard]] std::size_t left_out() const { return left_out_; }
 
   [[nodiscard]] result<void> check_all_used() const {
-    for (const auto& [name, place] : from_.tensors()) {
+    for (const auto& [name, known] : tensors_) {
       // The first can be computed, the second is the embedding again.
       const bool redundant = name.ends_with(".rotary_emb.inv_freq") || (shape_.tied_head && name == "lm_head.weight");
       if (redundant || used_.contains(name)) continue;
-      return failure{errc::unsupported_format, place.file->path() + ": " + quote_bytes(name) + " has no place in a " +
-                                                   std::string(shape_.architecture) + " model"};
+      return without_place(known);
     }
+    if (!twice_.empty()) return without_place(twice_.front());
     return {};
   }
 
@@ -275,13 +287,14 @@ class tensor_mover {
   }
 
   result<model_folder::place> find(const std::string& theirs, std::span<const std::uint64_t> shape) {
-    const auto it = from_.tensors().find(theirs);
-    if (it == from_.tensors().end()) {
-      return failure{errc::file_malformed, from_.path() + ": tensor '" + theirs + "' is missing"};
+    const auto it = tensors_.find(theirs);
+    if (it == tensors_.end()) {
+      const std::string part = left_out() == 0 ? "" : " in the part for text";
+      return failure{errc::file_malformed, from_.path() + ": tensor '" + theirs + "' is missing" + part};
     }
-    const model_folder::place found = it->second;
+    const auto& [name, found] = it->second;
     if (!std::equal(shape.begin(), shape.end(), found.tensor->shape.begin(), found.tensor->shape.end())) {
-      return failure{errc::file_malformed, found.file->path() + ": '" + theirs + "'.shape: expected " +
+      return failure{errc::file_malformed, found.file->path() + ": '" + name + "'.shape: expected " +
                                                huggingface::shape_text(shape) + ", found " +
                                                huggingface::shape_text(found.tensor->shape)};
     }
@@ -289,7 +302,20 @@ class tensor_mover {
     return found;
   }
 
+  struct named_place {
+    std::string name;  // in the folder
+    model_folder::place at;
+  };
+
+  [[nodiscard]] failure without_place(const named_place& one) const {
+    return {errc::unsupported_format, one.at.file->path() + ": " + quote_bytes(one.name) + " has no place in a " +
+                                          std::string(shape_.architecture) + " model"};
+  }
+
   const model_folder& from_;
+  std::map<std::string, named_place, std::less<>> tensors_;  // by the name that they have where there is but text
+  std::vector<named_place> twice_;                           // whose name another has already
+  std::size_t left_out_ = 0;
   const gguf::decoder_shape& shape_;
   const output_type& type_;
   kernels::worker_team& team_;
@@ -535,9 +561,9 @@ result<void> move_tokenizer(const model_folder& from, const json_object& config,
 
 }  // namespace
 
-result<void> convert_folder(const std::string& folder, const output_type& type, const std::string& path,
-                            kernels::worker_team& team,
-                            const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+result<std::size_t> convert_folder(const std::string& folder, const output_type& type, const std::string& path,
+                                   kernels::worker_team& team,
+                                   const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   REDLINE_TRY_ASSIGN(const model_folder from, model_folder::open(folder));
   REDLINE_TRY(keep_sources(path, from.sources()));
   REDLINE_TRY_ASSIGN(const json_object document, json_object::of(from.config(), from / "config.json"));
@@ -551,7 +577,8 @@ result<void> convert_folder(const std::string& folder, const output_type& type, 
   tensor_mover mover(from, config, type, team, out);
   REDLINE_TRY(move_tensors(config.shape, mover));
   REDLINE_TRY(move_tokenizer(from, document, config.shape.vocabulary, out));
-  return out.write(path, progress);
+  REDLINE_TRY(out.write(path, progress));
+  return mover.left_out();
 }
 
 }  // namespace redline::convert

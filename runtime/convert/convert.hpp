@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -14,9 +15,10 @@ namespace redline::convert {
 /// at `path`: matrices in the type that `type_for` gives them, vectors in f32, names and the order of rows as Redline
 /// and others read them. Tensors may be F32, F16 or BF16. Every tensor must have a place in the model and the shape
 /// that config.json makes, and every place a tensor: what would be left out could have changed the result. Rows are
-/// streamed from the mapped files, a few megabytes at a time. progress(done, all): bytes written of the payload.
-result<void> convert_folder(const std::string& folder, const output_type& type, const std::string& path,
-                            kernels::worker_team& team,
-                            const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
+/// streamed from the mapped files, a few megabytes at a time. progress(done, all): bytes written of the payload. Of a
+/// model that sees as well only the part that reads and writes text is taken; says how many tensors were not.
+result<std::size_t> convert_folder(const std::string& folder, const output_type& type, const std::string& path,
+                                   kernels::worker_team& team,
+                                   const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
 
 }  // namespace redline::convert

@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/cost/learning.hpp"
+
 namespace redline::cost {
 namespace {
 
-// A pass's time is off by about this much of itself from one time to the next.
-constexpr double noise_ratio = 0.05;
-// And by what whole microseconds cannot say: passes of no time at all (a clock that stands still) must not be certain.
+// A pass's time is off by what whole microseconds cannot say as well: passes of no time at all (a clock that stands
+// still) must not be certain.
 constexpr double resolution_us = 1;
 // Before anything is seen: how far the laws may be from zero and the bends from the line, in units of the first pass.
 constexpr double law_spread = 100;
 constexpr double bend_spread = 0.25;
-// Every parameter may drift by this much of itself from one pass to the next.
-constexpr double drift_ratio = 0.01;
 // A pass that took this many times longer than predicted was disturbed by something else and would teach nonsense;
 // this many such passes in a row were not: the machine has become that much slower. Nothing makes a pass faster than it
 // is, so a smaller ratio says that the machine was slow for a while; what was learned of wide passes then must not
@@ -31,10 +30,15 @@ constexpr std::uint32_t outliers_believed = 3;
 
 // Scaled so that the features have similar size, which keeps the recursion well conditioned. Bends share a pass between
 // the two that it lies between.
-cost_model::vector cost_model::features(const work_size& size) {
+cost_model::vector cost_model::features(const work_size& size, double experts) const {
   const auto rows = static_cast<double>(size.rows);
-  vector x{1.0, rows / 64, static_cast<double>(size.pairs) / 65536, static_cast<double>(size.context) / 4096,
-           static_cast<double>(size.logits) / 64};
+  // Of a dense model the last one is always 0, which keeps its parameter apart and every other sum as it is.
+  vector x{1.0,
+           rows / 64,
+           static_cast<double>(size.pairs) / 65536,
+           static_cast<double>(size.context) / 4096,
+           static_cast<double>(size.logits) / 64,
+           experts > 0 ? experts / static_cast<double>(experts_.of().all()) : 0};
   const auto above = std::upper_bound(bends.begin(), bends.end(), rows);
   if (above == bends.begin()) return x;
   const auto i = static_cast<std::size_t>(above - bends.begin()) - 1;
@@ -48,7 +52,7 @@ cost_model::vector cost_model::features(const work_size& size) {
   return x;
 }
 
-cost_model::cost_model() {
+cost_model::cost_model(const mixture_shape& of) : experts_(of) {
   for (std::size_t i = 0; i < parameters_count; ++i) {
     const double spread = i < laws_count ? law_spread : bend_spread;
     covariance_[i][i] = prior_[i] = spread * spread;
@@ -62,12 +66,17 @@ double cost_model::predict_us(const vector& x) const {
 }
 
 microseconds cost_model::predict(const work_size& size) const {
-  return microseconds(static_cast<std::int64_t>(predict_us(features(size))));
+  return microseconds(static_cast<std::int64_t>(predict_us(features(size, predict_experts(size)))));
 }
 
-void cost_model::observe(const work_size& size, microseconds took) {
+void cost_model::observe_text(const work_size& size, std::uint64_t experts) {
+  experts_.observe(size.rows, size.logits, experts);
+}
+
+void cost_model::observe(const work_size& size, microseconds took, std::uint64_t experts) {
   const auto measured = static_cast<double>(took.count());
-  const vector x = features(size);
+  const bool is_counted = experts > 0 && experts <= experts_.of().all();
+  const vector x = features(size, is_counted ? static_cast<double>(experts) : predict_experts(size));
   const double predicted = predict_us(x);
   if (observed_count_ == 0) scale_ = std::max(measured, 1.0);
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "runtime/base/environment.hpp"
+#include "runtime/cost/expert_union.hpp"
 
 namespace redline::cost {
 
@@ -30,17 +31,26 @@ struct work_size {
 struct cost_sample {
   work_size size;
   microseconds took{0};
+  std::uint64_t experts = 0;  // distinct ones that it touched, over all layers; 0: not counted
 };
 
 /// Predicts the time of a forward pass: a base, a cost per row, per (row, context token) pair, per context token read
 /// and per row of logits, and deviations from that line at numbers of rows where a machine's curve bends (a
 /// bandwidth-bound pass of eight rows costs what one row does; a pass of a hundred is bound by arithmetic). Learned
 /// from the passes seen by a Kalman filter whose parameters drift slowly, so that it follows a machine whose speed
-/// changes.
+/// changes. A mixture of experts has a cost per distinct expert as well: what passes are seen to touch teaches the
+/// price, and how many a pass will touch is predicted of its rows.
 class cost_model {
  public:
-  cost_model();
-  void observe(const work_size& size, microseconds took);
+  cost_model() : cost_model(mixture_shape{}) {}
+  /// Of a model with these experts.
+  explicit cost_model(const mixture_shape& of);
+  /// experts: distinct ones that the pass touched, over all layers; 0: not counted.
+  void observe(const work_size& size, microseconds took, std::uint64_t experts = 0);
+  /// So many experts were touched by a pass over text as it will come again, which measured passes at start are not.
+  void observe_text(const work_size& size, std::uint64_t experts);
+  /// Distinct experts, over all layers; 0 of a dense model.
+  [[nodiscard]] double predict_experts(const work_size& size) const { return experts_.predict(size.rows, size.logits); }
   [[nodiscard]] microseconds predict(const work_size& size) const;
   /// Nothing was observed yet; predictions are then zero.
   [[nodiscard]] bool is_blank() const { return observed_count_ == 0; }
@@ -48,13 +58,14 @@ class cost_model {
  private:
   /// Where the curve may bend.
   static constexpr std::array<double, 10> bends = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
-  static constexpr std::size_t laws_count = 5;  // base, rows, pairs, context, logits
+  static constexpr std::size_t laws_count = 6;  // base, rows, pairs, context, logits, experts
   static constexpr std::size_t parameters_count = laws_count + bends.size();
   using vector = std::array<double, parameters_count>;
-  static vector features(const work_size& size);
+  [[nodiscard]] vector features(const work_size& size, double experts) const;
   [[nodiscard]] double predict_us(const vector& x) const;
   void change_speed(double ratio);
 
+  expert_union experts_;
   vector weights_{};
   vector prior_{};                                     // variances before anything was seen, in units of scale_^2
   std::array<vector, parameters_count> covariance_{};  // likewise

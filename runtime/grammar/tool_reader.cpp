@@ -11,10 +11,6 @@ namespace {
 
 using kind = answer_part::kind;
 
-constexpr std::string_view message_begin = "<|message|>";
-constexpr std::string_view channel_begin = "<|channel|>";
-constexpr std::size_t header_bytes_max = 256;
-
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 std::string as_json(std::string_view text) { return dump_json(nlohmann::ordered_json(text)); }
@@ -22,7 +18,9 @@ std::string as_json(std::string_view text) { return dump_json(nlohmann::ordered_
 }  // namespace
 
 tool_reader::tool_reader(std::shared_ptr<const tool_automaton> rules)
-    : rules_(std::move(rules)), state_(rules_->begin()), in_header_(rules_->format().has_channels) {}
+    : rules_(std::move(rules)), state_(rules_->begin()) {
+  if (rules_->format().has_channels) channels_.emplace();
+}
 
 std::vector<answer_part> tool_reader::feed(std::string_view text) {
   for (const char c : text) take(c);
@@ -33,7 +31,7 @@ std::vector<answer_part> tool_reader::finish() {
   // Of a call that never got its name, the markup; of an element that was cut, the bytes that were no end.
   if (!in_call_) say(std::exchange(held_, {}));
   for (const char c : std::exchange(value_, {})) add_escaped(c);
-  if (!header_.empty()) add(!in_header_ && is_reasoning_ ? kind::reasoning : kind::text, std::exchange(header_, {}));
+  if (channels_) add_channels(channels_->finish());
   if (!after_call_) add(kind::text, std::exchange(blanks_, {}));
   return std::exchange(out_, {});
 }
@@ -75,7 +73,7 @@ void tool_reader::take(char byte) {
 void tool_reader::begin_call(const std::string& name) {
   held_.clear();
   blanks_.clear();
-  if (in_header_) header_.clear();
+  if (channels_) channels_->drop_header();
   ++calls_;
   in_call_ = true;
   first_element_ = true;
@@ -129,7 +127,7 @@ void tool_reader::read_call(phase before, phase now, char byte) {
 
 /// Blanks are kept until it is known that no call follows them, and those after a call until something is said.
 void tool_reader::say(std::string_view text) {
-  if (rules_->format().has_channels && !is_broken_) return say_on_channel(text);
+  if (channels_ && !is_broken_) return add_channels(channels_->feed(text));
   for (const char c : text) {
     if (is_blank(c)) {
       blanks_ += c;
@@ -141,36 +139,8 @@ void tool_reader::say(std::string_view text) {
   }
 }
 
-/// <|channel|>NAME<|message|>TEXT<|end|><|start|>assistant...: the channel "analysis" is reasoning, others are said.
-void tool_reader::say_on_channel(std::string_view text) {
-  for (const char c : text) {
-    header_ += c;
-    if (in_header_) {
-      if (header_.ends_with(message_begin)) {
-        is_reasoning_ = header_.find(std::string(channel_begin) + "analysis") != std::string::npos;
-        header_.clear();
-        in_header_ = false;
-      } else if (header_.size() > header_bytes_max) {
-        in_header_ = is_reasoning_ = false;  // not what a model of this family writes
-      }
-      continue;
-    }
-    // In a message: up to the control token that ends it.
-    for (const std::string_view end : {"<|end|>", "<|start|>", "<|return|>", "<|call|>"}) {
-      if (!header_.ends_with(end)) continue;
-      header_.erase(header_.size() - end.size());
-      add(is_reasoning_ ? kind::reasoning : kind::text, header_);
-      header_.clear();
-      in_header_ = true;
-      break;
-    }
-    if (in_header_) continue;
-    const auto mark = header_.rfind('<');
-    const bool may_end = mark != std::string::npos && header_.size() - mark < std::string_view("<|return|>").size();
-    const std::size_t said = may_end ? mark : header_.size();
-    add(is_reasoning_ ? kind::reasoning : kind::text, std::string_view(header_).substr(0, said));
-    header_.erase(0, said);
-  }
+void tool_reader::add_channels(const std::vector<tools::channel_reader::part>& parts) {
+  for (const auto& part : parts) add(part.is_reasoning ? kind::reasoning : kind::text, part.text);
 }
 
 void tool_reader::add(answer_part::kind what, std::string_view text) {

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/grammar/tool_automaton.hpp"
+#include "runtime/tools/channel_reader.hpp"
 
 namespace redline::grammar {
 
@@ -45,7 +47,7 @@ class tool_reader {
   void read_call(phase before, phase now, char byte);
   void begin_call(const std::string& name);
   void say(std::string_view text);
-  void say_on_channel(std::string_view text);
+  void add_channels(const std::vector<tools::channel_reader::part>& parts);
   void add(answer_part::kind what, std::string_view text);
   void add_escaped(char byte);
 
@@ -55,9 +57,7 @@ class tool_reader {
   std::string held_;    // may be the beginning of a call, or is the markup of one that has no name yet
   std::string blanks_;  // after what was said
   std::string value_;   // the end of an element's text, which may be markup
-  std::string header_;  // of a channel
-  bool in_header_ = false;
-  bool is_reasoning_ = false;
+  std::optional<tools::channel_reader> channels_;
   bool in_call_ = false;     // that has its name
   bool after_call_ = false;  // nothing was said since
   bool first_element_ = true;

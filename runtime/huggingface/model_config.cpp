@@ -94,21 +94,43 @@ constexpr auto architectures = std::to_array<architecture>({
      .window_period = 1},
 });
 
+/// A model of several parts, whose text part has "text_config".
+struct wrapper {
+  std::string_view theirs;
+  std::string_view text_type;  // "model_type" of the text part
+  std::string_view text;       // the architecture of that part alone
+  std::string_view usual;      // what the part's configuration class makes of members that files leave out, as JSON
+};
+constexpr auto wrappers = std::to_array<wrapper>({
+    {.theirs = "Gemma3ForConditionalGeneration",
+     .text_type = "gemma3_text",
+     .text = "Gemma3ForCausalLM",
+     .usual = R"({"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+                  "rms_norm_eps": 1e-6, "max_position_embeddings": 131072, "query_pre_attn_scalar": 256})"},
+    {.theirs = "Mistral3ForConditionalGeneration", .text_type = "mistral", .text = "MistralForCausalLM", .usual = "{}"},
+});
+
 constexpr std::uint64_t size_max = 0x7fffffff;  // fits every integer; `check` knows the bounds that count
 
 std::string known_architectures() {
   std::string names;
   for (const architecture& a : architectures) names += (names.empty() ? "" : ", ") + std::string(a.theirs);
+  for (const wrapper& w : wrappers) names += ", " + std::string(w.theirs);
   return names;
+}
+
+/// Of either table; null: it has no such name.
+template<class Table>
+const typename Table::value_type* find_named(const Table& table, std::string_view name) {
+  const auto it = std::find_if(table.begin(), table.end(), [&](const auto& one) { return one.theirs == name; });
+  return it == table.end() ? nullptr : &*it;
 }
 
 result<architecture> read_architecture(const json_object& config) {
   REDLINE_TRY_ASSIGN(const json* names, config.array("architectures"));
   if (names->size() == 1 && names->front().is_string()) {
-    const auto& name = names->front().get_ref<const std::string&>();
-    const auto it = std::find_if(architectures.begin(), architectures.end(),
-                                 [&](const architecture& a) { return a.theirs == name; });
-    if (it != architectures.end()) return *it;
+    const architecture* const known = find_named(architectures, names->front().get_ref<const std::string&>());
+    if (known != nullptr) return *known;
   }
   return config.unsupported("architectures", "expected one of " + known_architectures() + ", found " +
                                                  (names->size() == 1 ? show_json(names->front()) : show_json(*names)));
@@ -519,9 +541,33 @@ result<void> refuse_extras(const json_object& config, const architecture& kind) 
   return {};
 }
 
-}  // namespace
+/// Null: the model is no wrapper.
+const wrapper* find_wrapper(const json_object& config) {
+  const json* names = config.find("architectures");
+  const bool is_one = names != nullptr && names->is_array() && names->size() == 1 && names->front().is_string();
+  return is_one ? find_named(wrappers, names->front().get_ref<const std::string&>()) : nullptr;
+}
 
-result<model_config> read_model_config(const json_object& config) {
+/// The members of the text part as if it stood alone. Files of a wrapper may leave out what is usual.
+result<json> unwrap(const json_object& config, const wrapper& of) {
+  REDLINE_TRY_ASSIGN(const json_object part, config.object("text_config"));
+  REDLINE_TRY_ASSIGN(const std::string type, part.text("model_type"));
+  if (type != of.text_type) {
+    return part.unsupported("model_type", "expected " + quote_bytes(of.text_type) + ", found " + quote_bytes(type));
+  }
+  if (config.has("quantization_config")) {
+    return config.unsupported("quantization_config", "expected weights that are not quantised yet");
+  }
+  json whole = json::parse(of.usual);
+  if (const json* tied = config.find("tie_word_embeddings")) whole["tie_word_embeddings"] = *tied;
+  for (const auto& [name, value] : part.value().items()) {
+    if (!value.is_null()) whole[name] = value;
+  }
+  whole["architectures"] = json::array({of.text});
+  return whole;
+}
+
+result<model_config> read_alone(const json_object& config) {
   model_config c;
   REDLINE_TRY_ASSIGN(const architecture kind, read_architecture(config));
   c.shape.architecture = kind.ours;
@@ -530,6 +576,32 @@ result<model_config> read_model_config(const json_object& config) {
   REDLINE_TRY(read_window(config, kind, c.shape));
   REDLINE_TRY(refuse_extras(config, kind));
   return c;
+}
+
+}  // namespace
+
+result<model_config> read_model_config(const json_object& config) {
+  const wrapper* const wrapped = find_wrapper(config);
+  if (wrapped == nullptr) return read_alone(config);
+  REDLINE_TRY_ASSIGN(const json text, unwrap(config, *wrapped));
+  REDLINE_TRY_ASSIGN(const json_object object, json_object::of(text, config.file(), "text_config"));
+  REDLINE_TRY_ASSIGN(model_config c, read_alone(object));
+  c.is_wrapped = true;
+  return c;
+}
+
+std::optional<std::string> text_name(std::string_view tensor) {
+  for (const std::string_view other : {"vision_tower.", "multi_modal_projector."}) {
+    if (tensor.starts_with(other) || tensor.starts_with("model." + std::string(other))) return std::nullopt;
+  }
+  // As folders have it, and as newer ones that were saved anew do.
+  for (const std::string_view before : {"language_model.", "model.language_model."}) {
+    if (!tensor.starts_with(before)) continue;
+    const std::string_view rest = tensor.substr(before.size());
+    const bool is_whole = rest.starts_with("model.") || rest.starts_with("lm_head.");
+    return (is_whole ? "" : "model.") + std::string(rest);
+  }
+  return std::string(tensor);
 }
 
 std::vector<float> rope_divisors(const model_config& config) {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/result.hpp"
@@ -41,6 +43,7 @@ struct long_rope {
 
 /// What a Hugging Face config.json says of a decoder that Redline runs.
 struct model_config {
+  bool is_wrapped = false;  // by a model that sees as well: see text_name
   gguf::decoder_shape shape;
   double linear_factor = 1;  // positions are divided by it
   std::optional<llama3_scaling> llama3;
@@ -48,12 +51,17 @@ struct model_config {
   std::optional<long_rope> factors;
 };
 
-/// Takes the architectures of the table in model_config.cpp, LlamaForCausalLM and so on. In families whose files do not
-/// say which layers have a sliding window, one shorter than the context ends the context. Refuses, naming file and
-/// field, what is missing or no number of a decoder (file_malformed, invalid_argument) and what would change the
-/// arithmetic in a way that Redline does not follow (unsupported_format): other ways to scale positions, other
-/// activations, weights quantised already.
+/// Takes the architectures of the tables in model_config.cpp, LlamaForCausalLM and so on, and of models that see as
+/// well (Gemma3ForConditionalGeneration) the part that reads and writes text: what "text_config" says. In families
+/// whose files do not say which layers have a sliding window, one shorter than the context ends the context. Refuses,
+/// naming file and field, what is missing or no number of a decoder (file_malformed, invalid_argument) and what would
+/// change the arithmetic in a way that Redline does not follow (unsupported_format): other ways to scale positions,
+/// other activations, weights quantised already.
 result<model_config> read_model_config(const json_object& config);
+
+/// What a tensor of a wrapped model would be called if its text part were alone: "language_model.model.norm.weight" is
+/// "model.norm.weight"; nullopt: it belongs to the part that sees.
+std::optional<std::string> text_name(std::string_view tensor);
 
 /// By what each pair's frequency is to be divided, as tensor "rope_freqs.weight" holds it: head_dim / 2 numbers; empty
 /// for no scaling or a linear one.

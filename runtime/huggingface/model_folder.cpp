@@ -84,9 +84,19 @@ result<void> model_folder::read_documents() {
   REDLINE_TRY_ASSIGN(tokenizer_config_, read_if_there("tokenizer_config.json"));
   REDLINE_TRY_ASSIGN(generation_config_, read_if_there("generation_config.json"));
   const std::string chat_template = *this / "chat_template.jinja";
-  if (!is_there(chat_template)) return {};
+  if (!is_there(chat_template)) return read_processor_template();
   sources_.push_back(chat_template);
   REDLINE_TRY_ASSIGN(chat_template_.emplace(), read_template(chat_template));
+  return {};
+}
+
+/// Models that see have a processor around their tokenizer, and some keep the template with it.
+result<void> model_folder::read_processor_template() {
+  if (tokenizer_config_ && tokenizer_config_->contains("chat_template")) return {};
+  REDLINE_TRY_ASSIGN(const std::optional<json> document, read_if_there("chat_template.json"));
+  if (!document) return {};
+  REDLINE_TRY_ASSIGN(const json_object object, json_object::of(*document, *this / "chat_template.json"));
+  REDLINE_TRY_ASSIGN(chat_template_.emplace(), object.text("chat_template"));
   return {};
 }
 

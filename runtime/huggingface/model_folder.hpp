@@ -46,6 +46,7 @@ class model_folder {
   result<json> read(std::string_view name);
   result<std::optional<json>> read_if_there(std::string_view name);
   result<void> read_documents();
+  result<void> read_processor_template();
   result<void> open_tensors();
   result<void> open_shards();
   result<void> add_tensors(const std::string& name);

@@ -105,6 +105,8 @@ struct model_config {
   std::uint32_t dense_layers = 0;
 
   [[nodiscard]] bool is_mixture(std::size_t layer) const { return experts != 0 && layer >= dense_layers; }
+  /// Layers that are mixtures.
+  [[nodiscard]] std::uint32_t mixture_layers() const { return experts == 0 ? 0 : layers - dense_layers; }
   /// Numbers that attention's output product reads of a row.
   [[nodiscard]] std::uint32_t attended_width() const { return heads * (latent ? latent->value_dim : head_dim); }
   [[nodiscard]] std::uint32_t window_of(std::size_t layer) const { return windows.empty() ? 0 : windows[layer]; }

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "runtime/kv/page_pool.hpp"
+#include "runtime/model/feed_forward.hpp"
 
 namespace redline::model {
 namespace {
@@ -14,10 +15,13 @@ microseconds since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<microseconds>(std::chrono::steady_clock::now() - start);
 }
 
+constexpr std::uint32_t all_different = 31;  // from each token to the next; 0: all the same
+
 /// The faster of two passes: the first may find cold caches.
-measured_pass measure(transformer& t, std::uint32_t rows, std::uint32_t logits, std::uint32_t context) {
+measured_pass measure(transformer& t, std::uint32_t rows, std::uint32_t logits, std::uint32_t context,
+                      std::uint32_t stride) {
   std::vector<token> tokens(rows);
-  for (std::uint32_t i = 0; i < rows; ++i) tokens[i] = static_cast<token>(i * 31 % t.config().vocabulary);
+  for (std::uint32_t i = 0; i < rows; ++i) tokens[i] = static_cast<token>(i * stride % t.config().vocabulary);
   const kv::piece table[] = {
       {0, context + rows, 0}};  // the context's keys may hold anything: the time does not depend on them
   const run r{.tokens = tokens,
@@ -26,9 +30,11 @@ measured_pass measure(transformer& t, std::uint32_t rows, std::uint32_t logits, 
               .logits_begin = rows - logits};
   measured_pass best{.rows = rows, .logits = logits, .context = context, .took = microseconds::max()};
   for (int i = 0; i < 2; ++i) {
+    const std::uint64_t experts = t.experts().experts;
     const auto start = std::chrono::steady_clock::now();
     t.forward({&r, 1});
     best.took = std::min(best.took, since(start));
+    best.experts = t.experts().experts - experts;
   }
   return best;
 }
@@ -39,14 +45,19 @@ std::vector<measured_pass> measure_passes(transformer& t, std::uint32_t pages_co
   const auto start = std::chrono::steady_clock::now();
   const std::uint32_t room = std::min(t.config().context, pages_count * kv::page_tokens);
   std::vector<measured_pass> passes;
-  const auto add = [&](std::uint32_t rows, std::uint32_t logits, std::uint32_t context) {
+  const auto add = [&](std::uint32_t rows, std::uint32_t logits, std::uint32_t context,
+                       std::uint32_t stride = all_different) {
     if (rows > t.rows_max() || rows + context > room) return;
     // Twice the rows take at most about twice as long, and each pass is made twice.
     const microseconds last = passes.empty() ? microseconds{0} : passes.back().took;
     if (since(start) + 4 * last > patience && passes.size() > 2) return;
-    passes.push_back(measure(t, rows, logits, context));
+    passes.push_back(measure(t, rows, logits, context, stride));
   };
   for (std::uint32_t rows = 1; rows <= 16; rows *= 2) add(rows, rows, 0);
+  // Beside the passes of as many rows, these tell the price of an expert from that of a row.
+  if (t.config().experts != 0) {
+    for (const std::uint32_t rows : {4U, 16U}) add(rows, rows, 0, 0);
+  }
   for (const std::uint32_t rows : {1U, 16U}) add(rows, rows, long_context);
   for (const std::uint32_t rows : {32U, 64U}) add(rows, rows, 0);
   add(64, 1, 0);

@@ -224,13 +224,13 @@ class loader {
     const std::uint64_t columns = shape[0];
     REDLINE_TRY_ASSIGN(const weight_type type, block_type(*t, columns));
     try {
-      std::vector<kernels::packed_weights> packed;
+      std::vector<kernels::packed_weights::request> requests;
       const std::byte* source = t->bytes.data();
       for (const std::uint64_t rows : rows_of_each) {
-        packed.emplace_back(table_, team_, type, rows, columns, source,
-                            take(matrix_bytes(type, rows, columns, table_)));
+        requests.push_back({rows, source, take(matrix_bytes(type, rows, columns, table_))});
         source += rows * kernels::row_bytes(type, columns);
       }
+      auto packed = kernels::packed_weights::pack_all(table_, team_, type, columns, requests);
       done(*t);
       return packed;
     } catch (const std::bad_alloc&) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace redline::tools {
 namespace {
@@ -17,6 +18,12 @@ std::size_t begun_bytes(std::string_view text, std::string_view tag) {
   return 0;
 }
 
+reasoning_splitter::parts joined(const std::vector<channel_reader::part>& from) {
+  reasoning_splitter::parts out;
+  for (const auto& one : from) (one.is_reasoning ? out.reasoning : out.answer) += one.text;
+  return out;
+}
+
 }  // namespace
 
 reasoning_splitter::tags reasoning_splitter::tags_of(std::string_view source) {
@@ -30,7 +37,19 @@ reasoning_splitter::tags reasoning_splitter::tags_of(std::string_view source) {
 reasoning_splitter::reasoning_splitter(tags by, beginning where)
     : tags_(by), where_(by.close.empty() ? beginning::answer : where), trims_(where == beginning::in_thought) {}
 
+reasoning_splitter reasoning_splitter::of_channels(std::string_view prompt) {
+  reasoning_splitter out;
+  out.tags_.close = channel_reader::message_end;
+  out.channels_.emplace();
+  // A prompt may have begun the message.
+  constexpr std::string_view start = "<|start|>";
+  const auto header = prompt.rfind(start);
+  if (header != std::string_view::npos) (void)out.channels_->feed(prompt.substr(header));
+  return out;
+}
+
 reasoning_splitter::parts reasoning_splitter::feed(std::string_view text) {
+  if (channels_) return joined(channels_->feed(text));
   parts out;
   held_ += text;
   if (where_ == beginning::either) {
@@ -67,6 +86,7 @@ reasoning_splitter::parts reasoning_splitter::feed(std::string_view text) {
 }
 
 reasoning_splitter::parts reasoning_splitter::finish() {
+  if (channels_) return joined(channels_->finish());
   std::string rest = std::exchange(held_, {});
   if (where_ == beginning::in_thought) return {std::move(rest), {}};
   return {{}, std::move(rest)};

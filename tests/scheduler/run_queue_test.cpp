@@ -616,6 +616,26 @@ TEST(run_queue, widths_follow_the_chances_that_come_with_the_draft) {
   EXPECT_LT(width({{12, 0.1}}), 2U);
 }
 
+TEST(run_queue, learns_from_its_passes_which_part_of_the_experts_text_touches) {
+  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
+  q.learn_costs({}, {.layers = 4, .experts = 64, .used = 8});
+  const cost::work_size wide{64, 64, 64, 64};
+  const double before = q.cost().predict_experts(wide);
+  for (std::uint64_t round = 1; round <= 20; ++round) {
+    const std::uint32_t known = round == 1 ? 0 : q.known_count({1});
+    submit(q, {.round = round,
+               .from = known,
+               .tail = known == 0 ? tokens(8) : tokens(0),
+               .draft = tokens(7),
+               .tokens_max = 1000});
+    const auto plan = q.plan(roomy, at(0));
+    q.begin(plan);
+    const run_answer answer{0, tokens(1)};
+    q.complete(plan, {&answer, 1}, microseconds{1000}, at(0), 4 * 12);
+  }
+  EXPECT_LT(q.cost().predict_experts(wide), before / 2);
+}
+
 TEST(run_queue, a_prompt_that_is_alone_has_longer_passes) {
   auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
   std::vector<cost::cost_sample> samples;

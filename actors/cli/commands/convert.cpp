@@ -1,5 +1,7 @@
 #include "runtime/convert/convert.hpp"
 
+#include <cstdio>
+
 #include "actors/cli/command.hpp"
 #include "actors/cli/commands/commands.hpp"
 #include "actors/cli/flags/command_line.hpp"
@@ -20,9 +22,16 @@ result<void> run(const flags& f) {
   REDLINE_TRY_ASSIGN(const convert::output_type type, convert::output_type::parse(f.type));
   kernels::worker_team team(f.threads);
   progress_line line;
-  return convert::convert_folder(f.folder, type, f.out, team, [&](std::uint64_t done, std::uint64_t all) {
-    show_progress(line, "writing " + f.out, done, all);
-  });
+  REDLINE_TRY_ASSIGN(const std::size_t left_out,
+                     convert::convert_folder(f.folder, type, f.out, team, [&](std::uint64_t done, std::uint64_t all) {
+                       show_progress(line, "writing " + f.out, done, all);
+                     }));
+  line.clear();
+  if (left_out > 0) {
+    std::printf("%s: left out %zu tensors that are not for text (images): the model reads and writes text only\n",
+                f.out.c_str(), left_out);
+  }
+  return {};
 }
 
 }  // namespace

@@ -183,6 +183,8 @@ struct gateway_probe::series {
   Gauge& cost_error = gauge("cost_model_error_ratio", "Mean of |predicted - measured| / measured step time");
   Counter& steps = counter("steps_total", "Forward passes of the target model");
   Counter& rows = counter("rows_total", "Rows computed by the target model");
+  Counter& experts = counter("experts_touched_total",
+                             "Distinct experts whose weights passes of the target model read, over all layers");
   Counter& step_seconds = counter("step_seconds_total", "Time spent in forward passes of the target model");
   Counter& queried_prompt_tokens =
       counter("queried_prompt_tokens_total", "Prompt tokens of new sequences, looked for in the prefix cache");
@@ -337,6 +339,7 @@ void gateway_probe::look(const state& now) {
     s.cost_error.Set(r.cost_error_ratio);
     follow(s.steps, static_cast<double>(r.batches_total));
     follow(s.rows, static_cast<double>(r.rows_total));
+    follow(s.experts, static_cast<double>(r.experts_total));
     follow(s.step_seconds, static_cast<double>(r.forward_us_total) / 1e6);
     follow(s.queried_prompt_tokens, static_cast<double>(r.queried_total));
     follow(s.cached_prompt_tokens, static_cast<double>(r.cached_total));

@@ -196,7 +196,7 @@ class fleet {
   }
   [[nodiscard]] std::unique_ptr<fleet_worker> make_worker(std::uint32_t number) const {
     const std::uint64_t life = std::uint64_t{machines_[number].life} * options_.workers + number;
-    return std::make_unique<fleet_worker>(options_.limits, curve_.samples, life);
+    return std::make_unique<fleet_worker>(options_.limits, curve_, life);
   }
   [[nodiscard]] sequence_id sequence_of(std::uint32_t who) const {
     return {std::uint64_t{users_[who].answers} << 32 | who};

@@ -23,12 +23,12 @@ std::uint32_t whole_pages(std::uint32_t tokens) { return tokens / page_tokens; }
 
 }  // namespace
 
-fleet_worker::fleet_worker(const worker_limits& limits, std::span<const cost::cost_sample> costs, std::uint64_t number)
+fleet_worker::fleet_worker(const worker_limits& limits, const pass_curve& curve, std::uint64_t number)
     : limits_(limits),
       queue_({limits.running_max, limits.waiting_max, limits.tokens_max, limits.pages_count},
              std::make_unique<scheduler::fifo>()),
       said_((number + 1) << 32) {
-  queue_.learn_costs(costs);
+  queue_.learn_costs(curve.samples, curve.mixture);
 }
 
 fleet_worker::taken fleet_worker::submit(const question& q, instant now) {

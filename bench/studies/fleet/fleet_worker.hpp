@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bench/studies/fleet/pass_curve.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/kv/kept_list.hpp"
 #include "scheduler/placement.hpp"
@@ -52,7 +53,7 @@ class fleet_worker {
   };
 
   /// number: one that no other worker, or life of a worker, has.
-  fleet_worker(const worker_limits& limits, std::span<const cost::cost_sample> costs, std::uint64_t number);
+  fleet_worker(const worker_limits& limits, const pass_curve& curve, std::uint64_t number);
 
   taken submit(const question& q, instant now);
   /// Plans the next pass and counts it as in flight; null when there is nothing to compute.

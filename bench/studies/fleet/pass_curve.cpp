@@ -32,9 +32,19 @@ result<pass_curve> parse_pass_curve(std::string_view text, const std::string& na
         "expected 'passes' (rows, logits, context, us) as a server keeps them, or the JSON of 'redline "
         "bench forward'");
   }
-  pass_curve out{.name = name, .samples = {}};
+  pass_curve out{.name = name, .samples = {}, .mixture = {}};
   const char* const title = is_table ? "model" : "key";
   if (json.contains(title) && json[title].is_string()) out.name = json[title].get<std::string>();
+  if (const auto at = json.find("mixture"); at != json.end()) {
+    if (!at->is_object()) return malformed("mixture: expected an object");
+    const double layers = number_at(*at, "layers"), experts = number_at(*at, "experts"), used = number_at(*at, "used");
+    if (layers < 1 || layers > rows_max || experts < 1 || experts > rows_max || used < 1 || used > experts) {
+      return malformed("mixture: expected layers, experts of each, and how many of these a row uses");
+    }
+    out.mixture = {static_cast<std::uint32_t>(layers), static_cast<std::uint32_t>(experts),
+                   static_cast<std::uint32_t>(used)};
+  }
+  const auto touched_max = static_cast<double>(out.mixture.all());
   const bool last_only = json.value("logits", nlohmann::json("all")) == "last";
   for (const auto& pass : json[list]) {
     const std::string where = std::string(list) + "[" + std::to_string(out.samples.size()) + "]";
@@ -42,13 +52,18 @@ result<pass_curve> parse_pass_curve(std::string_view text, const std::string& na
     const double rows = number_at(pass, "rows"), context = number_at(pass, "context");
     const double us = is_table ? number_at(pass, "ms") * 1000 : number_at(pass, "us");
     const double logits = is_table ? (last_only ? 1 : rows) : number_at(pass, "logits");
+    const double experts = pass.contains("experts") ? number_at(pass, "experts") : 0;
+    if (experts < 0 || experts > touched_max) {
+      return malformed(where + ": expected at most all experts of the 'mixture' that the file is of");
+    }
     if (rows < 1 || rows > rows_max || context < 0 || context > rows_max || logits < 0 || logits > rows || us <= 0 ||
         us > us_max) {
       return malformed(where + ": expected rows of at least 1, logits of at most rows, a context and a time");
     }
     out.samples.push_back({cost::size_of_run(static_cast<std::uint64_t>(context), static_cast<std::uint64_t>(rows),
                                              static_cast<std::uint64_t>(logits)),
-                           microseconds{std::max<std::int64_t>(1, std::llround(us))}});
+                           microseconds{std::max<std::int64_t>(1, std::llround(us))},
+                           static_cast<std::uint64_t>(experts)});
   }
   return out;
 }
@@ -60,9 +75,9 @@ result<pass_curve> read_pass_curve(const std::string& path) {
 }
 
 cost::cost_model fit_pass_curve(const pass_curve& curve) {
-  cost::cost_model out;
+  cost::cost_model out(curve.mixture);
   for (int i = 0; i < fitting_rounds; ++i) {
-    for (const auto& s : curve.samples) out.observe(s.size, s.took);
+    for (const auto& s : curve.samples) out.observe(s.size, s.took, s.experts);
   }
   return out;
 }

@@ -14,6 +14,7 @@ namespace redline::studies {
 struct pass_curve {
   std::string name;  // of the machine and the model
   std::vector<cost::cost_sample> samples;
+  cost::mixture_shape mixture;  // the model's experts
 };
 
 /// Reads what a server keeps of its machine (pass-costs-*.json in its cache folder), or the JSON of

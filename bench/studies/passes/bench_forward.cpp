@@ -23,12 +23,16 @@ nlohmann::ordered_json json_of(const model::transformer::times& t) {
           {"norms", t.norms * 1e3},     {"head", t.head * 1e3}};
 }
 
-void print_table(const std::vector<forward_cell>& cells, const kernels::machine_bounds& bounds, bool profile) {
-  std::printf("%6s %8s %10s %10s %12s %14s %14s\n", "rows", "context", "best ms", "median ms", "tokens/s",
-              "of read bound", "of flop bound");
+void print_table(const std::vector<forward_cell>& cells, const kernels::machine_bounds& bounds,
+                 const model::model_config& config, bool profile) {
+  const std::uint32_t mixtures = config.mixture_layers();
+  std::printf("%6s %8s %10s %10s %12s %14s %14s%s\n", "rows", "context", "best ms", "median ms", "tokens/s",
+              "of read bound", "of flop bound", mixtures == 0 ? "" : "  experts of a layer");
   for (const forward_cell& c : cells) {
-    std::printf("%6u %8u %10.2f %10.2f %12.1f %13.0f%% %13.0f%%\n", c.rows, c.context, c.best_ms, c.median_ms,
+    std::printf("%6u %8u %10.2f %10.2f %12.1f %13.0f%% %13.0f%%", c.rows, c.context, c.best_ms, c.median_ms,
                 c.rows / (c.best_ms / 1e3), 100 * c.of_read_bound(bounds), 100 * c.of_flop_bound(bounds));
+    if (mixtures != 0) std::printf(" %12.1f of %3u", c.experts / mixtures, config.experts);
+    std::printf("\n");
     if (!profile) continue;
     const nlohmann::ordered_json parts = json_of(c.spent);
     for (const auto& [name, ms] : parts.items()) {
@@ -38,7 +42,8 @@ void print_table(const std::vector<forward_cell>& cells, const kernels::machine_
 }
 
 nlohmann::ordered_json json_of(const forward_options& f, const kernels::kernel_table& table, unsigned threads,
-                               const kernels::machine_bounds& bounds, const std::vector<forward_cell>& cells) {
+                               const kernels::machine_bounds& bounds, const model::model_config& config,
+                               const std::vector<forward_cell>& cells) {
   nlohmann::ordered_json out = {{"benchmark", "forward"},
                                 {"model", f.model},
                                 {"target", table.name},
@@ -47,8 +52,12 @@ nlohmann::ordered_json json_of(const forward_options& f, const kernels::kernel_t
                                 {"kv", f.kv},
                                 {"logits", f.last_only ? "last" : "all"},
                                 {"read_gb_per_second", bounds.read_bytes_per_second / 1e9},
-                                {"gflops", bounds.flops_per_second / 1e9},
-                                {"cells", nlohmann::ordered_json::array()}};
+                                {"gflops", bounds.flops_per_second / 1e9}};
+  if (f.distinct_tokens != 0) out["distinct_tokens"] = f.distinct_tokens;
+  if (config.mixture_layers() != 0) {
+    out["mixture"] = {{"layers", config.mixture_layers()}, {"experts", config.experts}, {"used", config.experts_used}};
+  }
+  out["cells"] = nlohmann::ordered_json::array();
   for (const forward_cell& c : cells) {
     nlohmann::ordered_json one = {{"rows", c.rows},
                                   {"context", c.context},
@@ -58,6 +67,7 @@ nlohmann::ordered_json json_of(const forward_options& f, const kernels::kernel_t
                                   {"tokens_per_second", c.rows * 1e3 / c.best_ms},
                                   {"read_bound_ms", c.bytes / bounds.read_bytes_per_second * 1e3},
                                   {"flop_bound_ms", c.flops / bounds.flops_per_second * 1e3}};
+    if (c.experts != 0) one["experts"] = c.experts;
     if (f.profile) one["profile_ms"] = json_of(c.spent);
     out["cells"].push_back(std::move(one));
   }
@@ -99,6 +109,7 @@ int run_forward(const forward_options& f) {
                                      .tokens_max = longest,
                                      .kv = *kv,
                                      .last_only = f.last_only,
+                                     .distinct_tokens = f.distinct_tokens,
                                      .profile = f.profile});
   if (!made) return report(made.error());
   forward_probe& p = **made;
@@ -115,7 +126,7 @@ int run_forward(const forward_options& f) {
     }
   }
   line.clear();
-  const auto written = write_json(f.json, json_of(f, table, team.size(), bounds, cells));
+  const auto written = write_json(f.json, json_of(f, table, team.size(), bounds, config, cells));
   if (!written) return report(written.error());
   if (f.json == "-") return 0;
   std::printf("%s, %s kernels, %s products, %u threads, %s keys and values, logits of %s\n", f.model.c_str(),
@@ -124,7 +135,7 @@ int run_forward(const forward_options& f) {
   std::printf("measured bounds: %.1f GB/s read, %.0f Gop/s of multiply-adds by %s kernels for %s\n",
               bounds.read_bytes_per_second / 1e9, bounds.flops_per_second / 1e9, std::string(table.name).c_str(),
               model::name_of_products(table).c_str());
-  print_table(cells, bounds, f.profile);
+  print_table(cells, bounds, config, f.profile);
   return 0;
 }
 

@@ -20,6 +20,7 @@ struct forward_options {
   std::uint32_t samples = 5;
   double seconds = 1.0;
   bool last_only = false;
+  std::uint32_t distinct_tokens = 0;
   bool profile = false;
   std::string json;
 };

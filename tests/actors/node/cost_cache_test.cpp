@@ -38,6 +38,16 @@ TEST(cost_cache, gives_back_what_was_stored_under_the_same_key) {
   only_file(inner);
 }
 
+TEST(cost_cache, keeps_the_experts_of_a_mixture) {
+  const test::temporary_folder folder;
+  const cost_cache cache(folder / "c", "k");
+  ASSERT_TRUE(cache.store({{1, 1, 0, 2500, 16}, {2, 2, 0, 2600, 0}}, {.layers = 2, .experts = 128, .used = 8}));
+  const auto found = cache.load();
+  ASSERT_TRUE(found);
+  EXPECT_EQ((*found)[0].experts_count, 16U);
+  EXPECT_EQ((*found)[1].experts_count, 0U);
+}
+
 TEST(cost_cache, does_not_believe_a_damaged_file) {
   const test::temporary_folder folder;
   const std::string inner = folder / "cache";
@@ -49,6 +59,7 @@ TEST(cost_cache, does_not_believe_a_damaged_file) {
         R"({"key":"k","passes":[]})", R"({"key":"k","passes":[7]})",
         R"({"key":"k","passes":[{"rows":-1,"logits":1,"context":0,"us":1}]})",
         R"({"key":"k","passes":[{"rows":1,"logits":1,"context":0}]})",
+        R"({"key":"k","passes":[{"rows":1,"logits":1,"context":0,"us":1,"experts":-1}]})",
         R"({"key":"k","passes":[{"rows":1,"logits":1,"context":0,"us":99999999999999}]})"}) {
     std::ofstream(path) << text;
     EXPECT_FALSE(cache.load()) << text;

@@ -346,18 +346,23 @@ TEST_F(placer_test, reports_its_pool_as_one_scheduler) {
 
 TEST_F(placer_test, counts_work_once_though_workers_go_and_come_back) {
   come(5);
-  inject(layout.scheduler_in(5), scheduler_report{.ready = true, .batches_total = 10, .rows_total = 30});
+  inject(layout.scheduler_in(5),
+         scheduler_report{.ready = true, .batches_total = 10, .rows_total = 30, .experts_total = 90});
   go(5);
-  const auto batches = [&] {
+  const auto counted = [&] {
     inject(gateway_at, report_status{});
-    return last<scheduler_report>(gateway_at)->batches_total;
+    return *last<scheduler_report>(gateway_at);
   };
-  EXPECT_EQ(batches(), 10U);
+  EXPECT_EQ(counted().batches_total, 10U);
   inject({}, actor::peer_state{5, true, {}, actor::encode(card()), 500});
-  inject(layout.scheduler_in(5), scheduler_report{.ready = true, .batches_total = 12, .rows_total = 36});
-  EXPECT_EQ(batches(), 10U);
-  inject(layout.scheduler_in(5), scheduler_report{.ready = true, .batches_total = 15, .rows_total = 45});
-  EXPECT_EQ(batches(), 13U);
+  inject(layout.scheduler_in(5),
+         scheduler_report{.ready = true, .batches_total = 12, .rows_total = 36, .experts_total = 96});
+  EXPECT_EQ(counted().batches_total, 10U);
+  inject(layout.scheduler_in(5),
+         scheduler_report{.ready = true, .batches_total = 15, .rows_total = 45, .experts_total = 105});
+  const scheduler_report last_counted = counted();
+  EXPECT_EQ(last_counted.batches_total, 13U);
+  EXPECT_EQ(last_counted.experts_total, 99U);
 }
 
 TEST_F(placer_test, goes_on_with_other_bits_only_before_the_first_token) {

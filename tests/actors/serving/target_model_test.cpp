@@ -270,6 +270,36 @@ TEST_F(target_model_test, says_who_it_is_when_asked) {
   EXPECT_EQ(ready->rows_max, rows_max);
   EXPECT_EQ(ready->pages_count, pages_count);
   EXPECT_EQ(ready->vocabulary, test::tiny_model::vocabulary);
+  EXPECT_TRUE(ready->mixture.is_dense());
+}
+
+// What a pass of a mixture takes depends on how many experts it touches, which only who computes it can know.
+TEST(target_model, counts_the_experts_that_a_pass_touches) {
+  const auto& table = *kernels::process_table().table;
+  kernels::worker_team team(1);
+  const auto weights = *model::load_weights(
+      *test::make_tiny_model({.architecture = "qwen3moe", .context = context_max, .experts = 6}).file(), table, team);
+  test::virtual_environment env;
+  test::hand_link wire;
+  actor::worker w{2, 3, wire, env};
+  const auto who = w.add<target_model>(5, "target model", {16, 16}, [&](actor::actor_context& c) {
+    return std::make_unique<target_model>(
+        c, std::move(*model::transformer::create(weights, table, team, {.pages_count = pages_count, .rows_max = 24})),
+        pages_count, actor::actor_ref<verify_scheduler>{scheduler_at});
+  });
+  const auto ready = wire.take<target_ready>();
+  ASSERT_TRUE(ready);
+  EXPECT_EQ(ready->mixture, (cost::mixture_shape{.layers = 2, .experts = 6, .used = 2}));
+  for (std::uint64_t batch = 1; batch <= 2; ++batch) {
+    w.deliver(test::frame_of(
+        who.where, scheduler_at,
+        forward_batch{.batch = batch, .runs = {{.sequence = {1}, .tokens = {3}, .table = {{0, 1, 0}}}}}));
+    while (w.run_ready()) {
+    }
+    const auto done = wire.take<batch_done>();
+    ASSERT_TRUE(done && !done->why_not);
+    EXPECT_EQ(done->experts_count, 4U) << "two in each layer, of this pass";
+  }
 }
 
 // A token whose embedding is no number spoils the sequence that holds it.

@@ -74,6 +74,16 @@ TEST(token_log, ends_at_an_end_token_without_keeping_it) {
   EXPECT_EQ(g.output_count(), 2u);
 }
 
+TEST(token_log, has_control_tokens_in_its_text_when_asked) {
+  const token control = test::tiny_model::end_of_text + 3;
+  for (const bool shows : {false, true}) {
+    auto g = request();
+    g.shows_control = shows;
+    auto log = make(g);
+    EXPECT_EQ(log.commit(std::vector{control}).text, shows ? "<|fim_prefix|>" : "");
+  }
+}
+
 TEST(token_log, goes_on_past_end_tokens_when_asked) {
   auto wish = request();
   wish.ignore_end = true;

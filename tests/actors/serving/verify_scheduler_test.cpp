@@ -354,6 +354,26 @@ TEST_F(verify_scheduler_test, a_sequence_whose_numbers_overflow_ends_and_others_
   EXPECT_EQ(expect<scheduler_report>(session_at).overflowed_total, 1u);
 }
 
+TEST_F(verify_scheduler_test, counts_and_learns_the_experts_that_passes_touched) {
+  inject(target_at, target_ready{.context = 250,
+                                 .vocabulary = 300,
+                                 .rows_max = 512,
+                                 .pages_count = pages_count,
+                                 .life = 5,
+                                 .mixture = {.layers = 2, .experts = 64, .used = 8}});
+  const cost::work_size wide{32, 32, 32, 32};
+  const double before = w.find(who)->queue().cost().predict_experts(wide);
+  EXPECT_GT(before, 100) << "of 128";
+  ask({.sequence = 1, .tail = {1}, .draft = {2, 3, 4, 5, 6, 7}});
+  auto done = done_with(placed());
+  done.experts_count = 18;
+  inject(target_at, done);
+  expect<verified>(session_at);
+  EXPECT_LT(w.find(who)->queue().cost().predict_experts(wide), before / 2);
+  inject(session_at, report_status{});
+  EXPECT_EQ(expect<scheduler_report>(session_at).experts_total, 18u);
+}
+
 TEST_F(verify_scheduler_test, answers_nobody_whose_sequence_was_released_in_flight) {
   start_target();
   ask({.sequence = 1, .tail = {1}});

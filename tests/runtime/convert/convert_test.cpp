@@ -118,6 +118,85 @@ TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
   }
 }
 
+/// The model as the text part of one that sees: in `config` what its publishers leave out is left out.
+hf_model wrapped(const tiny_shape& shape, const std::string& architecture, const std::string& before,
+                 const std::string& text_type) {
+  const hf_model alone = make_hf_model(shape);
+  hf_model m = alone;
+  m.config = {{"architectures", {architecture}}, {"text_config", alone.config}, {"vision_config", {{"layers", 1}}}};
+  m.config["text_config"].erase("architectures");
+  m.config["text_config"]["model_type"] = text_type;
+  m.config["text_config"]["query_pre_attn_scalar"] = shape.head_dim;  // usual is that of Gemma's heads
+  m.tensors.clear();
+  for (const auto& [name, tensor] : alone.tensors) {
+    const std::string inner = before.starts_with("model.") && name.starts_with("model.") ? name.substr(6) : name;
+    m.tensors[name.starts_with("lm_head.") && before.starts_with("model.") ? name : before + inner] = tensor;
+  }
+  for (const char* name : {"vision_tower.vision_model.encoder.layers.0.weight", "multi_modal_projector.norm.weight"}) {
+    m.tensors[(before.starts_with("model.") ? "model." : "") + std::string(name)] = {
+        "F32", {2}, std::vector<std::byte>(8)};
+  }
+  return m;
+}
+
+// Gemma 3 from 4B on, and Mistral Small 3.1, are published so only.
+TEST_F(convert_test, of_a_model_that_sees_the_part_for_text_is_taken) {
+  for (const auto& [ours, theirs, type] : {std::tuple("gemma3", "Gemma3ForConditionalGeneration", "gemma3_text"),
+                                           std::tuple("llama", "Mistral3ForConditionalGeneration", "mistral")}) {
+    for (const std::string before : {"language_model.", "model.language_model."}) {
+      SCOPED_TRACE(theirs + (" " + before));
+      const tiny_shape shape = {.architecture = ours, .tied_head = ours == std::string("gemma3"), .window = 4};
+      const hf_model m = wrapped(shape, theirs, before, type);
+      const std::string path = root_ / (before + ours);
+      const auto left_out = convert_folder(folder_of(m), output_type::parse("f32").value(), path, team_);
+      ASSERT_TRUE(left_out) << left_out.error().describe();
+      EXPECT_EQ(*left_out, 2U);
+      const auto found = gguf::gguf_file::open(path).value();
+      const auto wanted = test::make_tiny_model(shape).file();
+      expect_same_tensors(*found, *wanted);
+      EXPECT_EQ(logits_of(*found, {17, 3, 250, 99, 262, 17}), logits_of(*wanted, {17, 3, 250, 99, 262, 17}));
+    }
+  }
+  EXPECT_EQ(
+      convert_folder(folder_of(make_hf_model({})), output_type::parse("f32").value(), root_ / "a.gguf", team_).value(),
+      0U);
+}
+
+TEST_F(convert_test, parts_of_a_model_that_sees_are_refused_by_file_and_name) {
+  const auto with = [&](auto change) {
+    hf_model m = wrapped({.architecture = "gemma3", .window = 4}, "Gemma3ForConditionalGeneration", "language_model.",
+                         "gemma3_text");
+    change(m);
+    const failure why = refusal(folder_of(m));
+    EXPECT_THAT(why.context, HasSubstr("/model"));
+    return why.context;
+  };
+  EXPECT_THAT(with([](hf_model& m) { m.tensors.erase("language_model.model.norm.weight"); }),
+              HasSubstr("tensor 'model.norm.weight' is missing in the part for text"));
+  EXPECT_THAT(with([](hf_model& m) {
+                m.tensors["language_model.model.norm.weight"].shape = {8, 8};
+              }),
+              HasSubstr("'language_model.model.norm.weight'.shape: expected [64], found [8, 8]"));
+  EXPECT_THAT(
+      with([](hf_model& m) { m.tensors["audio_tower.weight"] = m.tensors["language_model.model.norm.weight"]; }),
+      HasSubstr("'audio_tower.weight' has no place in a gemma3 model"));
+  EXPECT_THAT(with([](hf_model& m) { m.tensors["model.norm.weight"] = m.tensors["language_model.model.norm.weight"]; }),
+              HasSubstr("has no place in a gemma3 model"));
+  EXPECT_THAT(with([](hf_model& m) { m.config.erase("text_config"); }), HasSubstr("config.json: text_config"));
+}
+
+TEST_F(convert_test, a_template_that_lies_with_the_processor_is_found) {
+  const hf_model m = make_hf_model({});
+  const std::string folder = folder_of(m);
+  std::ofstream(folder + "/chat_template.json") << test::json{{"chat_template", "{{ 'from the processor' }}"}}.dump();
+  const auto of = [&] { return text::tokenizer::from_file(*converted(folder)).value()->vocab().chat_template(); };
+  EXPECT_EQ(of(), m.tokenizer_config["chat_template"]) << "the tokenizer's own goes before it";
+  test::json without = m.tokenizer_config;
+  without.erase("chat_template");
+  std::ofstream(folder + "/tokenizer_config.json") << without.dump();
+  EXPECT_EQ(of(), "{{ 'from the processor' }}");
+}
+
 TEST_F(convert_test, half_precision_is_read_exactly) {
   for (const gguf::tensor_type stored : {gguf::tensor_type::f16, gguf::tensor_type::bf16}) {
     const tiny_shape shape = {.matrices = stored};

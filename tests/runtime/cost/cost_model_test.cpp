@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
+#include <vector>
 
 namespace redline::cost {
 namespace {
@@ -195,6 +197,98 @@ TEST(cost_model, tells_what_a_row_costs_after_a_context) {
   EXPECT_NEAR(step_cost_at(m, 0).pass_us, 3250, 0.05 * 3250);
   EXPECT_NEAR(step_cost_at(m, 0).row_us(), 250, 0.1 * 250);
   EXPECT_NEAR(step_cost_at(m, 2000).row_us(), 290, 0.1 * 290);
+}
+
+// What a dense model's passes are predicted to take does not depend on there being mixtures. The numbers are those of
+// the model that knew none.
+TEST(cost_model, predicts_for_dense_models_what_it_always_did) {
+  std::mt19937_64 chance(11);
+  cost_model m;
+  teach(m, chance, 1, 50);
+  const std::vector<std::int64_t> expected = {3263, 3748, 7465, 19400, 58505, 231018};
+  std::vector<std::int64_t> found;
+  for (const std::uint64_t rows : {1, 3, 17, 64, 200, 700}) {
+    found.push_back(m.predict(size_of_run(rows * 5, rows, rows)).count());
+  }
+  EXPECT_EQ(found, expected);
+}
+
+constexpr mixture_shape coder{.layers = 48, .experts = 128, .used = 8};
+
+/// A machine whose passes read experts: what counts is how many distinct ones, and a row costs little.
+struct mixture_machine {
+  double growth = 1;  // of the text
+
+  [[nodiscard]] std::uint64_t experts(const work_size& s) const {
+    const double left = std::pow(1 - 8.0 / 128, std::pow(static_cast<double>(s.rows), growth));
+    return static_cast<std::uint64_t>(48 * 128 * (1 - left));
+  }
+  [[nodiscard]] double us(const work_size& s) const {
+    return 3000 + 100.0 * static_cast<double>(s.rows) + 20.0 * static_cast<double>(experts(s));
+  }
+  void teach(cost_model& m, std::uint64_t rows, bool is_text) const {
+    const work_size s = size_of_run(100, rows, rows);
+    m.observe(s, microseconds{static_cast<std::int64_t>(us(s))}, experts(s));
+    if (is_text) m.observe_text(s, experts(s));
+  }
+  [[nodiscard]] double off(const cost_model& m, std::uint64_t rows) const {
+    const work_size s = size_of_run(100, rows, rows);
+    return std::abs(static_cast<double>(m.predict(s).count()) - us(s)) / us(s);
+  }
+};
+
+// Passes of few rows of which the experts saturate: a line, with bends where passes were seen, goes on for ever.
+TEST(cost_model, knows_how_the_experts_of_wide_passes_saturate_from_narrow_ones) {
+  const mixture_machine free;
+  const mixture_machine same{.growth = 0};
+  cost_model with(coder), without;
+  for (int round = 0; round < 3; ++round) {
+    for (const std::uint64_t rows : {1, 2, 4, 8, 16}) {
+      for (cost_model* m : {&with, &without}) free.teach(*m, rows, false);
+    }
+    for (const std::uint64_t rows : {4, 16}) same.teach(with, rows, false);
+  }
+  for (const std::uint64_t rows : {64, 128, 256}) {
+    EXPECT_LT(free.off(with, rows), 0.1) << rows;
+    EXPECT_GT(free.off(without, rows), 0.5) << rows;
+  }
+}
+
+// What was measured at start was text that is not like any other. The text that comes is copied, and then free again.
+TEST(cost_model, predicts_the_experts_of_the_text_that_comes) {
+  const mixture_machine free, same{.growth = 0}, copied{.growth = 0.5};
+  cost_model with(coder), without;
+  for (const std::uint64_t rows : {1, 2, 4, 8, 16, 32, 64}) {
+    for (cost_model* m : {&with, &without}) free.teach(*m, rows, false);
+  }
+  for (const std::uint64_t rows : {4, 16}) same.teach(with, rows, false);
+  // Most passes are narrow. How wide ones are predicted decides whether there are any.
+  const auto serve = [&](const mixture_machine& text) {
+    for (int i = 0; i < 30; ++i) {
+      for (cost_model* m : {&with, &without}) text.teach(*m, 4 + static_cast<std::uint64_t>(i) % 3, true);
+    }
+  };
+  serve(copied);
+  for (const std::uint64_t rows : {16, 32, 64}) {
+    EXPECT_LT(copied.off(with, rows), 0.15) << rows;
+    if (rows < 64) {
+      EXPECT_GT(copied.off(without, rows), 0.4) << rows;
+    }
+  }
+  serve(free);
+  for (const std::uint64_t rows : {16, 32, 64}) EXPECT_LT(free.off(with, rows), 0.15) << rows;
+}
+
+TEST(cost_model, an_expert_count_that_cannot_be_is_not_believed) {
+  const mixture_machine free;
+  cost_model honest(coder), told(coder);
+  for (const std::uint64_t rows : {1, 4, 16}) {
+    const work_size s = size_of_run(100, rows, rows);
+    const microseconds took{static_cast<std::int64_t>(free.us(s))};
+    honest.observe(s, took);
+    told.observe(s, took, coder.all() + 1);
+  }
+  EXPECT_EQ(honest.predict({64, 64, 64, 64}), told.predict({64, 64, 64, 64}));
 }
 
 TEST(work_size, of_a_run_counts_what_each_row_sees) {

@@ -60,7 +60,8 @@ TEST(model_config, architectures_are_known_by_their_classes) {
     EXPECT_EQ(config->shape.tied_head, std::string_view(ours) == "gemma" || std::string_view(ours) == "starcoder2");
     EXPECT_EQ(config->shape.norm_epsilon, std::string_view(ours) == "starcoder2" ? 1e-5F : 1e-6F);
   }
-  EXPECT_THAT(refusal_with("architectures", {"BertModel"}), HasSubstr("Starcoder2ForCausalLM, found 'BertModel'"));
+  EXPECT_THAT(refusal_with("architectures", {"BertModel"}),
+              HasSubstr("Mistral3ForConditionalGeneration, found 'BertModel'"));
   EXPECT_THAT(refusal_with("architectures", json::array()), HasSubstr("found an array of 0"));
   EXPECT_THAT(refusal_with("architectures", "LlamaForCausalLM"), HasSubstr("architectures: expected an array"));
 }
@@ -451,6 +452,74 @@ TEST(model_config, olmo_3_has_windows_in_three_of_four_layers) {
   document.erase("layer_types");
   document.erase("sliding_window");
   EXPECT_EQ(read(document)->shape.window, 0U);
+}
+
+/// As Gemma 3 4B is published: what is usual is left out.
+json gemma_that_sees() {
+  return {{"architectures", {"Gemma3ForConditionalGeneration"}},
+          {"eos_token_id", {1, 106}},
+          {"text_config",
+           {{"hidden_size", 2560},
+            {"intermediate_size", 10240},
+            {"model_type", "gemma3_text"},
+            {"num_hidden_layers", 34},
+            {"rope_scaling", {{"factor", 8.0}, {"rope_type", "linear"}}},
+            {"sliding_window", 1024}}},
+          {"vision_config", {{"hidden_size", 1152}}}};
+}
+
+TEST(model_config, of_a_model_that_sees_the_text_part_is_read_with_what_is_usual) {
+  const model_config c = read(gemma_that_sees()).value();
+  EXPECT_TRUE(c.is_wrapped);
+  EXPECT_EQ(c.shape.architecture, "gemma3");
+  EXPECT_EQ(c.shape.width, 2560U);
+  EXPECT_EQ(c.shape.heads, 8U);
+  EXPECT_EQ(c.shape.kv_heads, 4U);
+  EXPECT_EQ(c.shape.head_dim, 256U);
+  EXPECT_EQ(c.shape.vocabulary, 262208U);
+  EXPECT_EQ(c.shape.context, 131072U);
+  EXPECT_EQ(c.shape.window, 1024U);
+  EXPECT_EQ(c.shape.rope_base, 1e6F);
+  EXPECT_EQ(c.linear_factor, 8);
+  EXPECT_EQ(c.shape.attention_scale, 0) << "as readers know it";
+  EXPECT_TRUE(c.shape.tied_head);
+  EXPECT_FALSE(read(llama())->is_wrapped);
+
+  json mistral = llama();
+  mistral.erase("architectures");
+  mistral["model_type"] = "mistral";
+  const json document = {{"architectures", {"Mistral3ForConditionalGeneration"}},
+                         {"tie_word_embeddings", false},
+                         {"text_config", mistral}};
+  EXPECT_EQ(read(document)->shape.architecture, "llama");
+  EXPECT_FALSE(read(document)->shape.tied_head);
+}
+
+TEST(model_config, parts_of_a_model_that_sees_are_refused_by_their_path) {
+  const auto with = [](const std::string& name, const json& value) {
+    json document = gemma_that_sees();
+    document["text_config"][name] = value;
+    return refusal_with("model_type", "gemma3", document);
+  };
+  EXPECT_THAT(with("hidden_size", nullptr), HasSubstr("text_config.hidden_size"));
+  EXPECT_THAT(with("model_type", "llama"), HasSubstr("text_config.model_type: expected 'gemma3_text', found 'llama'"));
+  EXPECT_THAT(with("hidden_activation", "silu"),
+              HasSubstr("text_config.hidden_activation: expected 'gelu_pytorch_tanh', found 'silu'"));
+  EXPECT_THAT(refusal_with("text_config", nullptr, gemma_that_sees()), HasSubstr("text_config"));
+  EXPECT_THAT(refusal_with("text_config", 7, gemma_that_sees()), HasSubstr("text_config: expected"));
+  EXPECT_THAT(refusal_with("quantization_config", {{"bits", 4}}, gemma_that_sees()), HasSubstr("not quantised yet"));
+  EXPECT_THAT(refusal_with("architectures", {"Llama4ForConditionalGeneration"}, gemma_that_sees()),
+              HasSubstr("Gemma3ForConditionalGeneration"));
+}
+
+TEST(model_config, tensors_of_the_text_part_have_the_names_that_they_have_alone) {
+  EXPECT_EQ(text_name("language_model.model.layers.3.mlp.up_proj.weight"), "model.layers.3.mlp.up_proj.weight");
+  EXPECT_EQ(text_name("model.language_model.layers.3.mlp.up_proj.weight"), "model.layers.3.mlp.up_proj.weight");
+  EXPECT_EQ(text_name("language_model.lm_head.weight"), "lm_head.weight");
+  EXPECT_EQ(text_name("lm_head.weight"), "lm_head.weight");
+  EXPECT_EQ(text_name("vision_tower.x"), std::nullopt);
+  EXPECT_EQ(text_name("model.multi_modal_projector.x"), std::nullopt);
+  EXPECT_EQ(text_name("audio_tower.x"), "audio_tower.x") << "what is not known is not left out";
 }
 
 TEST(model_config, other_arithmetic_is_refused) {

@@ -54,6 +54,28 @@ TEST(reasoning_splitter, does_not_wait_for_a_tag_behind_many_blanks) {
   }
 }
 
+TEST(reasoning_splitter, finds_thoughts_in_channels_where_the_prompt_left_them) {
+  const auto answer = [](std::string_view prompt, std::string_view text) {
+    auto splitter = reasoning_splitter::of_channels(prompt);
+    EXPECT_TRUE(splitter.needs_control());
+    auto out = splitter.feed(text);
+    const auto rest = splitter.finish();
+    return parts(out.reasoning + rest.reasoning, out.answer + rest.answer);
+  };
+  const std::string_view both =
+      "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>yes";
+  EXPECT_EQ(answer("<|start|>user<|message|>hi<|end|><|start|>assistant", both), parts("hm", "yes"));
+  EXPECT_EQ(answer("no template of ours", both), parts("hm", "yes"));
+  EXPECT_EQ(answer("<|start|>assistant<|channel|>final<|message|>I say", " so"), parts("", " so"));
+  EXPECT_EQ(answer("<|start|>assistant<|channel|>analysis<|message|>", "hm<|end|>"), parts("hm", ""));
+  auto splitter = reasoning_splitter::of_channels("");
+  EXPECT_FALSE(splitter.is_thinking());
+  (void)splitter.feed("<|channel|>analysis<|message|>h");
+  EXPECT_TRUE(splitter.is_thinking());
+  EXPECT_EQ(splitter.closing_tag(), "<|end|>");
+  EXPECT_FALSE(reasoning_splitter().needs_control());
+}
+
 TEST(reasoning_splitter, leaves_the_text_of_models_without_tags_alone) {
   const auto none = reasoning_splitter::tags_of("{{ messages }}");
   reasoning_splitter splitter(none, beginning::either);

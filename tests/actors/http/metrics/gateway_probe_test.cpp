@@ -35,6 +35,7 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
       {"redline_cached_prompt_tokens_total", "counter"},
       {"redline_copied_forced_total", "counter"},
       {"redline_cost_model_error_ratio", "gauge"},
+      {"redline_experts_touched_total", "counter"},
       {"redline_generation_tokens_total", "counter"},
       {"process_cpu_seconds_total", "counter"},
       {"process_max_fds", "gauge"},
@@ -117,7 +118,8 @@ TEST(gateway_probe, says_what_its_process_uses) {
   EXPECT_GT(value("process_open_fds"), 2);
   EXPECT_GE(value("process_max_fds"), value("process_open_fds"));
   EXPECT_GE(value("process_cpu_seconds_total"), 0);
-  EXPECT_THAT(text, HasSubstr("redline_build_info{build=\"" + build_version() + "\",version=\"" + version() + "\"} 1\n"));
+  EXPECT_THAT(text,
+              HasSubstr("redline_build_info{build=\"" + build_version() + "\",version=\"" + version() + "\"} 1\n"));
 }
 
 // What promtool checks, where it is not installed.
@@ -151,8 +153,9 @@ TEST(gateway_probe, puts_times_into_cumulative_buckets) {
 
 TEST(gateway_probe, repeats_what_the_scheduler_counted_and_never_goes_back) {
   gateway_probe probe;
-  scheduler_report report{.pages_held = 3, .batches_total = 5};
+  scheduler_report report{.pages_held = 3, .batches_total = 5, .experts_total = 70};
   EXPECT_THAT(probe.text({.ready = true, .scheduler = &report}), HasSubstr("redline_steps_total 5\n"));
+  EXPECT_THAT(probe.text({.ready = true, .scheduler = &report}), HasSubstr("redline_experts_touched_total 70\n"));
   report.batches_total = 2;  // the scheduler was restarted
   const std::string text = probe.text({.ready = true, .scheduler = &report});
   EXPECT_THAT(text, HasSubstr("redline_steps_total 5\n"));

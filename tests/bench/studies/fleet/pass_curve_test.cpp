@@ -35,6 +35,19 @@ TEST(pass_curve, logits_of_the_last_row_are_one_row) {
   EXPECT_EQ(curve->samples[0].size.logits, 1U);
 }
 
+TEST(pass_curve, of_a_mixture_has_the_experts_that_passes_touched) {
+  const std::string mixture = R"("mixture": {"layers": 2, "experts": 128, "used": 8}, )";
+  for (const std::string& text :
+       {"{" + mixture + R"("passes": [{"rows": 4, "logits": 4, "context": 0, "us": 9, "experts": 55}]})",
+        "{" + mixture + R"("cells": [{"rows": 4, "context": 0, "ms": 0.009, "experts": 55.25}]})"}) {
+    const auto curve = parse_pass_curve(text, "m.json");
+    ASSERT_TRUE(curve) << curve.error().describe();
+    EXPECT_EQ(curve->mixture, (cost::mixture_shape{.layers = 2, .experts = 128, .used = 8}));
+    EXPECT_EQ(curve->samples.at(0).experts, 55U);
+    EXPECT_GT(fit_pass_curve(*curve).predict_experts(curve->samples[0].size), 50);
+  }
+}
+
 TEST(pass_curve, files_that_are_none_are_refused_with_the_place) {
   for (const auto& [text, word] : std::vector<std::pair<std::string, std::string>>{
            {"nonsense", "c.json"},
@@ -47,6 +60,9 @@ TEST(pass_curve, files_that_are_none_are_refused_with_the_place) {
            {R"({"passes": [{"rows": 1, "logits": 1, "context": -1, "us": 1}]})", "passes[0]"},
            {R"({"passes": [{"rows": 1, "logits": 1, "context": 0, "us": 1e300}]})", "passes[0]"},
            {R"({"passes": [{"rows": "1", "logits": 1, "context": 0, "us": 1}]})", "passes[0]"},
+           {R"({"passes": [{"rows": 1, "logits": 1, "context": 0, "us": 1, "experts": 8}]})", "'mixture'"},
+           {R"({"mixture": {"layers": 2, "experts": 4, "used": 5}, "passes": [{}]})", "mixture:"},
+           {R"({"mixture": 7, "passes": [{}]})", "mixture:"},
            {R"({"cells": [{"rows": 1, "context": 0}]})", "cells[0]"}}) {
     const auto curve = parse_pass_curve(text, "c.json");
     ASSERT_FALSE(curve) << text;
