@@ -1,6 +1,6 @@
 #include "runtime/grammar/gbnf_automaton.hpp"
 
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
 namespace {

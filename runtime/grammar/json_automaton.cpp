@@ -5,7 +5,7 @@
 #include <bit>
 #include <string_view>
 
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
 namespace {
