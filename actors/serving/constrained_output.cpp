@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/grammar/copy_grammar.hpp"
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::actors {
 namespace {

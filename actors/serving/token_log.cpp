@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::actors {
 

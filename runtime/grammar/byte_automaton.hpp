@@ -13,6 +13,13 @@ namespace redline::grammar {
 
 using byte_set = std::bitset<256>;
 
+/// The bytes from first to last, both included.
+inline byte_set bytes_between(std::size_t first, std::size_t last) {
+  byte_set out;
+  for (std::size_t byte = first; byte <= last; ++byte) out.set(byte);
+  return out;
+}
+
 /// State of a byte automaton: a few numbers (cells) whose meaning is the automaton's own. It is sent in messages and
 /// copied at every byte, so its size is bounded.
 class automaton_state {
@@ -53,6 +60,33 @@ struct free_text {
 
   free_text() {
     for (auto& row : next) row.fill(outside);
+  }
+  /// Characters of UTF-8, of those in ASCII only these: no longer spelling than needed, no surrogates, nothing beyond
+  /// the last character.
+  static free_text characters(const byte_set& ascii) {
+    enum : std::uint8_t { begin, one_more, two_more, three_more, after_e0, after_ed, after_f0, after_f4 };
+    free_text t;
+    const auto take = [&t](std::size_t from, unsigned first, unsigned last, std::uint8_t to) {
+      for (unsigned byte = first; byte <= last; ++byte) t.next[from][byte] = to;
+    };
+    for (unsigned byte = 0; byte < 0x80; ++byte) {
+      if (ascii[byte]) take(begin, byte, byte, begin);
+    }
+    take(begin, 0xc2, 0xdf, one_more);
+    take(begin, 0xe0, 0xef, two_more);
+    take(begin, 0xe0, 0xe0, after_e0);
+    take(begin, 0xed, 0xed, after_ed);
+    take(begin, 0xf0, 0xf0, after_f0);
+    take(begin, 0xf1, 0xf3, three_more);
+    take(begin, 0xf4, 0xf4, after_f4);
+    take(one_more, 0x80, 0xbf, begin);
+    take(two_more, 0x80, 0xbf, one_more);
+    take(three_more, 0x80, 0xbf, two_more);
+    take(after_e0, 0xa0, 0xbf, one_more);
+    take(after_ed, 0x80, 0x9f, one_more);
+    take(after_f0, 0x90, 0xbf, two_more);
+    take(after_f4, 0x80, 0x8f, two_more);
+    return t;
   }
   /// Any sequence of these bytes, each a character.
   explicit free_text(const byte_set& bytes) : free_text() {

@@ -1,6 +1,6 @@
 #include "runtime/grammar/gbnf_automaton.hpp"
 
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
 namespace {
@@ -110,29 +110,7 @@ std::string_view gbnf_automaton::known_run(const automaton_state& s) const {
 
 /// Characters that nearly every grammar takes where it takes text: no control characters, quotes or backslashes.
 const free_text& gbnf_automaton::plain_text() {
-  static const free_text table = [] {
-    free_text t;
-    const auto set = [&t](std::size_t from, unsigned first, unsigned last, std::uint8_t to) {
-      for (unsigned byte = first; byte <= last; ++byte) t.next[from][byte] = to;
-    };
-    set(0, 0x20, 0x7e, 0);
-    t.next[0]['"'] = t.next[0]['\\'] = free_text::outside;
-    set(0, 0xc2, 0xdf, 1);
-    set(0, 0xe0, 0xe0, 3);
-    set(0, 0xe1, 0xef, 2);
-    set(0, 0xed, 0xed, 4);
-    set(0, 0xf0, 0xf0, 5);
-    set(0, 0xf1, 0xf3, 6);
-    set(0, 0xf4, 0xf4, 7);
-    set(1, 0x80, 0xbf, 0);
-    set(2, 0x80, 0xbf, 1);
-    set(3, 0xa0, 0xbf, 1);
-    set(4, 0x80, 0x9f, 1);
-    set(5, 0x90, 0xbf, 2);
-    set(6, 0x80, 0xbf, 2);
-    set(7, 0x80, 0x8f, 2);
-    return t;
-  }();
+  static const free_text table = free_text::characters(bytes_between(0x20, 0x7e).reset('"').reset('\\'));
   return table;
 }
 

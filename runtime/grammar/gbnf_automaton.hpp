@@ -10,26 +10,25 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/grammar/byte_automaton.hpp"
+#include "runtime/grammar/syntax/grammar_rules.hpp"
 
 namespace redline::grammar {
 
-/// Texts of a grammar in GBNF, as llama.cpp writes them. A pushdown automaton that follows all derivations at the same
-/// time: its state is a set of stacks, which share their lower parts. Stacks have at most depth_max frames, and a frame
-/// is only put on one where the text can be completed within that; of very many derivations those go on that come first
-/// in the grammar. So no state is a dead end. A call at the end of a rule needs no frame.
+/// Texts of a grammar in GBNF or in Lark (syntax/grammar_rules.hpp). A pushdown automaton that follows all derivations
+/// at the same time: its state is a set of stacks, which share their lower parts. Stacks have at most depth_max frames,
+/// and a frame is only put on one where the text can be completed within that; of very many derivations those go on
+/// that come first in the grammar. So no state is a dead end. A call at the end of a rule needs no frame.
 class gbnf_automaton final : public byte_automaton {
  public:
-  static constexpr std::size_t rules_max = 2000;
   static constexpr std::size_t positions_max = 1 << 14;
   static constexpr std::size_t items_max = 1 << 16;  // of all closures
   static constexpr std::size_t compile_steps_max = 2'000'000;
   static constexpr std::size_t closure_items_max = 64;  // of one: what can follow at one place
   static constexpr std::uint32_t depth_max = 64;
   static constexpr std::size_t heads_max = 100;
-  static constexpr std::uint32_t repeats_max = 1024;
 
-  /// Left recursion, rules that are missing or never end, and grammars beyond the limits are refused with the rule's
-  /// name. The first rule is `root`, wherever it stands.
+  /// Rules that are missing or never end, left recursion that cannot be taken away, and grammars beyond the limits are
+  /// refused with the rule's name or its line.
   static result<std::shared_ptr<const gbnf_automaton>> compile(std::string_view grammar);
 
   [[nodiscard]] automaton_state begin() const override;

@@ -3,357 +3,24 @@
 #include <map>
 #include <unordered_map>
 
-#include "runtime/base/hex.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/grammar/gbnf_automaton.hpp"
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/grammar_rules.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
 namespace {
 
 constexpr std::uint32_t unending = 1U << 20;  // frames that a rule without an end takes
-constexpr std::size_t depth_of_groups_max = 64;
-constexpr std::size_t rounds_max = 512;  // of what is found by going over all positions again and again
-constexpr char32_t last_code = 0x10ffff;
-
-struct code_range {
-  char32_t first = 0, last = 0;
-};
-
-/// What stands on the right of a rule.
-struct part {
-  enum class kind : std::uint8_t { literal, characters, rule, sequence, choice, repeat };
-  kind what = kind::sequence;
-  std::string text{};                // literal
-  std::vector<code_range> ranges{};  // characters: ascending, apart
-  std::uint32_t rule = 0;
-  std::vector<part> parts{};
-  std::uint32_t least = 0;  // repeat
-  std::uint32_t most = 0;   // UINT32_MAX: any
-};
-
-struct rule {
-  std::string name;
-  std::size_t line = 0;  // where it is used first, or written
-  bool is_written = false;
-  part right{};
-};
-
-/// Ascending and apart, without surrogates, which no text holds.
-std::vector<code_range> tidy(std::vector<code_range> ranges, bool negated) {
-  std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<code_range> joined;
-  for (const auto& r : ranges) {
-    if (!joined.empty() && r.first <= joined.back().last + 1)
-      joined.back().last = std::max(joined.back().last, r.last);
-    else
-      joined.push_back(r);
-  }
-  if (negated) {
-    std::vector<code_range> rest;
-    char32_t from = 0;
-    for (const auto& r : joined) {
-      if (r.first > from) rest.push_back({from, r.first - 1});
-      from = r.last + 1;
-    }
-    if (from <= last_code) rest.push_back({from, last_code});
-    joined = std::move(rest);
-  }
-  std::vector<code_range> out;
-  for (const auto& r : joined) {
-    if (r.first < 0xd800) out.push_back({r.first, std::min<char32_t>(r.last, 0xd7ff)});
-    if (r.last > 0xdfff) out.push_back({std::max<char32_t>(r.first, 0xe000), r.last});
-  }
-  return out;
-}
-
-/// Reads the text of a grammar.
-class gbnf_reader {
- public:
-  explicit gbnf_reader(std::string_view text) : text_(text) {}
-
-  result<std::vector<rule>> read() {
-    for (skip_blanks(true); !why_ && at_ < text_.size(); skip_blanks(true)) read_rule();
-    if (!why_) check_rules();
-    if (why_) return *why_;
-    return std::move(rules_);
-  }
-
- private:
-  void refuse(const std::string& what) { refuse(what, line_); }
-  void refuse(const std::string& what, std::size_t line) {
-    if (!why_) why_ = failure{errc::invalid_argument, "grammar, line " + std::to_string(line) + ": " + what};
-  }
-  [[nodiscard]] char peek(std::size_t ahead = 0) const {
-    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
-  }
-  [[nodiscard]] bool looks_at(std::string_view word) const { return text_.substr(at_).starts_with(word); }
-  static bool is_name(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-  }
-  void skip_blanks(bool over_lines) {
-    for (; at_ < text_.size(); ++at_) {
-      const char c = text_[at_];
-      if (c == '#') {
-        at_ = std::min(text_.find('\n', at_), text_.size());
-        if (at_ == text_.size()) return;
-        --at_;
-        continue;
-      }
-      if (c == '\n' && over_lines) ++line_;
-      if (c != ' ' && c != '\t' && c != '\r' && (c != '\n' || !over_lines)) return;
-    }
-  }
-  std::string read_name() {
-    const std::size_t from = at_;
-    while (at_ < text_.size() && is_name(text_[at_])) ++at_;
-    return std::string(text_.substr(from, at_ - from));
-  }
-  std::uint32_t rule_of(const std::string& name) {
-    const auto [at, is_new] = by_name_.try_emplace(name, static_cast<std::uint32_t>(rules_.size()));
-    if (is_new) rules_.push_back({.name = name, .line = line_});
-    if (rules_.size() > gbnf_automaton::rules_max)
-      refuse("expected at most " + std::to_string(gbnf_automaton::rules_max) + " rules");
-    return at->second;
-  }
-
-  void read_rule() {
-    const std::size_t line = line_;
-    const std::string name = read_name();
-    skip_blanks(true);
-    if (name.empty() || !looks_at("::=")) {
-      // A rule with one colon, or what only Lark puts before a rule: ?name, !name, %import, // a comment.
-      const bool is_lark =
-          name.empty() ? std::string_view("?!%/").find(peek()) != std::string_view::npos : peek() == ':';
-      return refuse(is_lark ? "expected a rule: NAME ::= ..., found one in Lark: grammars are written in GBNF here"
-                            : "expected a rule: NAME ::= ...",
-                    line);
-    }
-    at_ += 3;
-    const auto number = rule_of(name);
-    if (why_) return;
-    if (rules_[number].is_written) return refuse("the rule '" + name + "' is written twice", line);
-    rules_[number].is_written = true;
-    rules_[number].line = line;
-    skip_blanks(true);
-    part right = read_choice(0);
-    if (why_) return;
-    if (at_ < text_.size() && peek() != '\n') {
-      return refuse("expected the end of the rule '" + name + "', found '" +
-                    utf8::sanitize(text_.substr(at_, std::min<std::size_t>(16, text_.find('\n', at_) - at_))) + "'");
-    }
-    rules_[number].right = std::move(right);
-  }
-
-  part read_choice(std::size_t depth) {
-    part out{.what = part::kind::choice};
-    if (depth > depth_of_groups_max) refuse("groups are nested too deeply");
-    for (;;) {
-      out.parts.push_back(read_sequence(depth));
-      if (why_) return out;
-      // A line may begin with the bar.
-      const std::size_t at = at_, line = line_;
-      skip_blanks(true);
-      if (peek() == '|') {
-        ++at_;
-        skip_blanks(true);
-        continue;
-      }
-      if (depth == 0) at_ = at, line_ = line;
-      return out;
-    }
-  }
-
-  part read_sequence(std::size_t depth) {
-    part out{.what = part::kind::sequence};
-    for (;;) {
-      skip_blanks(depth > 0);
-      const char c = peek();
-      if (at_ >= text_.size() || c == '|' || c == ')' || c == '\n') return out;
-      part one;
-      if (c == '"') {
-        one = read_literal();
-      } else if (c == '[') {
-        one = read_class();
-      } else if (c == '.') {
-        ++at_;
-        one = {.what = part::kind::characters, .ranges = tidy({}, true)};
-      } else if (c == '(') {
-        ++at_;
-        skip_blanks(true);
-        one = read_choice(depth + 1);
-        if (!why_ && peek() != ')') refuse("expected ')'");
-        ++at_;
-      } else if (is_name(c)) {
-        one = {.what = part::kind::rule};
-        one.rule = rule_of(read_name());
-      } else if (c == '<') {
-        refuse("tokens ('<...>') are not supported: write their text");
-      } else {
-        refuse("expected a text, a class, a group or a rule's name, found '" + utf8::sanitize(text_.substr(at_, 1)) +
-               "'");
-      }
-      if (!why_) read_repeat(one);
-      if (why_) return out;
-      out.parts.push_back(std::move(one));
-    }
-  }
-
-  void read_repeat(part& one) {
-    for (std::size_t in_a_row = 0;;) {
-      skip_blanks(false);
-      std::uint32_t least = 0, most = UINT32_MAX;
-      const char c = peek();
-      if (c == '{') {
-        ++at_;
-        if (!read_bounds(least, most)) return;
-      } else if (c == '*' || c == '+' || c == '?') {
-        ++at_;
-        if (c == '+') least = 1;
-        if (c == '?') most = 1;
-      } else {
-        return;
-      }
-      part again{.what = part::kind::repeat, .least = least, .most = most};
-      again.parts.push_back(std::move(one));
-      one = std::move(again);
-      if (++in_a_row > 8) return refuse("too many repetitions of a repetition");
-    }
-  }
-  bool read_bounds(std::uint32_t& least, std::uint32_t& most) {
-    const auto number = [this](std::uint32_t otherwise) {
-      skip_blanks(false);
-      if (peek() < '0' || peek() > '9') return otherwise;
-      std::uint32_t n = 0;
-      for (; peek() >= '0' && peek() <= '9'; ++at_) n = std::min<std::uint32_t>(1U << 20, n * 10 + (peek() - '0'));
-      skip_blanks(false);
-      return n;
-    };
-    least = number(0);
-    most = least;
-    if (peek() == ',') {
-      ++at_;
-      most = number(UINT32_MAX);
-    }
-    const bool is_good = peek() == '}' && least <= most && least <= gbnf_automaton::repeats_max &&
-                         (most == UINT32_MAX || most <= gbnf_automaton::repeats_max);
-    if (!is_good) {
-      refuse("expected {m}, {m,} or {m,n} with m up to n and both up to " +
-             std::to_string(gbnf_automaton::repeats_max));
-      return false;
-    }
-    ++at_;
-    return true;
-  }
-
-  /// One character of a text or a class, perhaps escaped.
-  char32_t read_character() {
-    if (peek() != '\\') {
-      const auto c = utf8::decode(text_, at_);
-      at_ += c.size_bytes;
-      if (c.value >= 0xd800 && c.value <= 0xdfff) refuse("expected UTF-8");
-      return c.value;
-    }
-    ++at_;
-    const char c = peek();
-    ++at_;
-    switch (c) {
-      case 'n':
-        return '\n';
-      case 'r':
-        return '\r';
-      case 't':
-        return '\t';
-      case 'x':
-        return read_hex(2);
-      case 'u':
-        return read_hex(4);
-      case 'U':
-        return read_hex(8);
-      case '\\':
-      case '"':
-      case '[':
-      case ']':
-      case '-':
-      case '^':
-      case '/':
-      case '\'':
-        return static_cast<unsigned char>(c);
-      default:
-        refuse("an unknown escape after '\\'");
-        return 0;
-    }
-  }
-  char32_t read_hex(int digits) {
-    char32_t value = 0;
-    for (int i = 0; i < digits; ++i, ++at_) {
-      const char c = peek();
-      const int digit = hex_digit(c);
-      if (digit < 0) {
-        refuse("expected " + std::to_string(digits) + " hexadecimal digits");
-        return 0;
-      }
-      value = value * 16 + static_cast<char32_t>(digit);
-    }
-    if (value > last_code || (value >= 0xd800 && value <= 0xdfff)) refuse("expected a character of Unicode");
-    return value;
-  }
-  part read_literal() {
-    part out{.what = part::kind::literal};
-    ++at_;
-    while (!why_ && at_ < text_.size() && peek() != '"' && peek() != '\n') utf8::append(out.text, read_character());
-    if (peek() != '"') refuse("a text does not end on its line");
-    ++at_;
-    return out;
-  }
-  part read_class() {
-    ++at_;
-    const bool negated = peek() == '^';
-    if (negated) ++at_;
-    std::vector<code_range> ranges;
-    while (!why_ && at_ < text_.size() && peek() != ']' && peek() != '\n') {
-      code_range r;
-      r.first = r.last = read_character();
-      if (peek() == '-' && peek(1) != ']') {
-        ++at_;
-        r.last = read_character();
-      }
-      if (r.first > r.last) refuse("a range of a class ends before it begins");
-      ranges.push_back(r);
-    }
-    if (peek() != ']') refuse("a class does not end on its line");
-    ++at_;
-    return {.what = part::kind::characters, .ranges = tidy(std::move(ranges), negated)};
-  }
-
-  void check_rules() {
-    const auto root = by_name_.find("root");
-    if (root == by_name_.end() || !rules_[root->second].is_written) return refuse("expected a rule named 'root'");
-    for (const auto& one : rules_) {
-      if (!one.is_written) return refuse("there is no rule '" + one.name.substr(0, 64) + "'", one.line);
-    }
-    std::swap(root_, root->second);
-  }
-
- public:
-  [[nodiscard]] std::uint32_t root() const { return root_; }
-
- private:
-  std::string_view text_;
-  std::size_t at_ = 0;
-  std::size_t line_ = 1;
-  std::vector<rule> rules_;
-  std::unordered_map<std::string, std::uint32_t> by_name_;
-  std::uint32_t root_ = 0;
-  std::optional<failure> why_;
-};
+constexpr std::size_t rounds_max = 512;       // of what is found by going over all positions again and again
 
 }  // namespace
 
 /// Makes the places of an automaton, and what can follow at each.
 class gbnf_compiler {
  public:
-  gbnf_compiler(std::vector<rule> rules, std::uint32_t root) : rules_(std::move(rules)), root_(root) {}
+  gbnf_compiler(grammar_rules grammar, std::uint64_t steps_end)
+      : rules_(std::move(grammar.rules)), root_(grammar.root), steps_end_(steps_end) {}
 
   result<std::shared_ptr<const gbnf_automaton>> run() {
     for (std::size_t i = 0; i < rules_.size(); ++i) add({});  // where rules begin: calls to their right sides
@@ -385,8 +52,7 @@ class gbnf_compiler {
   /// False where it has taken too much.
   bool spend(std::size_t steps) {
     steps_taken += steps;
-    if (steps_taken - steps_begin_ > gbnf_automaton::compile_steps_max)
-      refuse("it takes too long to compile: write it with fewer rules and repetitions");
+    if (steps_taken > steps_end_) refuse("it takes too long to compile: write it with fewer rules and repetitions");
     return !why_;
   }
   std::uint32_t add(position p) {
@@ -413,6 +79,8 @@ class gbnf_compiler {
         return add_literal(p.text, next);
       case part::kind::characters:
         return add_characters(p.ranges, next);
+      case part::kind::expression:
+        return add_expression(*p.expression, next);
       case part::kind::rule:
         return add(
             {.what = kind::call, .is_tail = out_->positions_[next].what == kind::end, .next = next, .other = p.rule});
@@ -426,9 +94,57 @@ class gbnf_compiler {
       }
       case part::kind::repeat:
         return add_repeat(p, next);
+      case part::kind::graph:
+        return add_graph(p, next);
     }
     return next;
   }
+
+  void set_ways(std::uint32_t node, std::vector<std::uint32_t> ways) {
+    if (ways.empty()) ways.push_back(add({.what = kind::bytes, .next = node, .other = set_of({})}));
+    std::uint32_t rest = ways.back();
+    for (auto i = ways.size(); i-- > 2 && !why_;) rest = add({.what = kind::split, .next = ways[i - 1], .other = rest});
+    if (why_) return;
+    out_->positions_[node].next = ways.front();
+    out_->positions_[node].other = rest;
+  }
+  std::uint32_t add_graph(const part& p, std::uint32_t next) {
+    std::vector<std::uint32_t> nodes;
+    for (std::uint32_t i = 0; i < p.nodes && !why_; ++i) nodes.push_back(add({.what = kind::split}));
+    std::vector<std::vector<std::uint32_t>> ways(p.nodes);
+    for (std::size_t i = 0; i < p.edges.size() && !why_; ++i)
+      ways[p.edges[i].first].push_back(add_part(p.parts[i], nodes[p.edges[i].second]));
+    if (why_) return 0;
+    ways.back().push_back(next);
+    for (std::uint32_t i = 0; i < p.nodes && !why_; ++i) set_ways(nodes[i], ways[i]);
+    return why_ ? 0 : nodes.front();
+  }
+  /// The expression's states in their order, each with its ways: what is found by going over all places from the last
+  /// to the first passes along a chain of states in one round.
+  std::uint32_t add_expression(const regex_dfa& texts, std::uint32_t next) {
+    std::vector<std::uint32_t> nodes;
+    std::vector<std::pair<std::uint32_t, std::uint16_t>> open;  // places, and the states that they lead to
+    for (std::uint32_t i = 0; i < texts.states_count() && !why_; ++i) {
+      if (!spend(16)) return 0;
+      nodes.push_back(add({.what = kind::split}));
+      std::map<std::uint16_t, byte_set> bytes_to;
+      for (unsigned byte = 0; byte < 256; ++byte) {
+        const auto then = texts.next(i, static_cast<std::uint8_t>(byte));
+        if (then != regex_dfa::dead) bytes_to[then].set(byte);
+      }
+      std::vector<std::uint32_t> ways;
+      for (const auto& [then, bytes] : bytes_to) {
+        ways.push_back(add({.what = kind::bytes, .next = next, .other = set_of(bytes)}));
+        if (texts.goes_on(then)) open.emplace_back(ways.back(), then);
+      }
+      if (texts.accepts(i)) ways.push_back(next);
+      set_ways(nodes.back(), std::move(ways));
+    }
+    if (why_) return 0;
+    for (const auto& [place, then] : open) out_->positions_[place].next = nodes[then];
+    return nodes.front();
+  }
+
   // Alternatives that begin with the same text share it, so that a list of many texts is one place at a time.
 
   struct alternative {
@@ -834,14 +550,14 @@ class gbnf_compiler {
   std::vector<std::uint32_t> stamps_;  // by place: the last closure that it was looked at for
   std::uint32_t stamp_ = 0;
   std::size_t items_count_ = 0;
-  std::uint64_t steps_begin_ = steps_taken;
+  std::uint64_t steps_end_;
   std::optional<failure> why_;
 };
 
 result<std::shared_ptr<const gbnf_automaton>> gbnf_automaton::compile(std::string_view grammar) {
-  gbnf_reader reader(grammar);
-  REDLINE_TRY_ASSIGN(auto rules, reader.read());
-  return gbnf_compiler(std::move(rules), reader.root()).run();
+  const std::uint64_t steps_end = steps_taken + compile_steps_max;
+  REDLINE_TRY_ASSIGN(auto rules, read_grammar(grammar, steps_end));
+  return gbnf_compiler(std::move(rules), steps_end).run();
 }
 
 }  // namespace redline::grammar

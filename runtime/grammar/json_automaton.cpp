@@ -5,7 +5,7 @@
 #include <bit>
 #include <string_view>
 
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
 namespace {
@@ -30,18 +30,10 @@ enum frame : std::uint32_t {
   frames_count,
 };
 
-// Those before free_text_steps: states of characters().
+// Those before backslash: states of characters(), of which the first is between two of them.
 enum string_step : std::uint32_t {
   text,
-  more1,
-  more2,
-  more3,
-  after_e0,
-  after_ed,
-  after_f0,
-  after_f4,
-  free_text_steps,
-  backslash = free_text_steps,
+  backslash = free_text::states_max,
   hex1,
   hex2,
   hex2_no_surrogate,
@@ -49,7 +41,6 @@ enum string_step : std::uint32_t {
   hex4,
   string_steps,
 };
-static_assert(free_text_steps <= free_text::states_max);
 enum number_step : std::uint32_t { minus, zero, whole, dot, fraction, e, e_sign, exponent, negative, number_steps };
 
 constexpr std::size_t known_bytes_max =
@@ -65,30 +56,7 @@ bool is_hex(std::uint8_t byte) {
 
 /// The characters that a JSON string may hold unescaped, as UTF-8.
 const free_text& characters() {
-  static const free_text table = [] {
-    free_text t;
-    const auto take = [&](string_step from, unsigned low, unsigned high, string_step then) {
-      for (unsigned byte = low; byte <= high; ++byte) t.next[from][byte] = static_cast<std::uint8_t>(then);
-    };
-    take(text, 0x20, 0x7f, text);
-    t.next[text]['"'] = t.next[text]['\\'] = free_text::outside;
-    take(text, 0xc2, 0xdf, more1);
-    take(text, 0xe0, 0xef, more2);
-    t.next[text][0xe0] = after_e0;
-    t.next[text][0xed] = after_ed;
-    take(text, 0xf1, 0xf3, more3);
-    t.next[text][0xf0] = after_f0;
-    t.next[text][0xf4] = after_f4;
-    take(more3, 0x80, 0xbf, more2);
-    take(more2, 0x80, 0xbf, more1);
-    take(more1, 0x80, 0xbf, text);
-    // No longer spelling than needed, no halves of surrogate pairs, nothing beyond the last character.
-    take(after_e0, 0xa0, 0xbf, more1);
-    take(after_ed, 0x80, 0x9f, more1);
-    take(after_f0, 0x90, 0xbf, more2);
-    take(after_f4, 0x80, 0x8f, more2);
-    return t;
-  }();
+  static const free_text table = free_text::characters(bytes_between(0x20, 0x7f).reset('"').reset('\\'));
   return table;
 }
 
@@ -349,7 +317,7 @@ bool json_automaton::in_string(automaton_state& s, std::uint8_t byte) const {
     }
     if (counts_characters(n) && ++s[t + b] > n.characters_max) return false;
   }
-  if (step < free_text_steps) {
+  if (step < backslash) {
     if (step == text && byte == '\\') {
       step = backslash;
       return true;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "runtime/grammar/byte_automaton.hpp"
-#include "runtime/grammar/regex_dfa.hpp"
 #include "runtime/grammar/sorted_texts.hpp"
+#include "runtime/grammar/syntax/regex_dfa.hpp"
 
 namespace redline::grammar {
 

@@ -13,7 +13,7 @@
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/grammar/gbnf_automaton.hpp"
 #include "runtime/grammar/json_automaton.hpp"
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 #include "runtime/json/strict_json.hpp"
 
 namespace redline::grammar {

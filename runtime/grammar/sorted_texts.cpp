@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
 

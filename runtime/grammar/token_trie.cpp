@@ -48,28 +48,7 @@ constexpr std::uint64_t malformed = std::uint64_t{1} << 63;  // the bytes are no
 
 /// Any characters.
 const free_text& utf8_text() {
-  static const free_text table = [] {
-    free_text t;
-    const auto take = [&t](std::size_t from, unsigned first, unsigned last, std::uint8_t to) {
-      for (unsigned byte = first; byte <= last; ++byte) t.next[from][byte] = to;
-    };
-    take(0, 0, 0x7f, 0);
-    take(0, 0xc2, 0xdf, 1);
-    take(0, 0xe0, 0xe0, 3);
-    take(0, 0xe1, 0xef, 2);
-    take(0, 0xed, 0xed, 4);
-    take(0, 0xf0, 0xf0, 5);
-    take(0, 0xf1, 0xf3, 6);
-    take(0, 0xf4, 0xf4, 7);
-    take(1, 0x80, 0xbf, 0);
-    take(2, 0x80, 0xbf, 1);
-    take(3, 0xa0, 0xbf, 1);
-    take(4, 0x80, 0x9f, 1);
-    take(5, 0x90, 0xbf, 2);
-    take(6, 0x80, 0xbf, 2);
-    take(7, 0x80, 0x8f, 2);
-    return t;
-  }();
+  static const free_text table = free_text::characters(bytes_between(0, 0x7f));
   return table;
 }
 

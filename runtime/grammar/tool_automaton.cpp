@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/base/assert.hpp"
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
 namespace {

@@ -5,7 +5,7 @@
 #include "runtime/grammar/copy_grammar.hpp"
 #include "runtime/grammar/gbnf_automaton.hpp"
 #include "runtime/grammar/json_schema.hpp"
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 #include "tests/fuzz/driver.hpp"
 
 using namespace redline;
@@ -58,6 +58,8 @@ std::vector<std::string> fuzz::seeds() {
       "j{\"redline:blanks\":2,\"properties\":{\"a\":{\"format\":\"date\"},\"b\":{\"items\":{\"enum\":[1,12]},\"uniqueItems\":true}},\"required\":[\"a\"]}\0\0{\"a\":\"2026-01-02\",\"b\":[12,1]}"s,
       "groot ::= \"a\" root \"b\" | [^x-z\\u00e9]{2,3} . | (\"c\"+ d)?\nd ::= \"[\" root* \"]\" d | \"\"\0\0aab"s,
       "groot ::= \"\\\"\" ([^\"\\\\\\x7f\\x00-\\x1f] | \"\\\\\" [nt])* \"\\\"\"\0\x03\0\x01\x02\"text"s,
+      "gstart: a | start \"+\" a\n?a.2: B~1..2 | \"(\" start \")\" -> g\nB: /[^x\\/]{2,3}/is | \"q\"..\"s\"\n%import common (INT, WS)\n%ignore WS\0\0q + (rs)"s,
+      "gstart: [x] start \"i\"i | y // c\nx: y \"b\"?\ny: start \"d\" | x | \"e\"\n\0\0ebd"s,
       "c\0<copy lines=\"3-7\"/>"s,
       "c\x08\x08\x01\x01\0\0\0\0\0pen"s,
   };

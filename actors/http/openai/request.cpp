@@ -499,7 +499,7 @@ std::optional<std::string> regex_of(field_reader& fields, const std::string& nam
   return std::nullopt;
 }
 
-/// llama.cpp's GBNF. An empty text asks for nothing.
+/// llama.cpp's GBNF, or Lark. An empty text asks for nothing.
 std::optional<std::string> grammar_of(field_reader& fields, const std::string& name, const json& given) {
   if (!given.is_string()) {
     fields.refuse_type(name, "a string", given);

@@ -7,7 +7,7 @@
 
 #include "actors/serving/token_log.hpp"
 #include "runtime/base/pause_point.hpp"
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::actors {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "runtime/base/log.hpp"
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 #include "tests/support/serving_world.hpp"
 #include "tests/support/tiny_model.hpp"
 

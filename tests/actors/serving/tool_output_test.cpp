@@ -6,6 +6,7 @@
 #include <string>
 
 #include "actors/serving/token_log.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 #include "runtime/grammar/tool_grammar.hpp"
 #include "tests/support/tiny_model.hpp"
 
@@ -140,6 +141,20 @@ TEST(tool_output, drafts_the_members_of_a_call_and_their_values) {
   said += write(log, std::string_view(old).substr(said.size()), false).text;
   EXPECT_EQ(with_draft(), old + R"x("new":"return open(path).read()"}})x" + "\n</tool_call>")
       << "the same again, with blanks as the answer puts them, and without what may be left out";
+}
+
+/// At each byte all signs are tried, and the grammar knows none of them by itself.
+TEST(tool_output, guesses_a_long_call_in_a_limited_number_of_steps) {
+  tools::tool_set set;
+  set.all.push_back({.name = "write", .parameters = nlohmann::ordered_json::parse(R"x({"type": "object", "properties":
+      {"list": {"type": "array", "minItems": 2000, "items": {"type": "array", "maxItems": 0, "items": {"type": "null"}}}},
+      "required": ["list"]})x")});
+  auto log = make("hermes", set);
+  static_cast<void>(write(log, "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"list\": ["));
+  const auto before = grammar::steps_taken;
+  static_cast<void>(log.likely_call(512));
+  EXPECT_LT(grammar::steps_taken - before, 270'000U);
+  EXPECT_EQ(log.likely_call(100).tokens.size(), 100U) << "a shorter one is made";
 }
 
 TEST(tool_output, drafts_nothing_outside_of_calls) {

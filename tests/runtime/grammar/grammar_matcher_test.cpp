@@ -8,7 +8,7 @@
 #include "runtime/copy/program.hpp"
 #include "runtime/grammar/copy_grammar.hpp"
 #include "runtime/grammar/json_schema.hpp"
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 #include "tests/runtime/grammar/grammar_fixture.hpp"
 #include "tests/runtime/grammar/schema_samples.hpp"
 #include "tests/support/rounds.hpp"

@@ -6,7 +6,7 @@
 
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/grammar/json_automaton.hpp"
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 #include "tests/runtime/grammar/grammar_fixture.hpp"
 #include "tests/runtime/grammar/schema_samples.hpp"
 #include "tests/support/rounds.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 #include "runtime/grammar/tool_reader.hpp"
 #include "tests/runtime/grammar/grammar_fixture.hpp"
 

@@ -1,4 +1,4 @@
-#include "runtime/grammar/regex_dfa.hpp"
+#include "runtime/grammar/syntax/regex_dfa.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <regex>
 #include <string>
 
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/grammar/regex_dfa.hpp"
+#include "runtime/grammar/syntax/regex_dfa.hpp"
 
 #include <algorithm>
 #include <map>
@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "runtime/base/hex.hpp"
-#include "runtime/grammar/byte_automaton.hpp"
-#include "runtime/grammar/steps.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
 namespace {
@@ -16,7 +15,6 @@ namespace {
 constexpr std::uint32_t nfa_states_max = 8192;
 constexpr std::uint32_t repeats_max = 1000;
 constexpr std::uint32_t depth_max = 32;
-constexpr std::uint64_t compile_steps_max = 1'000'000;  // some 10 ms
 constexpr std::uint32_t none = UINT32_MAX;
 constexpr char32_t character_max = 0x10FFFF;
 
@@ -98,9 +96,9 @@ struct nfa {
 
 class parser {
  public:
-  /// Refuses what takes the counted steps beyond steps_max: repetitions read what they repeat again.
-  parser(std::string_view text, regex_dfa::match how, std::uint64_t steps_max)
-      : text_(text), how_(how), steps_max_(steps_max) {}
+  /// Refuses what takes the counted steps beyond steps_end: repetitions read what they repeat again.
+  parser(std::string_view text, const regex_dfa::options& o, std::uint64_t steps_end)
+      : text_(text), options_(o), steps_end_(steps_end) {}
 
   result<std::pair<nfa, fragment>> run() {
     const fragment all = alternatives(0);
@@ -116,7 +114,7 @@ class parser {
   [[nodiscard]] bool is_at(char c) const { return at_ < text_.size() && text_[at_] == c; }
 
   void spend() {
-    if (++steps_taken > steps_max_)
+    if (++steps_taken > steps_end_)
       refuse("the expression takes too long to compile: expected fewer repetitions, found more");
   }
 
@@ -155,15 +153,17 @@ class parser {
 
   /// The expression's own alternatives match anywhere unless they are anchored.
   fragment alternative(std::uint32_t depth) {
-    const bool is_outer = depth == 0 && how_ == regex_dfa::match::anywhere;
+    const bool is_outer = depth == 0 && options_.how == regex_dfa::match::anywhere;
     bool is_anchored = false, is_closed = false;
     fragment out = empty();
+    if (!options_.may_anchor && is_at('^')) refuse("'^' is not supported here");
     while (is_at('^')) {
       is_anchored = true;
       ++at_;
     }
     while (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')' && !why_) {
       if (is_at('$')) {
+        if (!options_.may_anchor) refuse("'$' is not supported here");
         ++at_;
         is_closed = true;
         if (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')' && text_[at_] != '$')
@@ -172,7 +172,7 @@ class parser {
       }
       out = after(out, repeated(depth));
     }
-    if (depth > 0 && how_ == regex_dfa::match::anywhere && (is_anchored || is_closed)) {
+    if (depth > 0 && options_.how == regex_dfa::match::anywhere && (is_anchored || is_closed)) {
       refuse("'^' and '$' inside of a group are not supported");
     }
     if (is_outer && !is_anchored) out = after(any_text(), out);
@@ -306,7 +306,7 @@ class parser {
       case '.': {
         ++at_;
         character_class line_end;
-        add(line_end, '\n', '\n');
+        if (!options_.dot_is_any) add(line_end, '\n', '\n');
         return characters(opposite(line_end));
       }
       case '\\': {
@@ -318,9 +318,7 @@ class parser {
           }
         }
         const char32_t one = read_escape();
-        character_class just;
-        add(just, one, one);
-        return characters(just);
+        return characters(folded({{one, one}}));
       }
       case '*':
       case '+':
@@ -328,10 +326,9 @@ class parser {
         refuse("there is nothing to repeat");
         return empty();
       default: {
+        if (c == '^' && !options_.may_anchor) refuse("'^' is not supported here");
         const char32_t one = read_character();
-        character_class just;
-        add(just, one, one);
-        return characters(just);
+        return characters(folded({{one, one}}));
       }
     }
   }
@@ -417,7 +414,20 @@ class parser {
       add(out, *low, high);
     }
     ++at_;
+    out = folded(std::move(out));
     return is_negated ? opposite(out) : out;
+  }
+  /// With the other cases of its letters, where they do not matter.
+  [[nodiscard]] character_class folded(character_class of) const {
+    if (!options_.any_case) return of;
+    for (std::size_t i = of.size(); i-- > 0;) {
+      const auto [low, high] = of[i];
+      for (const auto& [first, last] : {character_range{'A', 'Z'}, character_range{'a', 'z'}}) {
+        const char32_t from = std::max(low, first), to = std::min(high, last);
+        if (from <= to) add(of, from ^ 0x20, to ^ 0x20);
+      }
+    }
+    return of;
   }
 
   /// A character; nothing: it was a class, which is added.
@@ -495,8 +505,8 @@ class parser {
   }
 
   std::string_view text_;
-  regex_dfa::match how_;
-  std::uint64_t steps_max_;
+  regex_dfa::options options_;
+  std::uint64_t steps_end_;
   std::size_t at_ = 0;
   nfa nfa_;
   std::optional<failure> why_;
@@ -529,8 +539,8 @@ failure too_many_states(std::uint32_t most) {
 }  // namespace
 
 result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o) {
-  const std::uint64_t steps_max = steps_taken + compile_steps_max;
-  REDLINE_TRY_ASSIGN(const auto parsed, parser(pattern, o.how, steps_max).run());
+  const std::uint64_t steps_end = steps_taken + o.steps_max;
+  REDLINE_TRY_ASSIGN(const auto parsed, parser(pattern, o, steps_end).run());
   const auto& [n, all] = parsed;
   regex_dfa out;
   std::map<std::vector<std::uint32_t>, std::uint32_t> known;
@@ -547,7 +557,7 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o)
   };
   find({all.in});
   for (std::uint32_t i = 0; i < sets.size(); ++i) {
-    if (sets.size() > o.states_max || steps_taken > steps_max) return too_many_states(o.states_max);
+    if (sets.size() > o.states_max || steps_taken > steps_end) return too_many_states(o.states_max);
     const auto set = sets[i];
     out.states_[i].accepts = std::find(set.begin(), set.end(), all.out) != set.end();
     // Bytes that every step takes or leaves together go to the same set.
@@ -561,7 +571,7 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o)
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
     for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
-      if (steps_taken > steps_max) return too_many_states(o.states_max);
+      if (steps_taken > steps_end) return too_many_states(o.states_max);
       std::vector<std::uint32_t> to;
       for (const auto s : set) {
         for (const auto& step : n.states[s].steps) {

@@ -22,6 +22,7 @@ class regex_dfa {
  public:
   static constexpr std::uint32_t states_max = 1024;
   static constexpr std::uint16_t dead = UINT16_MAX;
+  static constexpr std::uint64_t compile_steps_max = 1'000'000;  // some 10 ms
 
   enum class match : std::uint8_t { whole, anywhere };  // without ^ and $: the text, or a part of it
   struct options {
@@ -29,13 +30,17 @@ class regex_dfa {
     text_length length{};
     /// For the inside of JSON strings: control characters are left out but for those with a short escape.
     bool is_json = false;
+    bool any_case = false;    // letters of ASCII mean both
+    bool dot_is_any = false;  // a line feed too
+    bool may_anchor = true;   // else ^ and $ are refused
     std::uint32_t states_max = regex_dfa::states_max;
+    std::uint64_t steps_max = compile_steps_max;
   };
 
   /// What RE2 knows but for flags, word boundaries and Unicode classes: characters, ., classes, \d \w \s and their
   /// opposites, groups, |, * + ? {m,n} (lazy ones mean the same), ^ at the beginning and $ at the end of an
   /// alternative. Look-around and back references are refused, as are expressions of more than `states_max` states.
-  /// Takes a million steps (steps.hpp) at most; what would take more is refused.
+  /// Takes `steps_max` steps (steps.hpp) at most; what would take more is refused.
   static result<regex_dfa> compile(std::string_view pattern, const options& o);
 
   [[nodiscard]] std::uint32_t begin() const { return 0; }

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/grammar/syntax/grammar_rules.hpp"
+
+namespace redline::grammar {
+
+/// What the readers of grammars share: a place in the text, the rules so far, and the first thing that is wrong.
+class grammar_scanner {
+ protected:
+  static constexpr std::size_t depth_of_groups_max = 64;
+
+  explicit grammar_scanner(std::string_view text) : text_(text) {}
+
+  void refuse(const std::string& what) { refuse(what, line_); }
+  void refuse(const std::string& what, std::size_t line);
+  [[nodiscard]] char peek(std::size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
+  [[nodiscard]] bool is_over() const { return at_ >= text_.size(); }
+  [[nodiscard]] bool looks_at(std::string_view word) const { return !is_over() && text_.substr(at_).starts_with(word); }
+  [[nodiscard]] static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+  /// To the end of the line, for what is said of it.
+  [[nodiscard]] std::string rest_of_line() const;
+  /// A number; too large ones are 2^20.
+  std::uint32_t read_number();
+  /// One character of UTF-8.
+  char32_t read_plain();
+  char32_t read_hex(int digits);
+  /// least and most of a repetition are in order and not too large.
+  [[nodiscard]] static bool are_bounds(std::uint32_t least, std::uint32_t most);
+
+  /// The number of the rule with this name, made if there is none.
+  std::uint32_t rule_of(const std::string& name);
+  /// Where the rule is written: its right side is to follow. Nothing: it was written before.
+  std::optional<std::uint32_t> begin_rule(const std::string& name, std::size_t line);
+  /// All rules that are used are written, and that one is, too.
+  result<grammar_rules> finish(std::string_view root);
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::size_t line_ = 1;
+  std::optional<failure> why_;
+  std::vector<rule> rules_;
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> by_name_;
+};
+
+}  // namespace redline::grammar

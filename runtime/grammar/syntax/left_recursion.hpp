@@ -1,0 +1,14 @@
+#pragma once
+
+#include "runtime/grammar/syntax/grammar_rules.hpp"
+
+namespace redline::grammar {
+
+/// Rewrites rules that begin with themselves, at once or by way of others, so that they take the same texts and do not:
+/// such rules are equations A = A x | B y | z in which what begins them stands on the left, and an equation's texts are
+/// those of the paths through a graph that has the rules as its nodes. (For one rule: A = z (x)*.) Fails with the name
+/// of a rule that may first take nothing, by another rule, and then begins with itself; and where steps_taken
+/// (steps.hpp) passes steps_end.
+[[nodiscard]] result<void> remove_left_recursion(grammar_rules& grammar, std::uint64_t steps_end);
+
+}  // namespace redline::grammar
