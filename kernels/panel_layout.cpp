@@ -4,6 +4,9 @@
 #include <array>
 #include <cstring>
 
+#include "kernels/grid_blocks.hpp"
+#include "kernels/half_floats.hpp"
+
 namespace redline::kernels {
 namespace {
 
@@ -171,8 +174,12 @@ void place_q3_k(const byte* block, byte* unit, std::size_t lane) {
   }
 }
 
+void put_float(float d, byte* unit, std::size_t lane) { std::memcpy(unit + lane * 4, &d, 4); }
+
 void place_iq4_xs(const byte* block, byte* unit, std::size_t lane) {
-  put(unit + lane * 2, block, 2);
+  std::uint16_t d;
+  std::memcpy(&d, block, 2);
+  put_float(widen_f16(d), unit, lane);
   byte* nibbles = unit + 64 + 8 * 16;
   for (std::size_t g = 0; g < 8; ++g) {
     const unsigned low = number(block[4 + g / 2]) >> g % 2 * 4 & 15;
@@ -188,6 +195,33 @@ void place_mxfp4(const byte* block, byte* unit, std::size_t lane) {
   const auto d = static_cast<std::uint16_t>(e == 255 ? 0x7fc0U : e > 1 ? (e - 1) << 7 : 0x20U << e);
   std::memcpy(unit + lane * 2, &d, 2);
   place_32_nibbles(block + 1, unit + 32, lane);
+}
+
+/// Steps of four bits, 32 weights to a scale.
+template<weight_type Type>
+void place_grid_nibbles(const byte* block, byte* unit, std::size_t lane) {
+  grid_block b;
+  read_grid_block(Type, block, b);
+  put_float(b.d, unit, lane);
+  for (std::size_t g = 0; g < 8; ++g) unit[64 + g * 16 + lane] = static_cast<byte>(b.scales[2 * g]);
+  byte* nibbles = unit + 64 + 8 * 16;
+  const auto* steps = reinterpret_cast<const byte*>(&b.steps[0]);
+  for (std::size_t w = 0; w < 32; ++w) put_word(nibbles + w * layout::words_bytes, lane, word_of_low(steps + 8 * w));
+}
+
+/// Steps of three bits, 16 or 32 weights to a scale.
+template<weight_type Type, std::size_t Groups>
+void place_grid_threes(const byte* block, byte* unit, std::size_t lane) {
+  grid_block b;
+  read_grid_block(Type, block, b);
+  put_float(b.d, unit, lane);
+  for (std::size_t g = 0; g < Groups; ++g) unit[64 + g * 16 + lane] = static_cast<byte>(b.scales[g * 16 / Groups]);
+  byte* pairs = unit + 64 + Groups * 16;
+  byte* thirds = pairs + 16 * layout::words_bytes;
+  const auto* steps = reinterpret_cast<const byte*>(&b.steps[0]);
+  for (std::size_t w = 0; w < 16; ++w)
+    put_word(pairs + w * layout::words_bytes, lane, word_of_pairs(steps + 16 * w, 0));
+  for (std::size_t w = 0; w < 8; ++w) put_word(thirds + w * layout::words_bytes, lane, word_of_bits(steps + 32 * w, 2));
 }
 
 /// place: of one block, into one row of a unit. Inlined, because a block may be a single number.
@@ -244,6 +278,20 @@ interleave_function interleaver_of(weight_type type) {
       return interleave<place_iq4_xs>;
     case weight_type::mxfp4:
       return interleave<place_mxfp4>;
+    case weight_type::iq2_xxs:
+      return interleave<place_grid_threes<weight_type::iq2_xxs, 8>>;
+    case weight_type::iq2_xs:
+      return interleave<place_grid_threes<weight_type::iq2_xs, 16>>;
+    case weight_type::iq2_s:
+      return interleave<place_grid_threes<weight_type::iq2_s, 16>>;
+    case weight_type::iq3_xxs:
+      return interleave<place_grid_nibbles<weight_type::iq3_xxs>>;
+    case weight_type::iq3_s:
+      return interleave<place_grid_nibbles<weight_type::iq3_s>>;
+    case weight_type::iq1_s:
+      return interleave<place_grid_threes<weight_type::iq1_s, 8>>;
+    case weight_type::iq1_m:
+      return interleave<place_grid_threes<weight_type::iq1_m, 16>>;
   }
   return nullptr;
 }

@@ -22,12 +22,22 @@ namespace redline::kernels {
 ///   q5_k             likewise, then fifth bits[8][16 words]
 ///   q6_k             f16 d[16], 32 bytes of padding, i8 s[16 groups][16], nibbles[32][16 words], pairs[16][16 words]
 ///   q2_k             f16 d[16], f16 dmin[16], u8 (s in the low half, m in the high)[16 groups][16], pairs[16][16
-///   words] q3_k             f16 d[16], 32 bytes of padding, i8 s[16 groups][16], pairs[16][16 words], third bits[8][16
-///   words] iq4_nl           f16 d[16], nibbles[4][16 words] iq4_xs           f16 d[16], 32 bytes of padding, i8 s[8
-///   groups][16], nibbles[32][16 words] mxfp4            bf16 d[16], nibbles[4][16 words]
+///   words]
 ///
-/// 8 panels of q4_k are 2.8 % larger than the file's blocks, q5_k 2.3 %, q6_k 1 %, q3_k 5.5 %, iq4_xs 2.9 %, mxfp4
-/// 5.9 %, the others not at all.
+///   q3_k             f16 d[16], 32 bytes of padding, i8 s[16 groups][16], pairs[16][16 words], third bits[8][16 words]
+///
+///   iq4_nl           f16 d[16], nibbles[4][16 words]
+///
+///   iq4_xs, iq3      f32 d[16], i8 s[8 groups][16], nibbles[32][16 words]
+///
+///   iq2, iq1         f32 d[16], i8 s[8 or 16 groups][16], pairs[16][16 words], third bits[8][16 words]
+///
+///   mxfp4            bf16 d[16], nibbles[4][16 words]
+///
+/// Panels of q4_k are 2.8 % larger than the file's blocks, q5_k 2.3 %, q6_k 1 %, q3_k 5.5 %, iq4_xs 2.9 %, mxfp4 5.9 %.
+/// iq2, iq3 and iq1 lie as the steps of grid_blocks.hpp, because a look-up of whole points for sixteen rows is slower
+/// than a product: 3.4 bits a weight for iq2_xxs and iq1_s, 3.6 for iq2_xs, iq2_s and iq1_m, 4.4 for iq3. The others
+/// are as large as the file's blocks.
 namespace layout {
 
 inline constexpr std::size_t words_bytes = 64;  // one word for each of the 16 rows
@@ -59,7 +69,16 @@ inline constexpr std::size_t words_bytes = 64;  // one word for each of the 16 r
     case weight_type::q3_k:
       return 64 + 16 * 16 + 16 * words_bytes + 8 * words_bytes;
     case weight_type::iq4_xs:
+    case weight_type::iq3_xxs:
+    case weight_type::iq3_s:
       return 64 + 8 * 16 + 32 * words_bytes;
+    case weight_type::iq2_xxs:
+    case weight_type::iq1_s:
+      return 64 + 8 * 16 + 16 * words_bytes + 8 * words_bytes;
+    case weight_type::iq2_xs:
+    case weight_type::iq2_s:
+    case weight_type::iq1_m:
+      return 64 + 16 * 16 + 16 * words_bytes + 8 * words_bytes;
     case weight_type::mxfp4:
       return 32 + 4 * words_bytes;
   }

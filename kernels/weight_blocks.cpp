@@ -4,9 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
+#include "kernels/grid_blocks.hpp"
 #include "kernels/half_floats.hpp"
 
 namespace redline::kernels {
@@ -629,6 +631,17 @@ void dequantize_row(weight_type type, const std::byte* row, std::size_t columns,
       return decode_blocks<big_block, decode_iq4_xs>(type, row, columns, out);
     case weight_type::mxfp4:
       return decode_blocks<small_block, decode_mxfp4>(type, row, columns, out);
+    case weight_type::iq2_xxs:
+    case weight_type::iq2_xs:
+    case weight_type::iq2_s:
+    case weight_type::iq3_xxs:
+    case weight_type::iq3_s:
+    case weight_type::iq1_s:
+    case weight_type::iq1_m:
+      for (std::size_t i = 0; i < columns; i += big_block, row += block_bytes(type)) {
+        dequantize_grid_block(type, row, out + i);
+      }
+      return;
   }
 }
 
@@ -669,6 +682,14 @@ void quantize_row(weight_type type, const float* x, std::size_t columns, std::by
       return encode_blocks<big_block, encode_iq4_xs>(type, x, columns, row);
     case weight_type::mxfp4:
       return encode_blocks<small_block, encode_mxfp4>(type, x, columns, row);
+    case weight_type::iq2_xxs:
+    case weight_type::iq2_xs:
+    case weight_type::iq2_s:
+    case weight_type::iq3_xxs:
+    case weight_type::iq3_s:
+    case weight_type::iq1_s:
+    case weight_type::iq1_m:
+      std::abort();  // not is_written
   }
 }
 

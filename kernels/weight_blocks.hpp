@@ -13,11 +13,12 @@ namespace redline::kernels {
 /// that are NaN or infinite.
 void dequantize_row(weight_type type, const std::byte* row, std::size_t columns, float* out);
 
-/// Writes row_bytes(type, columns) bytes, each weight near the one given. f32, f16, bf16: rounded to nearest, ties to
-/// even; NaN stays NaN, a number beyond the type becomes infinite. Block types: NaN counts as 0, and numbers are first
-/// brought into [-65504, 65504], so that every scale is finite; q8_0, q4_0 and q5_0 scale by the number of the largest
-/// magnitude, q4_1 and q5_1 by the least and the largest, the others search for the least sum of squared errors. What
-/// it wrote as q8_0, q4_0 or q5_0 comes back as it was, unless a scale is below the normal halves (2^-14).
+/// Writes row_bytes(type, columns) bytes, each weight near the one given. type: one that is_written. f32, f16, bf16:
+/// rounded to nearest, ties to even; NaN stays NaN, a number beyond the type becomes infinite. Block types: NaN counts
+/// as 0, and numbers are first brought into [-65504, 65504], so that every scale is finite; q8_0, q4_0 and q5_0 scale
+/// by the number of the largest magnitude, q4_1 and q5_1 by the least and the largest, the others search for the least
+/// sum of squared errors. What it wrote as q8_0, q4_0 or q5_0 comes back as it was, unless a scale is below the normal
+/// halves (2^-14).
 void quantize_row(weight_type type, const float* x, std::size_t columns, std::byte* row);
 
 }  // namespace redline::kernels

@@ -159,20 +159,21 @@ result<void> engine::choose_tables() {
 
 result<void> engine::plan_memory() const {
   memory_plan plan{.limit_bytes = kernels::read_machine_memory().limit_bytes()};
-  const auto add = [&](const gguf::gguf_file& file, const model::model_config& config, std::uint32_t pages,
-                       std::uint32_t rows, std::uint32_t logits_rows) {
-    plan.weights_bytes += file.size_bytes();
+  const auto add = [&](const gguf::gguf_file& file, const kernels::kernel_table& table,
+                       const model::model_config& config, std::uint32_t pages, std::uint32_t rows,
+                       std::uint32_t logits_rows) {
+    plan.weights_bytes += model::weight_bytes(file, table);
     plan.kv_bytes += pages * model::page_bytes(config, options_.kv);
     plan.buffers_bytes += model::buffer_bytes(config, rows, logits_rows);
   };
   if (options_.roles.target && target_file_) {
     const std::uint32_t rows = options_.scheduling.budget.rows_max;
-    add(*target_file_, target_config_, options_.scheduling.limits.pages_count, rows,
+    add(*target_file_, *target_table_, target_config_, options_.scheduling.limits.pages_count, rows,
         logits_rows_of(target_config_, rows));
   }
   if (options_.roles.draft && draft_file_) {
-    add(*draft_file_, draft_config_, pages_for_model(draft_config_, options_.scheduling.limits.running_max),
-        draft_rows_max, draft_rows_max);
+    add(*draft_file_, *draft_table_, draft_config_,
+        pages_for_model(draft_config_, options_.scheduling.limits.running_max), draft_rows_max, draft_rows_max);
   }
   if (plan.weights_bytes == 0) return {};
   log_line(log_level::info, "engine", "memory: " + plan.describe());

@@ -9,7 +9,7 @@ namespace redline::actors {
 
 /// What a process will hold once its models are loaded, as far as it depends on them. Bytes.
 struct memory_plan {
-  std::uint64_t weights_bytes = 0;  // packed, about the size of the files; the files themselves can leave memory again
+  std::uint64_t weights_bytes = 0;  // packed (model::weight_bytes); the files themselves can leave memory again
   std::uint64_t kv_bytes = 0;       // pools of keys and values
   std::uint64_t buffers_bytes = 0;  // logits and activations of the largest pass
   std::uint64_t limit_bytes = 0;    // what this process can hold at most

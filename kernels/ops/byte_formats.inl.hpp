@@ -132,7 +132,7 @@ struct q3_k_bytes : byte_format<3, 4, false, 16> {
   }
 };
 
-/// Nibbles that stand for the numbers of a table, which are added `offset`: of 8 or 5 bits then.
+/// Nibbles that stand for the numbers of a table, which are added `offset`: of 5 to 8 bits then.
 template<class Floats, class Numbers, int Bits, int Offset>
 struct table_bytes : byte_format<Bits, Offset, false, 32> {
   static constexpr std::size_t group_bytes = Floats::group_bytes;
@@ -146,6 +146,25 @@ struct table_bytes : byte_format<Bits, Offset, false, 32> {
 using iq4_nl_bytes = table_bytes<table_format<weight_type::iq4_nl, iq4_numbers>, iq4_numbers, 8, 128>;
 using iq4_xs_bytes = table_bytes<iq4_xs_format, iq4_numbers, 8, 128>;
 using mxfp4_bytes = table_bytes<table_format<weight_type::mxfp4, mxfp4_numbers>, mxfp4_numbers, 5, 16>;
+using iq3_xxs_bytes = table_bytes<iq3_xxs_format, iq3_xxs_numbers, 7, 64>;
+using iq3_s_bytes = table_bytes<iq3_s_format, iq3_s_numbers, 5, 16>;
+
+/// Likewise with three bits.
+template<class Floats, class Numbers, int Bits, int Offset>
+struct three_bit_table_bytes : byte_format<Bits, Offset, false, Floats::group> {
+  static constexpr std::size_t group_bytes = Floats::group_bytes;
+  using head = typename Floats::head;
+  static head open(const std::byte* panel, std::size_t g) { return Floats::open(panel, g); }
+  template<int I>
+  static words16 bytes(const head& h) {
+    const words16 pairs = load_words(h.pairs + I / 4 * layout::words_bytes);
+    return bytes_of_table<Numbers, Offset>(with_third_bit<I>(pairs_as_bytes<I % 4>(pairs), h.thirds));
+  }
+};
+using iq2_32_bytes = three_bit_table_bytes<iq2_32_format, iq2_numbers, 7, 64>;
+using iq2_16_bytes = three_bit_table_bytes<iq2_16_format, iq2_numbers, 7, 64>;
+using iq1_32_bytes = three_bit_table_bytes<iq1_32_format, iq1_numbers, 5, 16>;
+using iq1_16_bytes = three_bit_table_bytes<iq1_16_format, iq1_numbers, 5, 16>;
 
 /// Calls body.operator()<Format>() for the format of `type`, one of blocks.
 template<class Body>
@@ -180,6 +199,19 @@ inline auto with_byte_format(weight_type type, Body body) {
       return body.template operator()<iq4_xs_bytes>();
     case weight_type::mxfp4:
       return body.template operator()<mxfp4_bytes>();
+    case weight_type::iq2_xxs:
+      return body.template operator()<iq2_32_bytes>();
+    case weight_type::iq2_xs:
+    case weight_type::iq2_s:
+      return body.template operator()<iq2_16_bytes>();
+    case weight_type::iq3_xxs:
+      return body.template operator()<iq3_xxs_bytes>();
+    case weight_type::iq3_s:
+      return body.template operator()<iq3_s_bytes>();
+    case weight_type::iq1_s:
+      return body.template operator()<iq1_32_bytes>();
+    case weight_type::iq1_m:
+      return body.template operator()<iq1_16_bytes>();
   }
   return body.template operator()<q8_0_bytes>();
 }

@@ -199,12 +199,24 @@ struct q3_k_format {
   }
 };
 
-/// The numbers of a table that nibbles stand for.
+/// The numbers of a table that nibbles, or three bits, stand for.
 struct iq4_numbers {
   static constexpr const std::int8_t (&values)[16] = iq4_values;
 };
 struct mxfp4_numbers {
   static constexpr const std::int8_t (&values)[16] = mxfp4_values;
+};
+struct iq3_xxs_numbers {
+  static constexpr const std::int8_t (&values)[16] = iq3_xxs_values;
+};
+struct iq3_s_numbers {
+  static constexpr const std::int8_t (&values)[16] = iq3_s_values;
+};
+struct iq2_numbers {
+  static constexpr const std::int8_t (&values)[16] = iq2_values;
+};
+struct iq1_numbers {
+  static constexpr const std::int8_t (&values)[16] = iq1_values;
 };
 
 /// iq4_nl and mxfp4: a scale and nibbles.
@@ -230,20 +242,62 @@ struct table_format {
   }
 };
 
-struct iq4_xs_format {
+/// iq4_xs and iq3: 256 columns share a float, 32 of them a small scale too.
+template<class Numbers>
+struct scaled_table_format {
   static constexpr int group = 32;
   static constexpr std::size_t group_bytes = layout::unit_bytes(weight_type::iq4_xs) / 8;  // on average
-  using head = table_format<weight_type::iq4_nl, iq4_numbers>::head;
+  struct head {
+    f32x16 scale;
+    const std::byte* nibbles;
+  };
   static head open(const std::byte* panel, std::size_t g) {
     const std::byte* unit = panel + g / 8 * layout::unit_bytes(weight_type::iq4_xs);
-    return {mul(halves(unit), load_i8(reinterpret_cast<const std::int8_t*>(unit + 64 + g % 8 * 16))),
+    return {mul(load(reinterpret_cast<const float*>(unit)),
+                load_i8(reinterpret_cast<const std::int8_t*>(unit + 64 + g % 8 * 16))),
             unit + 64 + 8 * 16 + g % 8 * 4 * layout::words_bytes};
   }
   template<int I>
   static f32x16 weight(const head& h) {
-    return table_format<weight_type::iq4_nl, iq4_numbers>::weight<I>(h);
+    return mul(nibble_of_table<nibble_of(I), Numbers>(load_words(h.nibbles + I / 8 * layout::words_bytes)), h.scale);
   }
 };
+using iq4_xs_format = scaled_table_format<iq4_numbers>;
+using iq3_xxs_format = scaled_table_format<iq3_xxs_numbers>;
+using iq3_s_format = scaled_table_format<iq3_s_numbers>;
+
+/// iq2 and iq1: likewise, with numbers that three bits stand for, and perhaps 16 columns to a small scale.
+template<int Group, class Numbers>
+struct three_bit_table_format {
+  static constexpr int group = Group;
+  static constexpr std::size_t groups = 256 / Group;
+  static constexpr std::size_t unit_bytes =
+      layout::unit_bytes(Group == 16 ? weight_type::iq2_xs : weight_type::iq2_xxs);
+  static constexpr std::size_t group_bytes = unit_bytes / groups;  // on average
+  struct head {
+    f32x16 scale;
+    const std::byte* pairs;
+    words16 thirds;  // those of the group from the lowest bit of each byte on
+  };
+  static head open(const std::byte* panel, std::size_t g) {
+    const std::byte* unit = panel + g / groups * unit_bytes;
+    const std::byte* pairs = unit + 64 + groups * 16;
+    const words16 thirds = load_words(pairs + (16 + g % groups * Group / 32) * layout::words_bytes);
+    return {mul(load(reinterpret_cast<const float*>(unit)),
+                load_i8(reinterpret_cast<const std::int8_t*>(unit + 64 + g % groups * 16))),
+            pairs + g % groups * (Group / 16) * layout::words_bytes,
+            Group == 16 ? shifted_right(thirds, g % 2 * 4) : thirds};
+  }
+  template<int I>
+  static f32x16 weight(const head& h) {
+    const words16 pairs = load_words(h.pairs + I / 16 * layout::words_bytes);
+    return mul(three_bits_of_table<pair_of(I), bit_of(I), Numbers>(pairs, h.thirds), h.scale);
+  }
+};
+using iq2_32_format = three_bit_table_format<32, iq2_numbers>;
+using iq2_16_format = three_bit_table_format<16, iq2_numbers>;
+using iq1_32_format = three_bit_table_format<32, iq1_numbers>;
+using iq1_16_format = three_bit_table_format<16, iq1_numbers>;
 
 /// Writes columns [k, k + depth) of a panel: out [depth][16]. Both are multiples of the format's group.
 using expand_function = void (*)(const std::byte* panel, std::size_t k, std::size_t depth, float* out);
@@ -295,6 +349,19 @@ inline auto with_format(weight_type type, Body body) {
       return body.template operator()<iq4_xs_format>();
     case weight_type::mxfp4:
       return body.template operator()<table_format<weight_type::mxfp4, mxfp4_numbers>>();
+    case weight_type::iq2_xxs:
+      return body.template operator()<iq2_32_format>();
+    case weight_type::iq2_xs:
+    case weight_type::iq2_s:
+      return body.template operator()<iq2_16_format>();
+    case weight_type::iq3_xxs:
+      return body.template operator()<iq3_xxs_format>();
+    case weight_type::iq3_s:
+      return body.template operator()<iq3_s_format>();
+    case weight_type::iq1_s:
+      return body.template operator()<iq1_32_format>();
+    case weight_type::iq1_m:
+      return body.template operator()<iq1_16_format>();
   }
   return body.template operator()<f16_format>();
 }

@@ -1,8 +1,9 @@
 // Sums of products of bytes by VPMADDUBSW, which adds two products in 16 bits, and would saturate them. It never does
 // here. Weights of 4 bits: eight such pairs are 16 x 15 x 127 = 30,480 at most; of 5 bits, four pairs: 8 x 31 x 127 =
-// 31,496 (of 2 and 3 bits, a group has four); of 6 bits, two: 4 x 63 x 127 = 32,004. So many are added up in 16 bits
-// before they are widened. Bytes are signed again, -128 to 127: their magnitude, 128 at most, is multiplied with x of
-// their sign: 2 x 128 x 127 = 32,512. Meaning: byte_dots_scalar.inl.hpp. Needs bytes_avx2.inl.hpp.
+// 31,496 (of 2 and 3 bits, a group has four); of 6 bits, two: 4 x 63 x 127 = 32,004; of 7 bits,
+// one: 2 x 127 x 127 = 32,258. So many are added up in 16 bits before they are widened. Bytes are signed again, -128 to
+// 127: their magnitude, 128 at most, is multiplied with x of their sign: 2 x 128 x 127 = 32,512. Meaning:
+// byte_dots_scalar.inl.hpp. Needs bytes_avx2.inl.hpp.
 
 inline constexpr int dot_rows_max = 4;
 inline constexpr bool dots_of_row_pairs = false;

@@ -1,8 +1,8 @@
 // Sums of products of bytes by SMLAL, which adds products in 16 bits, and would wrap around. It never does here, not
 // even when the two of a pair are added as well. Weights of 4 bits: eight pairs are 16 x 15 x 127 = 30,480 at most; of
-// 5 bits, four: 8 x 31 x 127 = 31,496 (of 2 and 3 bits, a group has four); of 6 bits, two: 4 x 63 x 127 = 32,004; of
-// signed bytes, -128 to 127, one: 2 x 128 x 127 = 32,512. So many are added up in 16 bits before they are widened.
-// Meaning: byte_dots_scalar.inl.hpp. Needs bytes_neon.inl.hpp.
+// 5 bits, four: 8 x 31 x 127 = 31,496 (of 2 and 3 bits, a group has four); of 6 bits, two: 4 x 63 x 127 = 32,004; of 7
+// bits, one: 2 x 127 x 127 = 32,258; of signed bytes, -128 to 127, one: 2 x 128 x 127 = 32,512. So many are added up in
+// 16 bits before they are widened. Meaning: byte_dots_scalar.inl.hpp. Needs bytes_neon.inl.hpp.
 
 inline constexpr int dot_rows_max = 4;
 inline constexpr bool dots_of_row_pairs = false;

@@ -164,6 +164,15 @@ template<int J, class Numbers>
 inline f32x16 nibble_of_table(words16 w) {
   return {eight_of_table<J, Numbers>(w.lo), eight_of_table<J, Numbers>(w.hi)};
 }
+template<int J, int H, class Numbers>
+inline f32x16 three_bits_of_table(words16 low, words16 high) {
+  constexpr auto& n = Numbers::values;
+  const __m256 values = _mm256_setr_ps(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]);
+  const auto look_up = [values](__m256i x, __m256i y) {
+    return _mm256_permutevar8x32_ps(values, _mm256_or_si256(bits_of<2 * J, 3>(x), third_bit<H>(y)));
+  };
+  return {look_up(low.lo, high.lo), look_up(low.hi, high.hi)};
+}
 inline words16 shifted_right(words16 w, std::size_t bits) {
   const __m128i by = _mm_cvtsi64_si128(static_cast<long long>(bits));
   return {_mm256_srl_epi32(w.lo, by), _mm256_srl_epi32(w.hi, by)};

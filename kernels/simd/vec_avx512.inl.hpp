@@ -115,6 +115,17 @@ inline f32x16 nibble_of_table(words16 w) {
                                        n[13], n[14], n[15]);
   return {_mm512_permutexvar_ps(J == 0 ? w.v : _mm512_srli_epi32(w.v, 4 * J), values)};
 }
+template<int J, int H, class Numbers>
+inline f32x16 three_bits_of_table(words16 low, words16 high) {
+  constexpr auto& n = Numbers::values;
+  const __m512 clear =
+      _mm512_setr_ps(n[0], n[1], n[2], n[3], n[0], n[1], n[2], n[3], n[0], n[1], n[2], n[3], n[0], n[1], n[2], n[3]);
+  const __m512 raised =
+      _mm512_setr_ps(n[4], n[5], n[6], n[7], n[4], n[5], n[6], n[7], n[4], n[5], n[6], n[7], n[4], n[5], n[6], n[7]);
+  const __m512i index = J == 0 ? low.v : _mm512_srli_epi32(low.v, 2 * J);
+  const __mmask16 set = _mm512_test_epi32_mask(high.v, _mm512_set1_epi32(static_cast<int>(1U << H)));
+  return {_mm512_mask_permutexvar_ps(_mm512_permutexvar_ps(index, clear), set, index, raised)};
+}
 inline words16 shifted_right(words16 w, std::size_t bits) {
   return {_mm512_srl_epi32(w.v, _mm_cvtsi64_si128(static_cast<long long>(bits)))};
 }

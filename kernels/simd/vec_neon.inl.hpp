@@ -193,16 +193,24 @@ inline f32x16 three_bits(words16 low, words16 high) {
       low, high);
 }
 /// The look-up is by bytes: each word's lowest is its index, the others find nothing, and are 0.
+inline float32x4_t four_of_table(int8x16_t values, uint32x4_t index) {
+  const uint8x16_t lowest = vreinterpretq_u8_u32(vorrq_u32(index, vdupq_n_u32(0xffffff00)));
+  const int32x4_t found = vreinterpretq_s32_s8(vqtbl1q_s8(values, lowest));
+  return vcvtq_f32_s32(vshrq_n_s32(vshlq_n_s32(found, 24), 24));
+}
 template<int J, class Numbers>
 inline f32x16 nibble_of_table(words16 w) {
   const int8x16_t values = vld1q_s8(Numbers::values);
+  return each_four([values](uint32x4_t x, uint32x4_t) { return four_of_table(values, bits_of<4 * J, 15>(x)); }, w, w);
+}
+template<int J, int H, class Numbers>
+inline f32x16 three_bits_of_table(words16 low, words16 high) {
+  const int8x16_t values = vld1q_s8(Numbers::values);
   return each_four(
-      [values](uint32x4_t x, uint32x4_t) {
-        const uint32x4_t index = vorrq_u32(bits_of<4 * J, 15>(x), vdupq_n_u32(0xffffff00));
-        const int32x4_t found = vreinterpretq_s32_s8(vqtbl1q_s8(values, vreinterpretq_u8_u32(index)));
-        return vcvtq_f32_s32(vshrq_n_s32(vshlq_n_s32(found, 24), 24));
+      [values](uint32x4_t x, uint32x4_t y) {
+        return four_of_table(values, vorrq_u32(bits_of<2 * J, 3>(x), third_bit<H>(y)));
       },
-      w, w);
+      low, high);
 }
 inline words16 shifted_right(words16 w, std::size_t bits) {
   const int32x4_t by = vdupq_n_s32(-static_cast<std::int32_t>(bits));

@@ -147,6 +147,12 @@ template<int J, class Numbers>
 inline f32x16 nibble_of_table(words16 w) {
   return each_lane([&](int i) { return static_cast<float>(Numbers::values[w.v[i] >> 4 * J & 15]); });
 }
+/// Likewise, with bits 2 J and 2 J + 1 of each low word and bit H of the high word above them.
+template<int J, int H, class Numbers>
+inline f32x16 three_bits_of_table(words16 low, words16 high) {
+  return each_lane(
+      [&](int i) { return static_cast<float>(Numbers::values[(low.v[i] >> 2 * J & 3) | (high.v[i] >> H & 1) << 2]); });
+}
 inline words16 shifted_right(words16 w, std::size_t bits) {
   for (std::uint32_t& word : w.v) word >>= bits;
   return w;

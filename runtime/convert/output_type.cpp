@@ -46,22 +46,18 @@ struct type_pair {
   gguf::tensor_type tensor;
 };
 constexpr auto pairs = std::to_array<type_pair>({
-    {weight_type::f32, gguf::tensor_type::f32},
-    {weight_type::f16, gguf::tensor_type::f16},
-    {weight_type::bf16, gguf::tensor_type::bf16},
-    {weight_type::q8_0, gguf::tensor_type::q8_0},
-    {weight_type::q4_0, gguf::tensor_type::q4_0},
-    {weight_type::q4_1, gguf::tensor_type::q4_1},
-    {weight_type::q5_0, gguf::tensor_type::q5_0},
-    {weight_type::q5_1, gguf::tensor_type::q5_1},
-    {weight_type::q4_k, gguf::tensor_type::q4_k},
-    {weight_type::q5_k, gguf::tensor_type::q5_k},
-    {weight_type::q6_k, gguf::tensor_type::q6_k},
-    {weight_type::q2_k, gguf::tensor_type::q2_k},
-    {weight_type::q3_k, gguf::tensor_type::q3_k},
-    {weight_type::iq4_nl, gguf::tensor_type::iq4_nl},
-    {weight_type::iq4_xs, gguf::tensor_type::iq4_xs},
-    {weight_type::mxfp4, gguf::tensor_type::mxfp4},
+    {weight_type::f32, gguf::tensor_type::f32},         {weight_type::f16, gguf::tensor_type::f16},
+    {weight_type::bf16, gguf::tensor_type::bf16},       {weight_type::q8_0, gguf::tensor_type::q8_0},
+    {weight_type::q4_0, gguf::tensor_type::q4_0},       {weight_type::q4_1, gguf::tensor_type::q4_1},
+    {weight_type::q5_0, gguf::tensor_type::q5_0},       {weight_type::q5_1, gguf::tensor_type::q5_1},
+    {weight_type::q4_k, gguf::tensor_type::q4_k},       {weight_type::q5_k, gguf::tensor_type::q5_k},
+    {weight_type::q6_k, gguf::tensor_type::q6_k},       {weight_type::q2_k, gguf::tensor_type::q2_k},
+    {weight_type::q3_k, gguf::tensor_type::q3_k},       {weight_type::iq4_nl, gguf::tensor_type::iq4_nl},
+    {weight_type::iq4_xs, gguf::tensor_type::iq4_xs},   {weight_type::mxfp4, gguf::tensor_type::mxfp4},
+    {weight_type::iq2_xxs, gguf::tensor_type::iq2_xxs}, {weight_type::iq2_xs, gguf::tensor_type::iq2_xs},
+    {weight_type::iq2_s, gguf::tensor_type::iq2_s},     {weight_type::iq3_xxs, gguf::tensor_type::iq3_xxs},
+    {weight_type::iq3_s, gguf::tensor_type::iq3_s},     {weight_type::iq1_s, gguf::tensor_type::iq1_s},
+    {weight_type::iq1_m, gguf::tensor_type::iq1_m},
 });
 
 /// The layer in "blk.<layer>.<name>".

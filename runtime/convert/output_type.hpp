@@ -49,6 +49,7 @@ weight_type type_for(const output_type& wanted, const matrix_place& matrix);
 /// The same before columns are looked at; `type_for` differs from it only by falling back.
 weight_type type_before_fallback(const output_type& wanted, const matrix_place& matrix);
 
+/// Also of types that are only read.
 gguf::tensor_type to_tensor_type(weight_type type);
 /// nullopt for types that are no weights of ours.
 std::optional<weight_type> to_weight_type(gguf::tensor_type type);

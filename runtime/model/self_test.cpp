@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "kernels/grid_blocks.hpp"
 #include "kernels/int8_tables.hpp"
 #include "kernels/packed_weights.hpp"
 #include "kernels/prepared_rows.hpp"
@@ -100,6 +101,15 @@ void define_output(product_case& c, std::size_t output) {
   }
 }
 
+/// Random blocks of a type that is only read: any bytes are one, but for the scale.
+void fill_blocks(weight_type type, noise& random, std::vector<std::byte>& matrix) {
+  constexpr float scale = 0x1p-9F;  // weights are below 1
+  for (std::byte& b : matrix) b = static_cast<std::byte>(random.word() & 255);
+  for (std::size_t at = 0; at < matrix.size(); at += kernels::block_bytes(type)) {
+    kernels::put_grid_scale(type, scale, matrix.data() + at);
+  }
+}
+
 product_case make_case(weight_type type, std::uint64_t seed, worker_team& team) {
   noise random(seed, static_cast<std::uint32_t>(type));
   product_case c{.type = type, .columns = columns_of(type)};
@@ -109,8 +119,10 @@ product_case make_case(weight_type type, std::uint64_t seed, worker_team& team) 
   const std::size_t bytes = kernels::row_bytes(type, c.columns);
   c.matrix.resize(outputs * bytes);
   c.expected.resize(rows_defined * outputs);
+  const bool written = kernels::is_written(type);
+  if (!written) fill_blocks(type, random, c.matrix);
   team.parallel_for(outputs, [&](std::size_t i, std::uint32_t) {
-    kernels::quantize_row(type, floats.data() + i * c.columns, c.columns, c.matrix.data() + i * bytes);
+    if (written) kernels::quantize_row(type, floats.data() + i * c.columns, c.columns, c.matrix.data() + i * bytes);
     define_output(c, i);
   });
   return c;

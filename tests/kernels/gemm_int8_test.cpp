@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/grid_blocks.hpp"
 #include "kernels/half_floats.hpp"
 #include "kernels/int8_tables.hpp"
 #include "kernels/packed_weights.hpp"
@@ -143,10 +144,56 @@ void append_iq4_xs(const std::byte* block, std::vector<group>& out) {
   }
 }
 
+/// iq2, iq3 and iq1: the integers are the weights that a scale of 1 gives (weight_blocks_test.cpp knows them from
+/// elsewhere), less the small scales.
+void append_grid(weight_type type, const std::byte* block, std::vector<group>& out) {
+  const float by = type == weight_type::iq3_s ? 1 : type == weight_type::iq3_xxs ? 0.25F : 0.125F;
+  const bool sixteen = type == weight_type::iq2_xs || type == weight_type::iq2_s || type == weight_type::iq1_m;
+  std::vector<std::byte> plain(block, block + block_bytes(type));
+  put_grid_scale(type, 1, plain.data());
+  std::vector<float> weights(256);
+  dequantize_row(type, plain.data(), weights.size(), weights.data());
+  float d = half_at(block);
+  if (type == weight_type::iq1_m) {
+    unsigned bits = 0;
+    for (int i = 0; i < 4; ++i) bits |= static_cast<unsigned>(byte_at(block + 49 + 2 * i)) >> 4 << 4 * i;
+    d = widen_f16(static_cast<std::uint16_t>(bits));
+  }
+  for (int i = 0; i < 256; i += sixteen ? 16 : 32) {
+    const int g = i / 32, half = i / 16 % 2;
+    int s = 0;
+    switch (type) {
+      case weight_type::iq2_xxs:
+        s = byte_at(block + 2 + 8 * g + 7) >> 4;
+        break;
+      case weight_type::iq3_xxs:
+        s = byte_at(block + 66 + 4 * g + 3) >> 4;
+        break;
+      case weight_type::iq3_s:
+        s = byte_at(block + 106 + g / 2) >> g % 2 * 4 & 15;
+        break;
+      case weight_type::iq1_s:
+        s = byte_at(block + 34 + 2 * g + 1) >> 4 & 7;
+        break;
+      case weight_type::iq1_m:
+        s = (byte_at(block + 48 + g / 2 * 2) | byte_at(block + 49 + g / 2 * 2) << 8) >> (g % 2 * 6 + half * 3) & 7;
+        break;
+      default:
+        s = byte_at(block + (type == weight_type::iq2_xs ? 66 : 74) + g) >> half * 4 & 15;
+    }
+    const float scale = static_cast<float>(2 * s + 1);
+    group wanted{.scale = d * by * scale};
+    for (int j = i; j < i + (sixteen ? 16 : 32); ++j) wanted.q.push_back(static_cast<int>(weights[j] / by / scale));
+    out.push_back(wanted);
+  }
+}
+
 std::vector<group> groups_of(weight_type type, const std::byte* row, std::size_t columns) {
   std::vector<group> out;
   for (std::size_t k = 0; k < columns; k += block_columns(type), row += block_bytes(type)) {
-    if (type == weight_type::q6_k) {
+    if (!is_written(type)) {
+      append_grid(type, row, out);
+    } else if (type == weight_type::q6_k) {
       append_q6_k(row, out);
     } else if (type == weight_type::q2_k) {
       append_q2_k(row, out);

@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/grid_blocks.hpp"
 #include "kernels/half_floats.hpp"
 #include "kernels/weight_type.hpp"
 
 namespace redline::test {
 
 /// Where a block keeps its scale, and after it, in formats with minima, another number; both are halves, but for mxfp4,
-/// which has one byte.
+/// which has one byte, and iq1_m, which has four bits of it in each of the last four numbers.
 constexpr std::size_t scale_at(kernels::weight_type type) {
   switch (type) {
     case kernels::weight_type::q6_k:
@@ -19,6 +20,8 @@ constexpr std::size_t scale_at(kernels::weight_type type) {
       return 80;
     case kernels::weight_type::q3_k:
       return 108;
+    case kernels::weight_type::iq1_m:
+      return 48;
     default:
       return 0;
   }
@@ -28,7 +31,7 @@ constexpr bool has_minimum(kernels::weight_type type) {
          type == kernels::weight_type::q4_k || type == kernels::weight_type::q5_k || type == kernels::weight_type::q2_k;
 }
 constexpr std::size_t scale_bytes(kernels::weight_type type) {
-  return type == kernels::weight_type::mxfp4 ? 1 : has_minimum(type) ? 4 : 2;
+  return type == kernels::weight_type::mxfp4 ? 1 : type == kernels::weight_type::iq1_m ? 8 : has_minimum(type) ? 4 : 2;
 }
 
 /// Any bytes are a block; this makes its scale and minimum ordinary numbers.
@@ -37,6 +40,7 @@ inline void put_scales(kernels::weight_type type, float scale, float minimum, st
     block[0] = static_cast<std::byte>(118 + static_cast<int>(scale * 400) % 4);
     return;
   }
+  if (!kernels::is_written(type)) return kernels::put_grid_scale(type, scale, block);
   const std::uint16_t numbers[] = {kernels::narrow_f16(scale), kernels::narrow_f16(minimum)};
   std::memcpy(block + scale_at(type), numbers, scale_bytes(type));
 }

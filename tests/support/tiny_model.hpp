@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/dispatch.hpp"
+#include "kernels/grid_blocks.hpp"
 #include "kernels/weight_blocks.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 #include "runtime/gguf/gguf_writer.hpp"
@@ -78,10 +79,34 @@ class tiny_random {
   std::uint64_t state_;
 };
 
-/// Bytes of `values` in a tensor type that kernels know; they fill whole blocks.
+/// Random blocks of a type that is only read; weights of the size of `values`.
+inline std::vector<std::byte> tiny_blocks(kernels::weight_type type, const std::vector<float>& values) {
+  std::vector<std::byte> bytes(kernels::row_bytes(type, values.size()));
+  tiny_random random(values.size());
+  for (std::byte& b : bytes) b = static_cast<std::byte>(random.bits() & 255);
+  const auto scale_all = [&](float d) {
+    for (std::size_t at = 0; at < bytes.size(); at += kernels::block_bytes(type)) {
+      kernels::put_grid_scale(type, d, bytes.data() + at);
+    }
+  };
+  const auto squares = [](const std::vector<float>& x) {
+    double sum = 0;
+    for (const float v : x) sum += double{v} * v;
+    return sum;
+  };
+  scale_all(1);
+  std::vector<float> of_one(values.size());
+  kernels::dequantize_row(type, bytes.data(), of_one.size(), of_one.data());
+  scale_all(static_cast<float>(std::sqrt(squares(values) / squares(of_one))));
+  return bytes;
+}
+
+/// Bytes of `values` in a tensor type that kernels know, or of numbers like them in one that is only read; they fill
+/// whole blocks.
 inline std::vector<std::byte> tiny_encode(gguf::tensor_type type, const std::vector<float>& values) {
   for (const kernels::weight_type known : kernels::all_weight_types) {
     if (gguf::name_of(type) != kernels::name_of(known)) continue;
+    if (!kernels::is_written(known)) return tiny_blocks(known, values);
     std::vector<std::byte> bytes(kernels::row_bytes(known, values.size()));
     kernels::quantize_row(known, values.data(), values.size(), bytes.data());
     return bytes;

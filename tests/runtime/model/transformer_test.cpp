@@ -188,7 +188,7 @@ tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
   if (architecture == "mixtral") architecture = "llama";
   tiny_shape shape{.architecture = architecture, .matrices = matrices, .seed = 3};
   using enum gguf::tensor_type;
-  const auto of_256 = {q4_k, q5_k, q6_k, q2_k, q3_k, iq4_xs};
+  const auto of_256 = {q4_k, q5_k, q6_k, q2_k, q3_k, iq4_xs, iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s, iq1_s, iq1_m};
   if (std::find(of_256.begin(), of_256.end(), matrices) != of_256.end()) {  // rows of whole blocks of 256
     shape.width = shape.feed_forward = 256;
     shape.head_dim = shape.rotary_dim = 64;
@@ -241,8 +241,8 @@ TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
   unsigned seed = 100;
   std::size_t combination = 0;
   using enum gguf::tensor_type;
-  for (const auto matrices :
-       {f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k, q2_k, q3_k, iq4_nl, iq4_xs, mxfp4}) {
+  for (const auto matrices : {f32,  f16,    bf16,   q8_0,  q4_0,    q4_1,   q5_0,  q5_1,    q4_k,  q5_k,  q6_k, q2_k,
+                              q3_k, iq4_nl, iq4_xs, mxfp4, iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s, iq1_s, iq1_m}) {
     for (const kv_type type : kernels::all_element_types) {
       ++seed;
       // Every format with one type of cache, the plain one with all.
@@ -427,7 +427,9 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target) {
 /// A mixture of experts in which each matrix has another type, as files have them that spend their bits where errors
 /// cost most.
 test::tiny_model with_all_types(unsigned first) {
-  test::tiny_model m = test::make_tiny_model(shape_for("qwen2moe", gguf::tensor_type::q4_k));
+  tiny_shape shape = shape_for("qwen2moe", gguf::tensor_type::q4_k);
+  shape.layers = 3;
+  test::tiny_model m = test::make_tiny_model(shape);
   unsigned next = first;
   for (test::tiny_tensor& t : m.tensors) {
     if (t.type != gguf::tensor_type::q4_k) continue;
@@ -447,7 +449,7 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target_where_every_tensor_has_an
   const auto& other = by_integers ? *kernels::int8_table_of(twin) : twin;
   std::mt19937 random(6);
   const auto tokens = random_tokens(random, 40);
-  for (const unsigned first : {0U, 5U, 11U}) {
+  for (const unsigned first : {0U, 5U, 11U, 17U}) {
     const auto file = with_all_types(first).file();
     std::set<gguf::tensor_type> types;
     for (const gguf::tensor& t : file->tensors()) types.insert(t.type);

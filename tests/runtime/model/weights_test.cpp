@@ -221,13 +221,48 @@ TEST_F(weights_test, refuse_types_without_a_kernel) {
   const failure f = refusal(m);
   EXPECT_EQ(f.code, errc::unsupported_format);
   EXPECT_THAT(f.context, HasSubstr("tensor 'blk.1.ffn_gate.weight': expected one of F32, F16, BF16, Q8_0, Q4_0, Q4_1, "
-                                   "Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, Q2_K, Q3_K, IQ4_NL, IQ4_XS, MXFP4, found Q8_K"));
+                                   "Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, Q2_K, Q3_K, IQ4_NL, IQ4_XS, MXFP4, "
+                                   "IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS, IQ3_S, IQ1_S, IQ1_M, found Q8_K"));
 
   tiny_model n = make_tiny_model();
   test::tiny_tensor& norm = n.tensor("output_norm.weight");
   norm.type = gguf::tensor_type::q8_0;
   norm.payload.resize(68);
   EXPECT_THAT(refusal(n).context, HasSubstr("'output_norm.weight': expected F32, F16 or BF16, found Q8_0"));
+}
+
+TEST_F(weights_test, take_more_memory_than_the_file_where_points_of_grids_are_written_out) {
+  using enum gguf::tensor_type;
+  // Bytes of sixteen blocks of 256 weights.
+  for (const auto& [type, bytes] : {std::pair{iq2_xxs, 1728},
+                                    {iq2_xs, 1856},
+                                    {iq2_s, 1856},
+                                    {iq3_xxs, 2240},
+                                    {iq3_s, 2240},
+                                    {iq1_s, 1728},
+                                    {iq1_m, 1856}}) {
+    tiny_model m = make_tiny_model({.width = 256, .head_dim = 64, .rotary_dim = 64});
+    const kernels::kernel_table& packing = *kernels::choose_table("scalar").table;
+    const std::uint64_t before = weight_bytes(*m.file(), packing);
+    test::tiny_tensor& t = m.tensor("blk.1.ffn_gate.weight");
+    const std::uint64_t floats = t.payload.size();
+    t.payload = test::tiny_encode(type, std::vector<float>(floats / sizeof(float), 0.1F));
+    t.type = type;
+    EXPECT_EQ(weight_bytes(*m.file(), packing), before - floats + floats / 16 / 1024 * static_cast<unsigned>(bytes));
+    ASSERT_TRUE(load_weights(*m.file(), packing, team_)) << name_of(type);
+  }
+}
+
+TEST_F(weights_test, refuse_rows_that_are_no_whole_blocks_of_a_grid) {
+  using enum gguf::tensor_type;
+  for (const auto type : {iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s, iq1_s, iq1_m}) {
+    tiny_model m = make_tiny_model();
+    test::tiny_tensor& t = m.tensor("blk.1.ffn_gate.weight");
+    t.type = type;
+    const auto file = gguf::gguf_file::from_bytes(m.bytes(), "tiny.gguf");
+    ASSERT_FALSE(file);
+    EXPECT_THAT(file.error().context, HasSubstr("rows of 64 elements are not whole blocks of 256 (" + name_of(type)));
+  }
 }
 
 TEST_F(weights_test, refuse_tensors_that_would_change_the_arithmetic) {
