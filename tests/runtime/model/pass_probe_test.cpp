@@ -22,7 +22,7 @@ std::unique_ptr<transformer> tiny(kernels::worker_team& team, std::uint32_t page
 TEST(pass_probe, measures_few_and_many_rows_with_and_without_a_context) {
   kernels::worker_team team(1);
   const auto t = tiny(team, 64, 512);
-  const auto passes = measure_passes(*t, 64, microseconds{60'000'000});
+  const auto passes = measure_passes(*t, microseconds{60'000'000});
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> shapes;
   for (const measured_pass& p : passes) {
     EXPECT_GT(p.took.count(), 0) << p.rows;
@@ -36,7 +36,7 @@ TEST(pass_probe, measures_few_and_many_rows_with_and_without_a_context) {
 TEST(pass_probe, stays_within_the_available_rows_and_pages) {
   kernels::worker_team team(1);
   const auto t = tiny(team, 3, 24);  // 96 tokens
-  for (const measured_pass& p : measure_passes(*t, 3, microseconds{60'000'000})) {
+  for (const measured_pass& p : measure_passes(*t, microseconds{60'000'000})) {
     EXPECT_LE(p.rows, 24U);
     EXPECT_LE(p.rows + p.context, 96U);
   }
@@ -45,7 +45,7 @@ TEST(pass_probe, stays_within_the_available_rows_and_pages) {
 TEST(pass_probe, stops_when_it_takes_too_long) {
   kernels::worker_team team(1);
   const auto t = tiny(team, 64, 512);
-  const auto passes = measure_passes(*t, 64, microseconds{0});
+  const auto passes = measure_passes(*t, microseconds{0});
   EXPECT_GE(passes.size(), 1U);
   EXPECT_LE(passes.size(), 3U);
 }
