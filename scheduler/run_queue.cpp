@@ -323,7 +323,7 @@ void run_queue::note_room(sequence_id sequence, std::uint32_t tokens_count) {
 
 void run_queue::await_prefix(sequence_id sequence, std::uint64_t question, instant until) {
   sequence_state& q = sequences_.at(sequence);
-  REDLINE_ASSERT(q.passes == 0 && !q.at.in_flight, "only a sequence that has computed nothing can adopt KV");
+  REDLINE_ASSERT(!q.at.in_flight, "a sequence that is being computed cannot adopt KV");
   q.awaits = {question, until};
 }
 

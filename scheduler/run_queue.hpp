@@ -16,10 +16,11 @@
 namespace redline::scheduler {
 
 struct queue_limits {
-  std::uint32_t running_max = 64;   // sequences that may be computed in turn
-  std::uint32_t waiting_max = 256;  // sequences that wait for a place among them
-  std::uint32_t tokens_max = 0;     // of one sequence: the model's context
-  std::uint32_t pages_count = 0;    // the whole pool
+  std::uint32_t running_max = 64;        // sequences that may be computed in turn
+  std::uint32_t waiting_max = 256;       // sequences that wait for a place among them
+  std::uint32_t tokens_max = 0;          // of one sequence: the model's context
+  std::uint32_t pages_count = 0;         // the whole pool
+  std::uint32_t window_pages_count = 0;  // likewise; 0: layers with a window have no storage of their own
 };
 
 /// Changes of a sequence's page table since they were last taken: the splices in order, then all tokens after the first
@@ -109,6 +110,8 @@ class run_queue {
   /// its KV counts as lost from now on. A prefill takes pages from no other: it loses its own when it is alone with all
   /// of them. nullopt if none lacks pages, or none may lose them.
   std::optional<sequence_id> choose_victim(const batch_plan& plan, instant now);
+  /// Its KV is lost. The caller tells the owner of the pages.
+  void forget_kv(sequence_id sequence) { lose_kv(*sequences_.find(sequence)); }
   /// All KV is lost (the target model restarted): everything is computed again from the logs.
   void forget_all_kv();
 
@@ -120,8 +123,9 @@ class run_queue {
   /// Tokens for which the sequence needs no further page, as the owner of the pages last counted them.
   void note_room(sequence_id sequence, std::uint32_t tokens_count);
 
-  /// A sequence is not planned until it is told how much of its prefix is cached, or until `until`. It has no KV but
-  /// what it was told of so. question: the number of what was asked of the cache manager; 0: nothing yet.
+  /// A sequence is not planned until it is told how much of its prefix is cached, or until `until`. What it is told of
+  /// then is instead of the KV that it has. question: the number of what was asked of the cache manager; 0: nothing
+  /// yet.
   void await_prefix(sequence_id sequence, std::uint64_t question, instant until);
   /// It goes on with what it has.
   void end_wait(sequence_id sequence);

@@ -50,15 +50,19 @@ struct place_batch {
   static constexpr auto fields(auto& self) { return std::tie(self.epoch, self.batch, self.changes, self.runs); }
 };
 
-/// The batch was not passed on: it has no runs, or the pages are too few for them all. Its changes have been made.
+/// The batch was not passed on: it has no runs, or the pages are too few for them all, or a sequence wants to go on
+/// from a place so early that its windows there are no longer kept. Its changes have been made.
 struct batch_held {
-  static constexpr actor::message_id id{0x0202};
+  static constexpr actor::message_id id{0x020d};  // 0x0202 was an older form
   static constexpr std::string_view name = "batch_held";
 
   std::uint64_t batch = 0;
   bool tables_lost = false;  // the cache manager has other tables than the changes say: all KV must be computed again
   page_report pages;
-  static constexpr auto fields(auto& self) { return std::tie(self.batch, self.tables_lost, self.pages); }
+  std::vector<sequence_id> windows_lost;  // of the runs' sequences: window pages that they would read are gone
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.batch, self.tables_lost, self.pages, self.windows_lost);
+  }
 };
 
 /// The batch was passed on and did not reach the target model.
@@ -88,15 +92,16 @@ struct adopt_prefix {
 
 /// The first `count` tokens lie in pages that the sequence now holds.
 struct prefix_adopted {
-  static constexpr actor::message_id id{0x0207};
+  static constexpr actor::message_id id{0x020e};  // 0x0207 was an older form
   static constexpr std::string_view name = "prefix_adopted";
 
   sequence_id sequence;
   std::uint64_t question = 0;
   std::uint32_t count = 0;
-  std::uint32_t free_count = 0;  // as in page_report
+  std::uint32_t free_count = 0;                               // as in page_report
+  std::uint32_t window_free_count = page_report::no_windows;  // likewise
   static constexpr auto fields(auto& self) {
-    return std::tie(self.sequence, self.question, self.count, self.free_count);
+    return std::tie(self.sequence, self.question, self.count, self.free_count, self.window_free_count);
   }
 };
 

@@ -18,7 +18,8 @@ struct batch_run {
   sequence_id sequence;
   std::vector<token> tokens;
   position first_position = 0;
-  std::vector<kv::piece> table;  // up to the run's end; the cache manager fills it in
+  std::vector<kv::piece> table;         // up to the run's end; the cache manager fills it in
+  std::vector<kv::piece> window_table;  // likewise, where layers with a window have storage of their own: model::run
   std::uint32_t logits_begin = 0;
   std::uint32_t draft_count = 0;  // the last draft_count tokens are a draft to check
   std::uint32_t prompt_count = 0;
@@ -31,9 +32,9 @@ struct batch_run {
   std::vector<model::token_count> counts;  // what penalties need of that log: each of its tokens once
   bool scores_draft = false;               // the draft is agreed to, and its log-probabilities are the answer
   static constexpr auto fields(auto& self) {
-    return std::tie(self.sequence, self.tokens, self.first_position, self.table, self.logits_begin, self.draft_count,
-                    self.prompt_count, self.latest, self.log_count, self.sampling, self.logprobs, self.grammar,
-                    self.counts, self.scores_draft, self.grammar_name);
+    return std::tie(self.sequence, self.tokens, self.first_position, self.table, self.window_table, self.logits_begin,
+                    self.draft_count, self.prompt_count, self.latest, self.log_count, self.sampling, self.logprobs,
+                    self.grammar, self.counts, self.scores_draft, self.grammar_name);
   }
 };
 
@@ -46,14 +47,17 @@ struct page_room {
 
 /// What the cache manager says of its pages when it has dealt with a batch.
 struct page_report {
-  std::uint32_t free_count = 0;  // pages that no sequence holds
-  std::vector<page_room> rooms;  // of the sequences that the batch named
-  static constexpr auto fields(auto& self) { return std::tie(self.free_count, self.rooms); }
+  static constexpr std::uint32_t no_windows = 0xffffffffU;
+
+  std::uint32_t free_count = 0;                  // pages that no sequence holds
+  std::uint32_t window_free_count = no_windows;  // window pages likewise
+  std::vector<page_room> rooms;                  // of the sequences that the batch named
+  static constexpr auto fields(auto& self) { return std::tie(self.free_count, self.window_free_count, self.rooms); }
 };
 
 /// One forward pass, from the cache manager to the target model, which answers the scheduler with `batch_done`.
 struct forward_batch {
-  static constexpr actor::message_id id{0x0412};  // 0x0404 was an older form
+  static constexpr actor::message_id id{0x0413};  // 0x0404 and 0x0412 were older forms
   static constexpr std::string_view name = "forward_batch";
 
   std::uint64_t batch = 0;
@@ -77,7 +81,7 @@ struct run_result {
 };
 
 struct batch_done {
-  static constexpr actor::message_id id{0x0405};
+  static constexpr actor::message_id id{0x0414};  // 0x0405 was an older form
   static constexpr std::string_view name = "batch_done";
 
   std::uint64_t batch = 0;
@@ -115,7 +119,7 @@ struct pass_cost {
 
 /// The target model is up (again) and its KV counts as empty. Sent to the scheduler at every start.
 struct target_ready {
-  static constexpr actor::message_id id{0x0406};
+  static constexpr actor::message_id id{0x0415};  // 0x0406 was an older form
   static constexpr std::string_view name = "target_ready";
   static constexpr bool control = true;
 
@@ -123,12 +127,13 @@ struct target_ready {
   std::uint32_t vocabulary = 0;
   std::uint32_t rows_max = 0;
   std::uint32_t pages_count = 0;
+  std::uint32_t window_pages_count = 0;
   std::vector<pass_cost> costs;  // measured at start; may be empty
   std::uint64_t life = 0;        // drawn at each start; 0: not said
   cost::mixture_shape mixture;   // the model's experts
   static constexpr auto fields(auto& self) {
-    return std::tie(self.context, self.vocabulary, self.rows_max, self.pages_count, self.costs, self.life,
-                    self.mixture);
+    return std::tie(self.context, self.vocabulary, self.rows_max, self.pages_count, self.costs, self.life, self.mixture,
+                    self.window_pages_count);
   }
 };
 

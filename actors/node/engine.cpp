@@ -127,7 +127,7 @@ result<void> engine::open_files() {
     context_max_ =
         options_.context_max == 0 ? target_config_.context : std::min(options_.context_max, target_config_.context);
   }
-  if (roles.target) clamp_context();
+  if (roles.target) choose_target_pool();
   if (options_.draft_path.empty()) return {};
   REDLINE_TRY_ASSIGN(draft_file_, gguf::gguf_file::open(options_.draft_path));
   REDLINE_TRY_ASSIGN(draft_config_, model::read_config(*draft_file_));
@@ -160,20 +160,18 @@ result<void> engine::choose_tables() {
 result<void> engine::plan_memory() const {
   memory_plan plan{.limit_bytes = kernels::read_machine_memory().limit_bytes()};
   const auto add = [&](const gguf::gguf_file& file, const kernels::kernel_table& table,
-                       const model::model_config& config, std::uint32_t pages, std::uint32_t rows,
+                       const model::model_config& config, kv::pool_size pages, std::uint32_t rows,
                        std::uint32_t logits_rows) {
     plan.weights_bytes += model::weight_bytes(file, table);
-    plan.kv_bytes += pages * model::page_bytes(config, options_.kv);
+    plan.kv_bytes += model::storage_bytes(config, options_.kv, pages);
     plan.buffers_bytes += model::buffer_bytes(config, rows, logits_rows);
   };
   if (options_.roles.target && target_file_) {
     const std::uint32_t rows = options_.scheduling.budget.rows_max;
-    add(*target_file_, *target_table_, target_config_, options_.scheduling.limits.pages_count, rows,
-        logits_rows_of(target_config_, rows));
+    add(*target_file_, *target_table_, target_config_, target_pool_, rows, logits_rows_of(target_config_, rows));
   }
   if (options_.roles.draft && draft_file_) {
-    add(*draft_file_, *draft_table_, draft_config_,
-        pages_for_model(draft_config_, options_.scheduling.limits.running_max), draft_rows_max, draft_rows_max);
+    add(*draft_file_, *draft_table_, draft_config_, draft_pages(), draft_rows_max, draft_rows_max);
   }
   if (plan.weights_bytes == 0) return {};
   log_line(log_level::info, "engine", "memory: " + plan.describe());
@@ -248,21 +246,28 @@ std::uint64_t engine::model_digest() const {
   return *model_digest_;
 }
 
-/// Enough for every sequence at full length, within the memory that the KV may take.
-std::uint32_t engine::pages_for_model(const model::model_config& config, std::uint32_t sequences_max) const {
-  const std::uint64_t bytes_max =
-      options_.kv_bytes_max != 0 ? options_.kv_bytes_max : kernels::read_machine_memory().limit_bytes() / 4;
-  const std::uint64_t per_sequence = scheduler::pages_for(
-      std::min(context_max_ == 0 ? config.context : context_max_, config.context), kv::page_tokens);
-  const std::uint64_t wanted = per_sequence * sequences_max;
-  const std::uint64_t affordable = bytes_max / model::page_bytes(config, options_.kv);
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(wanted, affordable), 1, 1u << 24));
+pool_wish engine::wish_for(const model::model_config& config) const {
+  const auto& scheduling = options_.scheduling;
+  return {.bytes_max =
+              options_.kv_bytes_max != 0 ? options_.kv_bytes_max : kernels::read_machine_memory().limit_bytes() / 4,
+          .sequences_max = scheduling.limits.running_max,
+          .tokens_max = std::min(context_max_ == 0 ? config.context : context_max_, config.context),
+          .rows_max = scheduling.budget.prompt_chunk_rows_max};
+}
+
+/// All layers of a draft model lie in its pages.
+std::uint32_t engine::draft_pages() const {
+  model::model_config config = draft_config_;
+  config.windows.clear();
+  return choose_pool(config, options_.kv, wish_for(draft_config_)).pages;
 }
 
 /// A sequence that does not fit into the pool could never end: the pool's size limits the context.
-void engine::clamp_context() {
+void engine::choose_target_pool() {
   auto& limits = options_.scheduling.limits;
-  limits.pages_count = pages_for_model(target_config_, limits.running_max);
+  target_pool_ = choose_pool(target_config_, options_.kv, wish_for(target_config_));
+  limits.pages_count = target_pool_.pages;
+  limits.window_pages_count = target_pool_.window_pages;
   const std::uint64_t room = std::uint64_t{limits.pages_count} * kv::page_tokens;
   if (room < context_max_) {
     log_line(log_level::warning, "engine",
@@ -306,11 +311,10 @@ void engine::add_io_actors() {
     scheduling.budget.whole_drafts = options_.whole_drafts;
     const actor_ref<cache_manager> cache{make_address(process, topology::io_worker, topology::cache)};
     const actor_ref<target_model> target{make_address(process, topology::target_worker, topology::target)};
-    io.add<cache_manager>(
-        topology::cache, "cache manager", {actor_mail_max, actor_mail_max},
-        [pages = scheduling.limits.pages_count, target, listener = cache_listener()](actor::actor_context& c) {
-          return std::make_unique<cache_manager>(c, pages, target, listener);
-        });
+    io.add<cache_manager>(topology::cache, "cache manager", {actor_mail_max, actor_mail_max},
+                          [pages = target_pool_, target, listener = cache_listener()](actor::actor_context& c) {
+                            return std::make_unique<cache_manager>(c, pages, target, listener);
+                          });
     io.add<verify_scheduler>(topology::scheduler, "scheduler", {actor_mail_max, actor_mail_max},
                              [scheduling, cache, target](actor::actor_context& c) {
                                auto policy = scheduler::make_policy(scheduling.policy);
@@ -374,8 +378,9 @@ result<void> engine::add_target() {
   target_team_ = std::make_unique<kernels::worker_team>(options_.threads);
   REDLINE_TRY_ASSIGN(auto weights,
                      model::load_weights(*target_file_, *target_table_, *target_team_, report, options_.context_max));
-  const std::uint32_t pages = options_.scheduling.limits.pages_count;
+  const std::uint32_t pages = target_pool_.pages;
   const model::transformer::options how{.pages_count = pages,
+                                        .window_pages_count = target_pool_.window_pages,
                                         .kv = options_.kv,
                                         .rows_max = options_.scheduling.budget.rows_max,
                                         .logits_rows_max = options_.scheduling.budget.logits_max};
@@ -385,7 +390,7 @@ result<void> engine::add_target() {
                " MiB");
   // Once here, so that a lack of memory is an answer and not an actor's death.
   REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *target_table_, *target_team_, how));
-  const auto costs = pass_costs(*first, *target_table_, options_.target_path, *target_file_, pages);
+  const auto costs = pass_costs(*first, *target_table_, options_.target_path, *target_file_);
   auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
   target_ = make_worker(topology::target_worker);
   target_->core->add<target_model>(
@@ -404,8 +409,7 @@ result<void> engine::add_target() {
 
 /// What passes take here: from the last start, or measured now.
 std::vector<pass_cost> engine::pass_costs(model::transformer& t, const kernels::kernel_table& table,
-                                          const std::string& path, const gguf::gguf_file& file,
-                                          std::uint32_t pages_count) const {
+                                          const std::string& path, const gguf::gguf_file& file) const {
   if (options_.measuring_max.count() == 0) return {};
   const auto& c = t.config();
   const cost::mixture_shape mixture = mixture_of(c);
@@ -420,7 +424,7 @@ std::vector<pass_cost> engine::pass_costs(model::transformer& t, const kernels::
   if (auto known = cache.load()) return *known;
   if (options_.progress) options_.progress("timing passes of " + path, 0, 1);
   std::vector<pass_cost> costs;
-  for (const auto& p : model::measure_passes(t, pages_count, options_.measuring_max)) {
+  for (const auto& p : model::measure_passes(t, options_.measuring_max)) {
     costs.push_back({p.rows, p.logits, p.context, static_cast<std::uint64_t>(p.took.count()), p.experts});
   }
   // Without the file the next start takes a second or two longer.
@@ -435,11 +439,11 @@ result<void> engine::add_draft() {
   draft_team_ = std::make_unique<kernels::worker_team>(options_.threads);
   REDLINE_TRY_ASSIGN(auto weights,
                      model::load_weights(*draft_file_, *draft_table_, *draft_team_, report, options_.draft_context));
-  const std::uint32_t pages = pages_for_model(draft_config_, options_.scheduling.limits.running_max);
+  const std::uint32_t pages = draft_pages();
   const model::transformer::options how{.pages_count = pages, .kv = options_.kv, .rows_max = draft_rows_max};
   REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *draft_table_, *draft_team_, how));
   cost::cost_model passes(mixture_of(draft_config_));
-  for (const pass_cost& c : pass_costs(*first, *draft_table_, options_.draft_path, *draft_file_, pages)) {
+  for (const pass_cost& c : pass_costs(*first, *draft_table_, options_.draft_path, *draft_file_)) {
     passes.observe(cost::size_of_run(c.context, c.rows, c.logits), microseconds{static_cast<std::int64_t>(c.took_us)},
                    c.experts_count);
   }

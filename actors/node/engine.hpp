@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "actors/node/memory_plan.hpp"
 #include "actors/serving/placer.hpp"
 #include "actors/serving/session.hpp"
 #include "actors/serving/verify_scheduler.hpp"
@@ -73,7 +74,7 @@ struct engine_options {
   std::uint32_t threads = 0;                        // compute threads per model; 0: what this process may use
   std::uint32_t context_max = 0;                    // 0: the model's, or what the KV pool holds if that is less
   std::uint64_t kv_bytes_max = 0;                   // per model; 0: a quarter of what the process may use
-  scheduler_options scheduling;                     // limits.tokens_max and pages_count are filled in here
+  scheduler_options scheduling;                     // limits.tokens_max and the pages are filled in here
   bool whole_drafts = false;                        // verify drafts whole, also where that does not pay
   microseconds measuring_max{0};                    // for timing passes at start; 0: the scheduler learns while it runs
   std::string cost_folder;                          // keeps what was timed for the next start; empty: nowhere
@@ -167,14 +168,13 @@ class engine {
   result<void> plan_memory() const;
   void start_exporter();
   std::unique_ptr<hosted_worker> make_worker(std::uint16_t number);
-  void clamp_context();
+  void choose_target_pool();
   void add_pool();
   [[nodiscard]] std::function<void(const std::vector<kv::prefix_change>&)> cache_listener() const;
   void add_io_actors();
   result<void> add_target();
   [[nodiscard]] std::vector<pass_cost> pass_costs(model::transformer& t, const kernels::kernel_table& table,
-                                                  const std::string& path, const gguf::gguf_file& file,
-                                                  std::uint32_t pages_count) const;
+                                                  const std::string& path, const gguf::gguf_file& file) const;
   result<void> add_draft();
   void add_lookup();
   [[nodiscard]] process_card describe_itself() const;
@@ -182,7 +182,8 @@ class engine {
   static void run(hosted_worker& t, const std::string& name);
   void stop_one(std::unique_ptr<hosted_worker>& t);
   void ask_status();
-  [[nodiscard]] std::uint32_t pages_for_model(const model::model_config& config, std::uint32_t sequences_max) const;
+  [[nodiscard]] pool_wish wish_for(const model::model_config& config) const;
+  [[nodiscard]] std::uint32_t draft_pages() const;
 
   engine_options options_;
   transport::zmq_fabric fabric_;
@@ -191,6 +192,7 @@ class engine {
   std::shared_ptr<const gguf::gguf_file> target_file_;
   std::shared_ptr<const gguf::gguf_file> draft_file_;
   model::model_config target_config_;
+  kv::pool_size target_pool_{0};
   model::model_config draft_config_;
   std::shared_ptr<const text::tokenizer> tokenizer_;
   std::shared_ptr<const grammar::token_trie> token_trie_;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/base/result.hpp"
+#include "runtime/model/transformer.hpp"
 
 namespace redline::actors {
 
@@ -20,5 +21,18 @@ struct memory_plan {
   /// failure says what would fit. model: the name of its file.
   [[nodiscard]] result<void> check(const std::string& model) const;
 };
+
+/// What a pool of keys and values is for.
+struct pool_wish {
+  std::uint64_t bytes_max = 0;
+  std::uint32_t sequences_max = 1;  // that are computed in turn
+  std::uint32_t tokens_max = 1;     // of one sequence
+  std::uint32_t rows_max = 1;       // of one sequence in a pass
+};
+
+/// The pages for every sequence at full length, as far as the bytes allow. Layers with a window get window pages where
+/// that takes less: as many as sequences, of one sequence at full length and others, can have their windows at a time,
+/// since each has one however short it is; the rest of the bytes are pages.
+[[nodiscard]] kv::pool_size choose_pool(const model::model_config& config, model::kv_type type, const pool_wish& wish);
 
 }  // namespace redline::actors

@@ -12,13 +12,9 @@ static constexpr microseconds check_interval{10'000'000};
 /// Looking at what was used last takes a millisecond; many gateways ask.
 static constexpr microseconds kept_interval{900'000};
 
-cache_manager::cache_manager(actor::actor_context& context, std::uint32_t pages_count,
-                             actor::actor_ref<target_model> target, listener changes)
-    : actor_of(context),
-      pool_(pages_count),
-      target_(target),
-      kept_(context.env().random()),
-      listener_(std::move(changes)) {
+cache_manager::cache_manager(actor::actor_context& context, kv::pool_size size, actor::actor_ref<target_model> target,
+                             listener changes)
+    : actor_of(context), pool_(size), target_(target), kept_(context.env().random()), listener_(std::move(changes)) {
   if (listener_) prefixes_.note_changes();
 }
 
@@ -62,10 +58,11 @@ void cache_manager::place(const place_batch& m) {
                 static_cast<std::uint32_t>(run.first_position) <= table->second.token_count();
   }
   if (!are_known) return hold(m, true);
+  if (auto lost = hold_windows(m); !lost.empty()) return hold(m, false, std::move(lost));
   compact_fragmented(m);
   const std::uint64_t needed = pages_needed(m);
-  const bool has_pages =
-      needed <= pool_.pages_count() && prefixes_.make_room(pool_, static_cast<std::uint32_t>(needed));
+  const bool has_pages = needed <= std::min(pool_.pages_count(), window_free_count()) &&
+                         prefixes_.make_room(pool_, static_cast<std::uint32_t>(needed));
   if (m.runs.empty() || !has_pages) return hold(m, false);
   forward_batch batch{.batch = m.batch, .runs = m.runs};
   for (batch_run& run : batch.runs) {
@@ -74,6 +71,15 @@ void cache_manager::place(const place_batch& m) {
     const auto count = static_cast<std::uint32_t>(run.tokens.size());
     if (!table.insert(pool_, first, count)) return hold(m, true);  // two runs of one sequence
     run.table = table.prefix(first + count);
+  }
+  // What a pass reads is let go when all of its pages are taken; nobody takes others before it is done.
+  for (batch_run& run : batch.runs) {
+    if (pool_.windows() == nullptr) break;
+    auto& table = tables_.at(run.sequence);
+    const auto first = static_cast<std::uint32_t>(run.first_position);
+    const auto end = first + static_cast<std::uint32_t>(run.tokens.size());
+    run.window_table = table.window_pieces(pool_, pool_.windows()->first_seen(first), end);
+    table.hold_windows(pool_, end - std::min(run.draft_count, end));
   }
   batch.moves = std::exchange(moves_, {});
   batch.pages = report(m);
@@ -98,17 +104,38 @@ bool cache_manager::apply(const table_change& change) {
   return table.token_count() == change.keep_count;
 }
 
+/// Tables hold the window pages that their runs will read, or without a run those behind their end. Returns the
+/// sequences of runs for which some are gone.
+std::vector<sequence_id> cache_manager::hold_windows(const place_batch& m) {
+  if (pool_.windows() == nullptr) return {};
+  std::unordered_map<sequence_id, std::uint32_t> places;
+  for (const batch_run& run : m.runs) places[run.sequence] = static_cast<std::uint32_t>(run.first_position);
+  std::vector<sequence_id> lost;
+  for (const table_change& change : m.changes) {
+    kv::page_table& table = tables_.at(change.sequence);
+    const auto place = places.find(change.sequence);
+    const std::uint32_t at = place == places.end() ? table.token_count() : place->second;
+    table.hold_windows(pool_, at);
+    const bool is_whole = table.has_windows(pool_, pool_.windows()->first_seen(at), at);
+    if (place != places.end() && !is_whole) lost.push_back(change.sequence);
+  }
+  return lost;
+}
+
 /// Copies the tokens of fragmented tables together, as far as pages are free that this batch does not need.
 void cache_manager::compact_fragmented(const place_batch& m) {
+  bool compacted = false;
   for (const table_change& change : m.changes) {
     auto& table = tables_.at(change.sequence);
     if (!table.is_fragmented()) continue;
     const std::uint64_t copied = table.token_count() / kv::page_tokens + 1;
     // A compacted table may have less room than before: another page for each.
-    if (pages_needed(m) + m.changes.size() + copied > pool_.free_count()) continue;
+    if (pages_needed(m) + m.changes.size() + copied > pool_.available()) continue;
     const auto moves = table.compact(pool_);
     moves_.insert(moves_.end(), moves.begin(), moves.end());
+    compacted = true;
   }
+  if (compacted) (void)hold_windows(m);  // no more than before
 }
 
 std::uint64_t cache_manager::pages_needed(const place_batch& m) const {
@@ -119,12 +146,19 @@ std::uint64_t cache_manager::pages_needed(const place_batch& m) const {
   return needed;
 }
 
-void cache_manager::hold(const place_batch& m, bool tables_lost) {
-  context().send(context().sender(), batch_held{.batch = m.batch, .tables_lost = tables_lost, .pages = report(m)});
+void cache_manager::hold(const place_batch& m, bool tables_lost, std::vector<sequence_id> windows_lost) {
+  context().send(
+      context().sender(),
+      batch_held{
+          .batch = m.batch, .tables_lost = tables_lost, .pages = report(m), .windows_lost = std::move(windows_lost)});
+}
+
+std::uint32_t cache_manager::window_free_count() const {
+  return pool_.windows() == nullptr ? page_report::no_windows : pool_.windows()->free_count();
 }
 
 page_report cache_manager::report(const place_batch& m) const {
-  page_report pages{.free_count = free_count()};
+  page_report pages{.free_count = free_count(), .window_free_count = window_free_count()};
   for (const table_change& change : m.changes) {
     pages.rooms.push_back({change.sequence, tables_.at(change.sequence).room(pool_)});
   }
@@ -144,7 +178,15 @@ void cache_manager::on(const adopt_prefix& m) {
   auto& table = tables_[m.sequence];
   table.clear(pool_);
   for (const page_id page : prefixes_.find(m.tenant, m.tokens)) table.append_shared(pool_, page);
-  context().send(context().sender(), prefix_adopted{m.sequence, m.question, table.token_count(), free_count()});
+  if (const kv::window_pages* windows = pool_.windows()) {
+    // As much as can be gone on from: where all that the next row sees is there.
+    std::uint32_t count = table.token_count();
+    while (!table.has_windows(pool_, windows->first_seen(count), count)) count -= kv::page_tokens;
+    table.truncate(pool_, count);
+    table.hold_windows(pool_, count);
+  }
+  context().send(context().sender(),
+                 prefix_adopted{m.sequence, m.question, table.token_count(), free_count(), window_free_count()});
 }
 
 void cache_manager::on(const offer_prefix& m) {

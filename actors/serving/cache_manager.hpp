@@ -27,7 +27,7 @@ class cache_manager final : public actor::actor_of<cache_manager> {
 
   /// Told of what becomes known and is forgotten, in order; it may be nobody.
   using listener = std::function<void(const std::vector<kv::prefix_change>&)>;
-  cache_manager(actor::actor_context& context, std::uint32_t pages_count, actor::actor_ref<target_model> target,
+  cache_manager(actor::actor_context& context, kv::pool_size size, actor::actor_ref<target_model> target,
                 listener changes = {});
 
   void on_start();
@@ -56,9 +56,11 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   void check_sums() const;
   void check_some();
   [[nodiscard]] bool apply(const table_change& change);
+  [[nodiscard]] std::vector<sequence_id> hold_windows(const place_batch& m);
   void compact_fragmented(const place_batch& m);
   [[nodiscard]] std::uint64_t pages_needed(const place_batch& m) const;
-  void hold(const place_batch& m, bool tables_lost);
+  void hold(const place_batch& m, bool tables_lost, std::vector<sequence_id> windows_lost = {});
+  [[nodiscard]] std::uint32_t window_free_count() const;
   [[nodiscard]] page_report report(const place_batch& m) const;
 
   kv::page_pool pool_;

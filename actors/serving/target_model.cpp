@@ -37,6 +37,7 @@ void target_model::on(const announce_target&) {
                               .vocabulary = config.vocabulary,
                               .rows_max = transformer_->rows_max(),
                               .pages_count = pages_count_,
+                              .window_pages_count = transformer_->size().window_pages,
                               .costs = costs_,
                               .life = life_,
                               .mixture = mixture_of(config)});
@@ -59,6 +60,17 @@ result<void> target_model::check(const forward_batch& m) const {
                                                   " tokens are moved from slot " + std::to_string(move.from_slot) +
                                                   " to " + std::to_string(move.to_slot) + ", expected slots below " +
                                                   std::to_string(slots_count)};
+    }
+  }
+  const kv::pool_size size = transformer_->size();
+  const std::uint64_t window_slots = std::uint64_t{size.window_pages} * kv::page_tokens;
+  const auto leaves_windows = [&](std::uint32_t slot, std::uint32_t count) {
+    return slot != kv::token_move::nowhere && std::uint64_t{slot} + count > window_slots;
+  };
+  for (const auto& move : m.moves) {
+    if (leaves_windows(move.window_from, move.count) || leaves_windows(move.window_to, move.count)) {
+      return failure{errc::malformed_message, "batch " + std::to_string(m.batch) +
+                                                  ": tokens are moved to or from slots outside of the window pages"};
     }
   }
   std::uint64_t rows = 0;
@@ -89,6 +101,19 @@ result<void> target_model::check(const forward_batch& m) const {
     if (run.first_position < 0 || covered != static_cast<std::uint64_t>(run.first_position) + run.tokens.size()) {
       return wrong(run, "a page table of " + std::to_string(covered) + " tokens for a run that ends at " +
                             std::to_string(run.first_position + static_cast<std::int64_t>(run.tokens.size())));
+    }
+    std::uint64_t seen = 0;
+    if (run.window_table.size() > pieces_max - run.table.size()) return wrong(run, "too many pieces");
+    for (const auto& piece : run.window_table) {
+      if (piece.count == 0) return wrong(run, "an empty piece in the window table");
+      if (std::uint64_t{piece.first_slot} + piece.count > window_slots)
+        return wrong(run, "a slot outside of the window pages");
+      seen += piece.count;
+    }
+    const auto first = static_cast<std::uint64_t>(run.first_position);
+    const std::uint64_t expected = size.window_pages == 0 ? 0 : covered - kernels::window_begin(first + 1, size.window);
+    if (seen != expected) {
+      return wrong(run, "a window table of " + std::to_string(seen) + " tokens, expected " + std::to_string(expected));
     }
     if (covered > config.context)
       return wrong(run, "a position beyond the model's context of " + std::to_string(config.context));
@@ -189,7 +214,8 @@ void target_model::on(const forward_batch& m) {
     batch.push_back({.tokens = run.tokens,
                      .first_position = run.first_position,
                      .table = run.table,
-                     .logits_begin = run.logits_begin});
+                     .logits_begin = run.logits_begin,
+                     .window_table = run.window_table});
   }
   const std::uint64_t experts_before = transformer_->experts().experts;
   const auto logits = transformer_->forward(batch);

@@ -19,14 +19,14 @@ constexpr std::uint64_t pass_us_max = 3'600'000'000;  // no pass takes an hour
 constexpr std::uint32_t stalled_retry_ms = 5'000;
 constexpr microseconds asking_age_max{2'000'000};  // of a question, for scheduler_report::asking_count
 
-/// At most as many bytes as the run takes in a message, with its page table.
-std::size_t estimate_bytes(const batch_run& run) {
+/// At most as many bytes as the run takes in a message, with its page table and what other tables it gets.
+std::size_t estimate_bytes(const batch_run& run, std::size_t tables) {
   constexpr std::size_t integer_bytes = 5, id_bytes = 9, other_bytes = 256;
   const std::size_t pages = (static_cast<std::size_t>(run.first_position) + run.tokens.size()) / kv::page_tokens + 1;
   std::size_t rule_tokens = run.sampling.banned_early.size() + run.sampling.allowed.size();
   for (const auto& sequence : run.sampling.banned_sequences) rule_tokens += 1 + sequence.size();
   return other_bytes + integer_bytes * (run.tokens.size() + run.latest.size() + 2 * run.counts.size() + rule_tokens) +
-         run.counts.size() + (1 + 3 * integer_bytes) * pages +
+         run.counts.size() + tables * (1 + 3 * integer_bytes) * pages +
          (1 + integer_bytes + id_bytes) * run.sampling.logit_bias.size() + run.grammar.schema.size() +
          integer_bytes * (run.grammar.shape.size() + run.grammar.state.size());
 }
@@ -279,7 +279,7 @@ void verify_scheduler::step() {
   if (is_batch_out_ || !target_up_) return;
   take_overtaking();
   auto budget = options_.budget;
-  budget.pages_free = pages_free_;
+  budget.pages_free = std::min(pages_free_, window_pages_free_);  // every new page takes one of both
   const instant now = context().now();
   plan_ = queue_.plan(budget, now);
   if (plan_.runs.empty()) {
@@ -336,7 +336,7 @@ bool verify_scheduler::make_runs() {
   for (; count < plan_.runs.size(); ++count) {
     const auto& planned = plan_.runs[count];
     batch_run run = make_run(planned);
-    bytes += estimate_bytes(run);
+    bytes += estimate_bytes(run, options_.limits.window_pages_count == 0 ? 1 : 2);
     if (bytes > options_.batch_bytes_max || run.counts.size() > sizes::array_count_max) break;
     size = size + cost::size_of_run(planned.first, planned.rows(), planned.wants_logits ? planned.draft_count + 1 : 0);
     sent_.runs.push_back(std::move(run));
@@ -398,6 +398,7 @@ batch_run verify_scheduler::make_run(const scheduler::planned_run& planned) {
 
 void verify_scheduler::note_pages(const page_report& pages) {
   pages_free_ = pages.free_count;
+  window_pages_free_ = pages.window_free_count;
   for (const page_room& room : pages.rooms) queue_.note_room(room.sequence, room.tokens_count);
 }
 
@@ -410,8 +411,18 @@ void verify_scheduler::on(const batch_held& m) {
   } else {
     queue_.put_back(plan_);
     note_pages(m.pages);
+    for (const sequence_id sequence : m.windows_lost) compute_again(sequence);
   }
   step();
+}
+
+/// It wants to go on from a place behind which its windows are gone. A known prefix may have more of them.
+void verify_scheduler::compute_again(sequence_id sequence) {
+  if (!queue_.holds(sequence)) return;
+  ++report_.preempted_total;
+  queue_.forget_kv(sequence);
+  release_pages_of(sequence);
+  look_for_prefix(sequence);
 }
 
 void verify_scheduler::on(const batch_lost& m) {
@@ -592,6 +603,7 @@ void verify_scheduler::on(const prefix_adopted& m) {
   const std::uint32_t before = queue_.holds(m.sequence) ? queue_.log(m.sequence).kv_count() : 0;
   if (!queue_.adopt_prefix(m.sequence, m.question, m.count)) return;
   pages_free_ = m.free_count;
+  window_pages_free_ = m.window_free_count;
   report_.cached_total += m.count - std::min(before, m.count);
   look_for_leader(m.sequence);
   step();
@@ -631,11 +643,14 @@ void verify_scheduler::lose_all_kv() {
   ++epoch_;
   queue_.forget_all_kv();
   pages_free_ = options_.limits.pages_count;
+  window_pages_free_ =
+      options_.limits.window_pages_count == 0 ? page_report::no_windows : options_.limits.window_pages_count;
   pages_came_free_ = true;  // of which the cache manager is told by the next batch, even one without runs
 }
 
 void verify_scheduler::on(const target_ready& m) {
-  if (m.pages_count < options_.limits.pages_count || m.rows_max < options_.budget.rows_max) {
+  if (m.pages_count < options_.limits.pages_count || m.window_pages_count < options_.limits.window_pages_count ||
+      m.rows_max < options_.budget.rows_max) {
     std::string why_not = "the target model has " + std::to_string(m.pages_count) + " pages and " +
                           std::to_string(m.rows_max) + " rows, expected at least " +
                           std::to_string(options_.limits.pages_count) + " and " +

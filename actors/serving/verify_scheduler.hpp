@@ -125,6 +125,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void spell_grammars();
   [[nodiscard]] worker_status as_worker() const;
   void place();
+  void compute_again(sequence_id sequence);
   void note_pages(const page_report& pages);
   void release_pages_of(sequence_id sequence);
   void fail_batch(const failure& why);
@@ -153,14 +154,15 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   actor::actor_ref<cache_manager> cache_;
   actor::actor_ref<target_model> target_;
   std::unordered_map<sequence_id, client> clients_;
-  std::uint64_t epoch_ = 0;       // of the KV: a new one begins when all of it is lost
-  std::uint32_t pages_free_ = 0;  // as the cache manager last said
-  bool pages_came_free_ = false;  // perhaps, since the last batch was sent
-  bool is_batch_out_ = false;     // a batch is with the cache manager or the target model:
-  scheduler::batch_plan plan_;    // what was planned,
-  place_batch sent_;              // sent,
-  instant sent_at_;               // and when
-  instant placed_at_;             // when it was sent first
+  std::uint64_t epoch_ = 0;              // of the KV: a new one begins when all of it is lost
+  std::uint32_t pages_free_ = 0;         // as the cache manager last said
+  std::uint32_t window_pages_free_ = 0;  // likewise
+  bool pages_came_free_ = false;         // perhaps, since the last batch was sent
+  bool is_batch_out_ = false;            // a batch is with the cache manager or the target model:
+  scheduler::batch_plan plan_;           // what was planned,
+  place_batch sent_;                     // sent,
+  instant sent_at_;                      // and when
+  instant placed_at_;                    // when it was sent first
   bool target_up_ = false;
   std::uint64_t target_life_ = 0;  // of the target model that was heard last
   instant target_lost_at_;

@@ -6,11 +6,12 @@
 
 namespace redline::kv {
 
-page_pool::page_pool(std::uint32_t pages_count)
-    : references_(pages_count, 0), kept_(pages_count, false), free_count_(pages_count) {}
+page_pool::page_pool(pool_size size) : references_(size.pages, 0), kept_(size.pages, false), free_count_(size.pages) {
+  if (size.window_pages != 0) windows_.emplace(size.pages, size.window_pages, size.window);
+}
 
 std::optional<page_id> page_pool::allocate(std::optional<page_id> neighbour) {
-  if (free_count_ == 0) return std::nullopt;
+  if (available() == 0) return std::nullopt;
   std::uint32_t page = search_from_;
   if (neighbour && neighbour->value + 1 < pages_count() && references_[neighbour->value + 1] == 0) {
     page = neighbour->value + 1;
@@ -21,6 +22,7 @@ std::optional<page_id> page_pool::allocate(std::optional<page_id> neighbour) {
   references_[page] = 1;
   ++references_total_;
   --free_count_;
+  if (windows_) windows_->give(page_id{page}, neighbour);
   return page_id{page};
 }
 
@@ -34,7 +36,10 @@ void page_pool::retain(page_id page) {
 void page_pool::release(page_id page) {
   REDLINE_ASSERT(page.value < pages_count() && references_[page.value] != 0, "a page is released once per reference");
   --references_total_;
-  if (--references_[page.value] == 0) ++free_count_;
+  if (--references_[page.value] == 0) {
+    ++free_count_;
+    if (windows_) windows_->take(page);
+  }
   if (kept_[page.value] && references_[page.value] == 1) ++spare_count_;
 }
 
@@ -70,6 +75,7 @@ void page_pool::check_integrity() const {
     total += references_[i];
   }
   check_some(0, pages_count());
+  if (windows_) windows_->check_integrity();
   REDLINE_ASSERT(total == references_total_, "references are counted");
   REDLINE_ASSERT(unheld == free_count_, "free + held = all");
   REDLINE_ASSERT(kept == kept_count_ && spare == spare_count_, "kept and spare pages are counted");
@@ -77,7 +83,10 @@ void page_pool::check_integrity() const {
 
 void page_pool::check_some(std::uint32_t first, std::uint32_t count) const {
   const auto end = static_cast<std::uint32_t>(std::min(std::uint64_t{first} + count, std::uint64_t{pages_count()}));
-  for (std::uint32_t i = first; i < end; ++i) REDLINE_ASSERT(!kept_[i] || references_[i] > 0, "a kept page is held");
+  for (std::uint32_t i = first; i < end; ++i) {
+    REDLINE_ASSERT(!kept_[i] || references_[i] > 0, "a kept page is held");
+    REDLINE_ASSERT(references_[i] > 0 || !windows_ || !windows_->of(page_id{i}), "a free page has no window page");
+  }
 }
 
 }  // namespace redline::kv

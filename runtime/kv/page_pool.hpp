@@ -1,27 +1,49 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/kv/window_pages.hpp"
 
 namespace redline::kv {
 
 /// Tokens in one page. 32: the depth of one bf16 tile product, and sharing stays fine-grained.
 inline constexpr std::uint32_t page_tokens = 32;
 
+/// How many pages there are, and window pages (window_pages.hpp), where layers with a window have storage of their own.
+struct pool_size {
+  // Not explicit: most pools have no window pages.
+  constexpr pool_size(std::uint32_t pages_count, std::uint32_t windows_count = 0, std::uint32_t tokens = 0)
+      : pages(pages_count), window_pages(windows_count), window(tokens) {}
+
+  std::uint32_t pages;
+  std::uint32_t window_pages;  // 0: all layers lie in the pages
+  std::uint32_t window;        // tokens that a row of such a layer sees, its own the last; 0 without window pages
+};
+
 /// Reference counts of KV pages: free + held = all. Never touches the bytes in a page. A held page may be kept: one of
 /// its references is the prefix cache's, which can be given up when pages are needed.
 class page_pool {
  public:
-  explicit page_pool(std::uint32_t pages_count);
+  explicit page_pool(pool_size size);
 
   [[nodiscard]] std::uint32_t pages_count() const { return static_cast<std::uint32_t>(references_.size()); }
   [[nodiscard]] std::uint32_t free_count() const { return free_count_; }
+  /// Pages that can be allocated now: free ones that can have a window page, where there are such.
+  [[nodiscard]] std::uint32_t available() const {
+    return windows_ ? std::min(free_count_, windows_->free_count()) : free_count_;
+  }
+
+  /// nullptr: all layers lie in the pages. A page that is allocated has a window page, which the caller holds once. It
+  /// goes with its page, or when no table holds it and another page needs one.
+  [[nodiscard]] window_pages* windows() { return windows_ ? &*windows_ : nullptr; }
+  [[nodiscard]] const window_pages* windows() const { return windows_ ? &*windows_ : nullptr; }
 
   /// A free page with one reference; the page right after `neighbour` when that is free, so that a sequence's slots
-  /// stay consecutive. nullopt when none is free.
+  /// stay consecutive. nullopt when none is available.
   std::optional<page_id> allocate(std::optional<page_id> neighbour = std::nullopt);
   void retain(page_id page);
   void release(page_id page);
@@ -52,6 +74,7 @@ class page_pool {
   std::uint32_t spare_count_ = 0;
   std::uint32_t free_count_ = 0;
   std::uint32_t search_from_ = 0;
+  std::optional<window_pages> windows_;
 };
 
 }  // namespace redline::kv

@@ -1,6 +1,7 @@
 #include "runtime/kv/page_table.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/kernel_table.hpp"
 #include "runtime/base/assert.hpp"
@@ -32,6 +33,21 @@ void for_pages(std::uint32_t first_slot, std::uint32_t count, Body body) {
   }
 }
 
+/// Where the slot's token lies in the window pages; nowhere, when its page has none.
+std::uint32_t window_slot(const page_pool& pool, std::uint32_t slot) {
+  const auto page = pool.windows() == nullptr ? std::nullopt : pool.windows()->of(page_id{slot / page_tokens});
+  return page ? *page * page_tokens + slot % page_tokens : token_move::nowhere;
+}
+
+/// Whether one move is the other one's rest.
+bool follows(const token_move& a, const token_move& b) {
+  const auto goes_on = [&](std::uint32_t x, std::uint32_t y) {
+    return x == token_move::nowhere ? y == x : x + a.count == y;
+  };
+  return a.turn == b.turn && a.from_slot + a.count == b.from_slot && a.to_slot + a.count == b.to_slot &&
+         goes_on(a.window_from, b.window_from) && goes_on(a.window_to, b.window_to);
+}
+
 }  // namespace
 
 std::vector<piece> page_table::prefix(std::uint32_t count) const {
@@ -45,7 +61,9 @@ std::vector<piece> page_table::prefix(std::uint32_t count) const {
 }
 
 std::uint32_t page_table::room(const page_pool& pool) const {
-  return open_ && pool.references(*open_) == 1 ? page_tokens - open_fill_ : 0;
+  if (!open_ || pool.references(*open_) != 1) return 0;
+  const bool is_whole = pool.windows() == nullptr || std::ranges::binary_search(windows_held_, open_->value);
+  return is_whole ? page_tokens - open_fill_ : 0;
 }
 
 std::uint32_t page_table::pages_needed(const page_pool& pool, std::uint32_t count) const {
@@ -86,6 +104,11 @@ void page_table::drop(page_pool& pool, std::uint32_t first_slot, std::uint32_t c
     at->second -= in_page;
     if (at->second > 0) return;
     live_.erase(at);
+    const auto held = std::ranges::lower_bound(windows_held_, page);
+    if (held != windows_held_.end() && *held == page) {
+      pool.windows()->let_go(page_id{page});
+      windows_held_.erase(held);
+    }
     pool.release(page_id{page});
     if (open_ && open_->value == page) open_.reset();
   });
@@ -104,14 +127,92 @@ std::uint32_t page_table::end_in_page(std::uint32_t page) const {
 
 /// To be called after tokens were dropped. The slots after the last token in the open page are free again; without an
 /// open page the last token's page is reopened.
-void page_table::reopen() {
+void page_table::reopen(page_pool& pool) {
   if (!open_ && !pieces_.empty()) open_ = page_id{(end_of(pieces_.back()) - 1) / page_tokens};
   open_fill_ = open_ ? end_in_page(open_->value) : 0;
+  hold_open(pool);
+}
+
+/// Tokens that are added to the open page need its window page too. Where that is gone the page takes no more.
+void page_table::hold_open(page_pool& pool) {
+  if (!open_ || pool.windows() == nullptr) return;
+  const auto at = std::ranges::lower_bound(windows_held_, open_->value);
+  const bool is_held = at != windows_held_.end() && *at == open_->value;
+  if (!is_held && pool.windows()->hold(*open_)) windows_held_.insert(at, open_->value);
+}
+
+/// The page was allocated just now.
+void page_table::note_held(const page_pool& pool, page_id page) {
+  if (pool.windows() == nullptr) return;
+  windows_held_.insert(std::ranges::lower_bound(windows_held_, page.value), page.value);
+}
+
+/// wanted: pages, in order.
+void page_table::set_held(page_pool& pool, std::vector<std::uint32_t> wanted) {
+  for (const std::uint32_t page : windows_held_) {
+    if (!std::ranges::binary_search(wanted, page)) pool.windows()->let_go(page_id{page});
+  }
+  std::erase_if(wanted, [&](std::uint32_t page) {
+    return !std::ranges::binary_search(windows_held_, page) && !pool.windows()->hold(page_id{page});
+  });
+  windows_held_ = std::move(wanted);
+  hold_open(pool);
+}
+
+/// Calls body(page, first slot, count, offset) for the tokens [from, end), a page after the other.
+template<class Body>
+void page_table::for_pages_of(std::uint32_t from, std::uint32_t end, Body body) const {
+  std::uint32_t first = token_count_;
+  std::size_t i = pieces_.size();
+  while (i > 0 && first > from) first -= pieces_[--i].count;
+  for (; i < pieces_.size() && first < end; first += pieces_[i++].count) {
+    const std::uint32_t skipped = from > first ? from - first : 0;
+    const std::uint32_t stop = std::min(pieces_[i].count, end - first);
+    if (skipped >= stop) continue;
+    for_pages(pieces_[i].first_slot + skipped, stop - skipped,
+              [&](std::uint32_t page, std::uint32_t slot, std::uint32_t count) {
+                body(page_id{page}, slot, count, pieces_[i].offset);
+              });
+  }
+}
+
+void page_table::hold_windows(page_pool& pool, std::uint32_t at) {
+  if (pool.windows() == nullptr) return;
+  std::vector<std::uint32_t> wanted;
+  for_pages_of(pool.windows()->first_held(at), token_count_,
+               [&](page_id page, std::uint32_t, std::uint32_t, std::int32_t) {
+                 if (wanted.empty() || wanted.back() != page.value) wanted.push_back(page.value);
+               });
+  std::ranges::sort(wanted);
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  set_held(pool, std::move(wanted));
+}
+
+bool page_table::has_windows(const page_pool& pool, std::uint32_t from, std::uint32_t end) const {
+  bool all = true;
+  for_pages_of(from, end, [&](page_id page, std::uint32_t, std::uint32_t, std::int32_t) {
+    all = all && pool.windows()->of(page).has_value();
+  });
+  return all;
+}
+
+std::vector<piece> page_table::window_pieces(const page_pool& pool, std::uint32_t from, std::uint32_t end) const {
+  std::vector<piece> some;
+  for_pages_of(from, end, [&](page_id page, std::uint32_t slot, std::uint32_t count, std::int32_t offset) {
+    REDLINE_ASSERT(pool.windows()->of(page), "a window page that a row sees is there");
+    const piece next{window_slot(pool, slot), count, offset};
+    if (!some.empty() && end_of(some.back()) == next.first_slot && some.back().offset == offset) {
+      some.back().count += count;
+    } else {
+      some.push_back(next);
+    }
+  });
+  return some;
 }
 
 bool page_table::insert(page_pool& pool, std::uint32_t at, std::uint32_t count) {
   REDLINE_ASSERT(at <= token_count_, "tokens are inserted within the sequence or at its end");
-  if (pages_needed(pool, count) > pool.free_count()) return false;
+  if (pages_needed(pool, count) > pool.available()) return false;
   if (count == 0) return true;
   std::size_t index = split_at(at);
   const std::int32_t offset = index == 0 ? 0 : pieces_[index - 1].offset;
@@ -122,6 +223,7 @@ bool page_table::insert(page_pool& pool, std::uint32_t at, std::uint32_t count) 
       open_ = pool.allocate(open_);
       REDLINE_ASSERT(open_.has_value(), "the pool had enough free pages a moment ago");
       open_fill_ = 0;
+      note_held(pool, *open_);
       free_slots = page_tokens;
     }
     const piece fresh{open_->value * page_tokens + open_fill_, std::min(left, free_slots), offset};
@@ -161,7 +263,7 @@ void page_table::truncate(page_pool& pool, std::uint32_t count) {
     if (last.count == 0) pieces_.pop_back();
   }
   exact_count_ = std::min(exact_count_, count);
-  reopen();
+  reopen(pool);
 }
 
 void page_table::splice(page_pool& pool, std::uint32_t at, std::uint32_t removed_count, std::int32_t shift) {
@@ -176,7 +278,7 @@ void page_table::splice(page_pool& pool, std::uint32_t at, std::uint32_t removed
   merge_at(first);
   token_count_ -= removed_count;
   exact_count_ = std::min(exact_count_, at);
-  reopen();
+  reopen(pool);
 }
 
 std::vector<token_move> page_table::apply_offsets(const page_pool& pool, std::uint32_t at) {
@@ -196,10 +298,12 @@ std::vector<token_move> page_table::apply_offsets(const page_pool& pool, std::ui
     for_pages(p.first_slot, p.count, [&](std::uint32_t page, std::uint32_t slot, std::uint32_t count) {
       const bool own = pool.references(page_id{page}) == 1;
       if (own && p.offset != 0) {
-        if (!moves.empty() && moves.back().turn == p.offset && moves.back().from_slot + moves.back().count == slot) {
+        const std::uint32_t in_window = window_slot(pool, slot);
+        const token_move next{slot, slot, count, p.offset, in_window, in_window};
+        if (!moves.empty() && follows(moves.back(), next)) {
           moves.back().count += count;
         } else {
-          moves.push_back({slot, slot, count, p.offset});
+          moves.push_back(next);
         }
       }
       add({slot, count, own ? 0 : p.offset});
@@ -216,31 +320,42 @@ bool page_table::is_fragmented() const {
 }
 
 // Whole pages of a piece stay where they are. The rest is copied in token order. Exact tokens have offset 0 and keep
-// it, so their bits stay; the others take the last token's offset, as tokens that are added later will.
+// it, so their bits stay; the others take the last token's offset, as tokens that are added later will. Tokens whose
+// window page is gone do not share a page with others, which would lose theirs.
 std::vector<token_move> page_table::compact(page_pool& pool) {
   struct part {
     piece at;
     bool stays = false;
     bool exact = false;
+    bool seen = true;  // its window page is there
   };
+  hold_windows(pool, 0);
   std::vector<part> parts;
-  std::uint32_t copied_count = 0;
+  std::uint32_t pages_wanted = 0;
   const std::size_t boundary = split_at(exact_count_);
+  std::uint32_t room = 0;
+  bool seen_before = true;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const piece p = pieces_[i];
-    for_pages(p.first_slot, p.count, [&](std::uint32_t, std::uint32_t slot, std::uint32_t count) {
-      parts.push_back({{slot, count, p.offset}, count == page_tokens, i < boundary});
-      if (count != page_tokens) copied_count += count;
+    for_pages(p.first_slot, p.count, [&](std::uint32_t page, std::uint32_t slot, std::uint32_t count) {
+      const bool seen = pool.windows() == nullptr || pool.windows()->of(page_id{page});
+      parts.push_back({{slot, count, p.offset}, count == page_tokens, i < boundary, seen});
+      if (count == page_tokens) return;
+      if (seen != std::exchange(seen_before, seen)) room = 0;
+      const std::uint32_t more = count <= room ? 0 : pages_of(count - room);
+      pages_wanted += more;
+      room += more * page_tokens - count;
     });
   }
   merge_at(boundary);
-  if (copied_count == 0 || pages_of(copied_count) > pool.free_count()) return {};
+  if (pages_wanted == 0 || pages_wanted > pool.available()) return {};
 
   const std::int32_t common = pieces_.back().offset;
   std::vector<token_move> moves;
   page_table fresh;
   std::optional<page_id> to;
   std::uint32_t fill = page_tokens;
+  seen_before = true;
   for (const part& p : parts) {
     const auto add = [&fresh](piece whole) {
       fresh.pieces_.push_back(whole);
@@ -248,20 +363,29 @@ std::vector<token_move> page_table::compact(page_pool& pool) {
       fresh.note(whole.first_slot, whole.count);
     };
     if (p.stays) {
-      pool.retain(page_id{p.at.first_slot / page_tokens});
+      const page_id page{p.at.first_slot / page_tokens};
+      pool.retain(page);
       add(p.at);
+      if (pool.windows() != nullptr && pool.windows()->hold(page)) fresh.note_held(pool, page);
       continue;
     }
+    if (p.seen != std::exchange(seen_before, p.seen)) fill = page_tokens;
     const std::int32_t offset = p.exact ? 0 : common;
     for (std::uint32_t done = 0; done < p.at.count;) {
       if (fill == page_tokens) {
         to = pool.allocate(to);
         REDLINE_ASSERT(to.has_value(), "the pool had enough free pages a moment ago");
         fill = 0;
+        if (p.seen) {
+          fresh.note_held(pool, *to);
+        } else {
+          pool.windows()->take(*to);
+        }
       }
       const std::uint32_t count = std::min(p.at.count - done, page_tokens - fill);
+      const std::uint32_t from = p.at.first_slot + done;
       const std::uint32_t slot = to->value * page_tokens + fill;
-      moves.push_back({p.at.first_slot + done, slot, count, p.at.offset - offset});
+      moves.push_back({from, slot, count, p.at.offset - offset, window_slot(pool, from), window_slot(pool, slot)});
       add({slot, count, offset});
       fill += count;
       done += count;
@@ -307,6 +431,9 @@ void page_table::check_integrity() const {
   }
   REDLINE_ASSERT(tokens == token_count_, "the pieces cover the tokens");
   REDLINE_ASSERT(live == live_, "a page is held while it holds a token");
+  REDLINE_ASSERT(std::ranges::is_sorted(windows_held_) &&
+                     std::ranges::all_of(windows_held_, [&](std::uint32_t page) { return live_.contains(page); }),
+                 "window pages are held of pages that are");
   REDLINE_ASSERT(exact_count_ <= token_count_, "exact tokens come first");
   REDLINE_ASSERT(!open_ || (live_.contains(open_->value) && open_fill_ >= end_in_page(open_->value)),
                  "the next slot to fill is free");

@@ -24,14 +24,21 @@ struct piece {
 };
 
 /// A copy within storage: `count` keys and values go from consecutive slots to others, the keys rotated by `turn`
-/// positions on the way. from_slot == to_slot only rotates the keys. Moves must be done in order.
+/// positions on the way. from_slot == to_slot only rotates the keys. Moves must be done in order. Where layers with a
+/// window have storage of their own, their keys and values go from window_from to window_to, or nowhere.
 struct token_move {
+  static constexpr std::uint32_t nowhere = 0xffffffffU;
+
   std::uint32_t from_slot = 0;
   std::uint32_t to_slot = 0;
   std::uint32_t count = 0;
   std::int32_t turn = 0;
+  std::uint32_t window_from = nowhere;
+  std::uint32_t window_to = nowhere;
   bool operator==(const token_move&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.from_slot, self.to_slot, self.count, self.turn); }
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.from_slot, self.to_slot, self.count, self.turn, self.window_from, self.window_to);
+  }
 };
 
 /// A sequence's map from token index to slots, in token order, and the pages that hold them. Owns one reference to
@@ -83,9 +90,17 @@ class page_table {
   /// Pieces are so many or so short, or pages so empty, that compact() pays.
   [[nodiscard]] bool is_fragmented() const;
   /// Moves all tokens that lie scattered into fresh pages and returns the moves, which the caller must do before
-  /// anything else is written. Exact tokens keep their bits. No moves, with nothing changed, when the pool has too few
-  /// free pages.
+  /// anything else is written. Exact tokens keep their bits. Holds all window pages that are there. No moves, with
+  /// nothing changed, when the pool has too few free pages.
   std::vector<token_move> compact(page_pool& pool);
+
+  /// Where the pool has window pages: holds those of the tokens that a sequence needs which goes on at `at`, and of all
+  /// after them, as far as they are still there; lets all others go.
+  void hold_windows(page_pool& pool, std::uint32_t at);
+  /// Whether the window pages of tokens [from, end) are still there.
+  [[nodiscard]] bool has_windows(const page_pool& pool, std::uint32_t from, std::uint32_t end) const;
+  /// The pieces of the same tokens, which are there, with slots of the window pages.
+  [[nodiscard]] std::vector<piece> window_pieces(const page_pool& pool, std::uint32_t from, std::uint32_t end) const;
 
   /// The first tokens whose KV has the bits that computing the sequence anew would give. New tokens are as exact as the
   /// token before them.
@@ -102,11 +117,17 @@ class page_table {
   void merge_at(std::size_t index);
   void drop(page_pool& pool, std::uint32_t first_slot, std::uint32_t count);
   void note(std::uint32_t first_slot, std::uint32_t count);
-  void reopen();
+  void reopen(page_pool& pool);
+  void hold_open(page_pool& pool);
+  void note_held(const page_pool& pool, page_id page);
+  void set_held(page_pool& pool, std::vector<std::uint32_t> wanted);
+  template<class Body>
+  void for_pages_of(std::uint32_t from, std::uint32_t end, Body body) const;
   [[nodiscard]] std::uint32_t end_in_page(std::uint32_t page) const;
 
   std::vector<piece> pieces_;
   std::unordered_map<std::uint32_t, std::uint32_t> live_;  // tokens by page
+  std::vector<std::uint32_t> windows_held_;                // pages whose window page this table holds, in order
   std::uint32_t token_count_ = 0;
   std::uint32_t exact_count_ = 0;
   std::optional<page_id> open_;  // new tokens are stored in this page,

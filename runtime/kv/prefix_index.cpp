@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <utility>
 
 #include "runtime/base/assert.hpp"
 #include "runtime/base/token_chain.hpp"
@@ -68,6 +69,10 @@ void prefix_index::add(page_pool& pool, tenant_id tenant, std::span<const token>
       note(prefix_change::kind::stored, n);
       nodes_.emplace(id, std::move(n));
       if (parent != 0) nodes_.at(parent).children.push_back(id);
+      pool.keep(pages[i]);
+    } else if (node& known = nodes_.at(id); pool.windows() != nullptr && !pool.windows()->of(known.page) &&
+                                            pool.windows()->of(pages[i]) && !pool.is_kept(pages[i])) {
+      pool.give_up(std::exchange(known.page, pages[i]));
       pool.keep(pages[i]);
     }
     path.push_back(id);

@@ -33,7 +33,7 @@ class prefix_index {
   /// The pages of the longest known prefix of `tokens`; whole pages only. Marks them as used now.
   std::vector<page_id> find(tenant_id tenant, std::span<const token> tokens);
   /// Remembers that pages[i] holds tokens [i * page_tokens, (i + 1) * page_tokens). Pages known for the same tokens
-  /// stay.
+  /// stay, but for those whose window pages are gone.
   void add(page_pool& pool, tenant_id tenant, std::span<const token> tokens, std::span<const page_id> pages);
   /// Evicts pages until the pool has `count` free ones. False, with nothing evicted, when that is not possible.
   bool make_room(page_pool& pool, std::uint32_t count);

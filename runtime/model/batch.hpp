@@ -19,6 +19,9 @@ struct run {
   std::span<const kv::piece> table;
   /// Logits are computed for rows [logits_begin, tokens.size()); tokens.size() for none.
   std::uint32_t logits_begin = 0;
+  /// Where layers with a window have storage of their own: the run's tokens there, and those before it that its first
+  /// row sees. Empty elsewhere.
+  std::span<const kv::piece> window_table = {};
 
   [[nodiscard]] std::uint32_t logits_count() const {
     return logits_begin < tokens.size() ? static_cast<std::uint32_t>(tokens.size()) - logits_begin : 0;

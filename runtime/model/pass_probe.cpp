@@ -17,6 +17,11 @@ microseconds since(std::chrono::steady_clock::time_point start) {
 
 constexpr std::uint32_t all_different = 31;  // from each token to the next; 0: all the same
 
+/// Tokens of a window table; 0: there is none.
+std::uint32_t seen_tokens(const transformer& t, std::uint32_t rows, std::uint32_t context) {
+  return t.size().window_pages == 0 ? 0 : rows + std::min(context, t.size().window - 1);
+}
+
 /// The faster of two passes: the first may find cold caches.
 measured_pass measure(transformer& t, std::uint32_t rows, std::uint32_t logits, std::uint32_t context,
                       std::uint32_t stride) {
@@ -24,10 +29,12 @@ measured_pass measure(transformer& t, std::uint32_t rows, std::uint32_t logits, 
   for (std::uint32_t i = 0; i < rows; ++i) tokens[i] = static_cast<token>(i * stride % t.config().vocabulary);
   const kv::piece table[] = {
       {0, context + rows, 0}};  // the context's keys may hold anything: the time does not depend on them
+  const kv::piece window_table[] = {{0, seen_tokens(t, rows, context), 0}};
   const run r{.tokens = tokens,
               .first_position = static_cast<position>(context),
               .table = table,
-              .logits_begin = rows - logits};
+              .logits_begin = rows - logits,
+              .window_table = std::span(window_table).first(t.size().window_pages == 0 ? 0 : 1)};
   measured_pass best{.rows = rows, .logits = logits, .context = context, .took = microseconds::max()};
   for (int i = 0; i < 2; ++i) {
     const std::uint64_t experts = t.experts().experts;
@@ -41,13 +48,14 @@ measured_pass measure(transformer& t, std::uint32_t rows, std::uint32_t logits, 
 
 }  // namespace
 
-std::vector<measured_pass> measure_passes(transformer& t, std::uint32_t pages_count, microseconds patience) {
+std::vector<measured_pass> measure_passes(transformer& t, microseconds patience) {
   const auto start = std::chrono::steady_clock::now();
-  const std::uint32_t room = std::min(t.config().context, pages_count * kv::page_tokens);
+  const std::uint32_t room = std::min(t.config().context, t.size().pages * kv::page_tokens);
+  const std::uint32_t window_room = t.size().window_pages * kv::page_tokens;
   std::vector<measured_pass> passes;
   const auto add = [&](std::uint32_t rows, std::uint32_t logits, std::uint32_t context,
                        std::uint32_t stride = all_different) {
-    if (rows > t.rows_max() || rows + context > room) return;
+    if (rows > t.rows_max() || rows + context > room || seen_tokens(t, rows, context) > window_room) return;
     // Twice the rows take at most about twice as long, and each pass is made twice.
     const microseconds last = passes.empty() ? microseconds{0} : passes.back().took;
     if (since(start) + 4 * last > patience && passes.size() > 2) return;

@@ -20,6 +20,6 @@ struct measured_pass {
 /// Measures passes of 1, 2, 4, ... rows, some without logits, some after a long context: enough to estimate any other.
 /// In a mixture of experts also passes of one token that is repeated, which touch few experts. Stops early after about
 /// `patience`. Overwrites the contents of the transformer's pages.
-std::vector<measured_pass> measure_passes(transformer& t, std::uint32_t pages_count, microseconds patience);
+std::vector<measured_pass> measure_passes(transformer& t, microseconds patience);
 
 }  // namespace redline::model

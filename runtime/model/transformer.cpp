@@ -27,9 +27,9 @@ struct prepared_run {
   std::uint32_t first_row = 0;
   std::uint32_t row_count = 0;
   std::uint32_t logits_begin = 0;
-  std::uint32_t first_token = 0;  // index in the table of the first row
-  std::size_t tiles_begin = 0;    // of state::tiles
-  std::size_t tiles_end = 0;
+  std::uint32_t first_token = 0;                // index in the table of the first row
+  std::array<std::size_t, 2> tiles_begin = {};  // of state::tiles, by storage
+  std::array<std::size_t, 2> tiles_end = {};
   std::size_t angles_begin = 0;  // of state::query_angles: [offset_count][row_count]
   std::uint32_t offset_count = 0;
 };
@@ -67,7 +67,8 @@ struct transformer::state {
   void prepare(std::span<const run> batch);
   void prepare_run(const run& r);
   void append_slots(const run& r);
-  void append_tiles(const run& r, prepared_run& p);
+  void append_windows(const run& r, prepared_run& p);
+  void append_tiles(std::span<const kv::piece> pieces, std::uint32_t first_token, std::size_t storage, prepared_run& p);
   void split_into_blocks(std::uint32_t run_index);
   void reserve_scratch();
   void embed();
@@ -94,6 +95,13 @@ struct transformer::state {
   template<class Body>
   void timed(double& seconds, Body body);
   [[nodiscard]] kernels::kv_view kv_of(std::size_t layer, std::size_t kv_head) const;
+  /// Index in `kv`: 1 where layers with a window have storage of their own, and this is one.
+  [[nodiscard]] std::size_t storage_of(std::size_t layer) const {
+    return how.window_pages_count != 0 && config.window_of(layer) != 0 ? 1 : 0;
+  }
+  [[nodiscard]] std::uint64_t slots_count(std::size_t storage) const {
+    return std::uint64_t{storage == 0 ? how.pages_count : how.window_pages_count} * kv::page_tokens;
+  }
   /// Index in `ropes`.
   [[nodiscard]] std::size_t rope_of(std::size_t layer) const {
     return ropes.size() > 1 && config.window_of(layer) != 0 ? 1 : 0;
@@ -108,7 +116,9 @@ struct transformer::state {
   feed_forward hidden;
   std::optional<latent_projections> latents;
   std::vector<rope_cache> ropes;
-  kernels::memory_block kv;  // page by page, each [layer][kv head] of kv_head_bytes
+  std::array<std::uint64_t, 2> bytes_of_page;  // by storage
+  std::array<kernels::memory_block, 2> kv;     // page by page, each [its layers][kv head] of kv_head_bytes
+  std::vector<std::size_t> place_in_page;      // by layer: how many layers of its storage are before it
   times spent;
 
   // Activations of the rows in flight; the widths are fixed, see the constructor.
@@ -122,9 +132,9 @@ struct transformer::state {
   // The batch at hand, as `prepare` left it.
   std::vector<prepared_run> runs;
   std::vector<token> tokens;                                                  // by row
-  std::vector<std::uint32_t> slots;                                           // by row
+  std::array<std::vector<std::uint32_t>, 2> slots;                            // by storage, by row
   std::array<std::vector<kernels::rope_angles>, 2> key_angles, query_angles;  // as `ropes`: by row; by run, offset, row
-  std::vector<attention_tile> tiles;                                          // by run, in token order
+  std::array<std::vector<attention_tile>, 2> tiles;                           // by storage, by run, in token order
   std::vector<std::int32_t> offsets;                                          // distinct ones of the run at hand
   std::vector<row_block> blocks, wanted_blocks;                               // the second: only rows that want logits
   struct kv_split {
@@ -147,7 +157,10 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       products(table, team),
       hidden(config, products, how.rows_max),
       ropes(make_ropes(config, w->rope_factors)),
-      kv(how.pages_count * page_bytes(config, how.kv)),
+      bytes_of_page({page_bytes(config, how.kv) - (how.window_pages_count == 0 ? 0 : window_page_bytes(config, how.kv)),
+                     window_page_bytes(config, how.kv)}),
+      kv({kernels::memory_block(how.pages_count * bytes_of_page[0]),
+          kernels::memory_block(how.window_pages_count * bytes_of_page[1])}),
       attention_width(std::size_t{config.heads} * config.head_dim),
       kv_width(std::size_t{config.kv_heads} * config.head_dim),
       x(std::size_t{how.rows_max} * config.width),
@@ -160,6 +173,9 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       logits(std::size_t{how.logits_rows_max} * config.vocabulary),
       scratch(team.size()) {
   if (config.latent) latents.emplace(config, products, how.rows_max);
+  std::array<std::size_t, 2> layers_count = {};
+  for (std::size_t layer = 0; layer < config.layers; ++layer)
+    place_in_page.push_back(layers_count[storage_of(layer)]++);
 }
 
 std::span<const float> transformer::forward(std::span<const run> batch) {
@@ -210,10 +226,10 @@ void transformer::state::timed(double& seconds, Body body) {
 void transformer::state::prepare(std::span<const run> batch) {
   runs.clear();
   tokens.clear();
-  slots.clear();
+  for (auto& each : slots) each.clear();
   for (auto& angles : key_angles) angles.clear();
   for (auto& angles : query_angles) angles.clear();
-  tiles.clear();
+  for (auto& each : tiles) each.clear();
   blocks.clear();
   wanted_blocks.clear();
   wanted_rows.clear();
@@ -239,7 +255,9 @@ void transformer::state::prepare_run(const run& r) {
 
   tokens.insert(tokens.end(), r.tokens.begin(), r.tokens.end());
   append_slots(r);
-  append_tiles(r, p);
+  offsets.clear();
+  append_tiles(r.table, 0, 0, p);
+  if (how.window_pages_count != 0) append_windows(r, p);
   p.angles_begin = query_angles[0].size();
   p.offset_count = static_cast<std::uint32_t>(offsets.size());
   for (const std::int32_t offset : offsets) {
@@ -256,28 +274,45 @@ void transformer::state::prepare_run(const run& r) {
 /// Finds the slots and rotations of the run's own keys: a key at position p in a piece with an offset is rotated for
 /// p - offset, so that all keys of a piece agree.
 void transformer::state::append_slots(const run& r) {
-  const std::size_t first = slots.size();
-  slots.resize(first + r.tokens.size());
-  for (std::size_t kind = 0; kind < ropes.size(); ++kind) key_angles[kind].resize(slots.size());
+  const std::size_t first = slots[0].size();
+  slots[0].resize(first + r.tokens.size());
+  for (std::size_t kind = 0; kind < ropes.size(); ++kind) key_angles[kind].resize(slots[0].size());
   std::size_t left = r.tokens.size();
   for (std::size_t i = r.table.size(); left > 0; --i) {
     const kv::piece& piece = r.table[i - 1];
     for (std::uint32_t j = piece.count; j > 0 && left > 0; --j) {
       --left;
-      slots[first + left] = piece.first_slot + j - 1;
-      REDLINE_ASSERT(slots[first + left] < std::uint64_t{how.pages_count} * kv::page_tokens,
-                     "the slot is within the storage");
+      slots[0][first + left] = piece.first_slot + j - 1;
+      REDLINE_ASSERT(slots[0][first + left] < slots_count(0), "the slot is within the storage");
       const std::int64_t at = std::int64_t{r.first_position} + static_cast<std::int64_t>(left) - piece.offset;
       for (std::size_t kind = 0; kind < ropes.size(); ++kind) key_angles[kind][first + left] = ropes[kind].at(at);
     }
   }
 }
 
-void transformer::state::append_tiles(const run& r, prepared_run& p) {
-  p.tiles_begin = tiles.size();
-  offsets.clear();
-  std::uint32_t token_index = 0;
-  for (const kv::piece& piece : r.table) {
+/// The slots of the run's own keys in the storage of layers with a window, and the tiles there.
+void transformer::state::append_windows(const run& r, prepared_run& p) {
+  std::uint32_t token_count = 0;
+  for (const kv::piece& piece : r.window_table) token_count += piece.count;
+  const std::uint32_t end = p.first_token + p.row_count;
+  const std::size_t seen_first = kernels::window_begin(p.first_token + std::size_t{1}, window_of(config));
+  REDLINE_ASSERT(token_count <= end && end - token_count <= seen_first,
+                 "a window table covers what its first row sees");
+  std::uint32_t index = end - token_count;
+  append_tiles(r.window_table, index, 1, p);
+  for (const kv::piece& piece : r.window_table) {
+    REDLINE_ASSERT(std::uint64_t{piece.first_slot} + piece.count <= slots_count(1), "the slots are within the storage");
+    for (std::uint32_t i = 0; i < piece.count; ++i, ++index) {
+      if (index >= p.first_token) slots[1].push_back(piece.first_slot + i);
+    }
+  }
+}
+
+void transformer::state::append_tiles(std::span<const kv::piece> pieces, std::uint32_t token_index, std::size_t storage,
+                                      prepared_run& p) {
+  auto& to = tiles[storage];
+  p.tiles_begin[storage] = to.size();
+  for (const kv::piece& piece : pieces) {
     auto known = std::find(offsets.begin(), offsets.end(), piece.offset);
     if (known == offsets.end()) known = offsets.insert(known, piece.offset);
     const auto offset_index = static_cast<std::size_t>(known - offsets.begin());
@@ -286,12 +321,12 @@ void transformer::state::append_tiles(const run& r, prepared_run& p) {
       const std::uint32_t slot = piece.first_slot + done;
       const auto room = static_cast<std::uint32_t>(kernels::tile_tokens - slot % kernels::tile_tokens);
       const std::uint32_t count = std::min(room, piece.count - done);
-      tiles.push_back({slot, token_index, static_cast<std::uint16_t>(count), static_cast<std::uint16_t>(offset_index)});
+      to.push_back({slot, token_index, static_cast<std::uint16_t>(count), static_cast<std::uint16_t>(offset_index)});
       token_index += count;
       done += count;
     }
   }
-  p.tiles_end = tiles.size();
+  p.tiles_end[storage] = to.size();
 }
 
 /// Enough rows for keys and values, once read, to be used for many query vectors.
@@ -385,9 +420,10 @@ void transformer::state::make_queries_keys_values(const layer_weights& l) {
 }
 
 kernels::kv_view transformer::state::kv_of(std::size_t layer, std::size_t kv_head) const {
-  std::byte* keys = kv.data() + (layer * config.kv_heads + kv_head) * kernels::kv_head_bytes(how.kv, config.head_dim);
+  const std::size_t at = place_in_page[layer] * config.kv_heads + kv_head;
+  std::byte* keys = kv[storage_of(layer)].data() + at * kernels::kv_head_bytes(how.kv, config.head_dim);
   const std::size_t key_bytes = kernels::round_up(kernels::kv_key_bytes(how.kv, config.head_dim), 64);
-  return {keys, keys + key_bytes, page_bytes(config, how.kv), how.kv};
+  return {keys, keys + key_bytes, bytes_of_page[storage_of(layer)], how.kv};
 }
 
 void transformer::state::normalise_heads(const layer_weights& l) {
@@ -410,11 +446,12 @@ void transformer::state::normalise_heads(const layer_weights& l) {
 
 void transformer::state::store_keys_and_values(std::size_t layer) {
   const auto& angles = key_angles[rope_of(layer)];
+  const auto& to = slots[storage_of(layer)];
   for_rows([&](std::size_t row) {
     for (std::size_t head = 0; head < config.kv_heads; ++head) {
       float* k = key.data() + row * kv_width + head * config.head_dim;
       table.rotate(config.layout, k, angles[row], config.rotary_dim, config.head_dim, k);
-      table.store_kv(kv_of(layer, head), slots[row], config.head_dim, k,
+      table.store_kv(kv_of(layer, head), to[row], config.head_dim, k,
                      value.data() + row * kv_width + head * config.head_dim);
     }
   });
@@ -425,6 +462,7 @@ kernels::attention_args transformer::state::attention_of(std::size_t layer, cons
   const std::size_t group = config.heads / config.kv_heads;
   const prepared_run& p = runs[block.run];
   const std::vector<float>& sinks = w->layers[layer].sinks;
+  const std::size_t storage = storage_of(layer);
   const std::size_t at = (p.first_row + block.row_begin) * attention_width + kv_head * group * config.head_dim;
   return {.q = query.data() + at,
           .q_stride = attention_width,
@@ -441,8 +479,8 @@ kernels::attention_args transformer::state::attention_of(std::size_t layer, cons
           .window = config.window_of(layer),
           .sinks = sinks.empty() ? nullptr : sinks.data() + kv_head * group,
           .visible = p.first_token + block.row_begin + 1,
-          .tiles = tiles.data() + p.tiles_begin,
-          .tile_count = p.tiles_end - p.tiles_begin,
+          .tiles = tiles[storage].data() + p.tiles_begin[storage],
+          .tile_count = p.tiles_end[storage] - p.tiles_begin[storage],
           .angles = query_angles[rope_of(layer)].data() + p.angles_begin + block.row_begin,
           .angles_stride = p.row_count,
           .offset_count = p.offset_count,
@@ -528,9 +566,8 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
   for (rope_cache& each : s.ropes) each.forget_if_large();
   std::array<std::vector<kernels::rope_angles>, 2> angles;  // as `ropes`
   for (const kv::token_move& m : moves) {
-    REDLINE_ASSERT(
-        std::uint64_t{std::max(m.from_slot, m.to_slot)} + m.count <= std::uint64_t{s.how.pages_count} * kv::page_tokens,
-        "the slots are within the storage");
+    REDLINE_ASSERT(std::uint64_t{std::max(m.from_slot, m.to_slot)} + m.count <= s.slots_count(0),
+                   "the slots are within the storage");
     for (std::size_t kind = 0; kind < s.ropes.size(); ++kind) {
       angles[kind].push_back(m.turn == 0 ? nullptr : s.ropes[kind].turn(m.turn));
     }
@@ -539,18 +576,23 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
   s.team.parallel_for(s.config.layers * kv_heads, [&](std::size_t item, std::uint32_t) {
     const kernels::kv_view kv = s.kv_of(item / kv_heads, item % kv_heads);
     const auto& turns = angles[s.rope_of(item / kv_heads)];
+    const bool is_windowed = s.storage_of(item / kv_heads) == 1;
     for (std::size_t i = 0; i < moves.size(); ++i) {
-      copy_tokens(kv, moves[i], s.config.head_dim);
+      kv::token_move m = moves[i];
+      if (is_windowed && (m.window_from == m.nowhere || m.window_to == m.nowhere)) continue;
+      if (is_windowed) m = {.from_slot = m.window_from, .to_slot = m.window_to, .count = m.count, .turn = m.turn};
+      REDLINE_ASSERT(std::uint64_t{std::max(m.from_slot, m.to_slot)} + m.count <= s.slots_count(is_windowed ? 1 : 0),
+                     "the slots are within the storage");
+      copy_tokens(kv, m, s.config.head_dim);
       if (turns[i] == nullptr) continue;
-      s.table.rotate_keys(kv, moves[i].to_slot, moves[i].count, s.config.layout, turns[i], s.config.rotary_dim,
-                          s.config.head_dim);
+      s.table.rotate_keys(kv, m.to_slot, m.count, s.config.layout, turns[i], s.config.rotary_dim, s.config.head_dim);
     }
   });
 }
 
 std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) const {
   const model_config& config = state_->config;
-  REDLINE_ASSERT(layer < config.layers && slot < std::uint64_t{state_->how.pages_count} * kv::page_tokens,
+  REDLINE_ASSERT(layer < config.layers && slot < state_->slots_count(state_->storage_of(layer)),
                  "the key is within the storage");
   std::vector<float> out;
   out.reserve(std::size_t{config.kv_heads} * config.head_dim);
@@ -561,6 +603,20 @@ std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) 
 
 std::uint64_t page_bytes(const model_config& config, kv_type type) {
   return std::uint64_t{config.layers} * config.kv_heads * kernels::kv_head_bytes(type, config.head_dim);
+}
+
+std::uint64_t window_page_bytes(const model_config& config, kv_type type) {
+  const auto count = std::ranges::count_if(config.windows, [](std::uint32_t window) { return window != 0; });
+  return static_cast<std::uint64_t>(count) * config.kv_heads * kernels::kv_head_bytes(type, config.head_dim);
+}
+
+std::uint64_t storage_bytes(const model_config& config, kv_type type, const kv::pool_size& size) {
+  const std::uint64_t windows = window_page_bytes(config, type);
+  return size.pages * (page_bytes(config, type) - (size.window_pages == 0 ? 0 : windows)) + size.window_pages * windows;
+}
+
+std::uint32_t window_of(const model_config& config) {
+  return config.windows.empty() ? 0 : std::ranges::max(config.windows);
 }
 
 std::uint64_t buffer_bytes(const model_config& config, std::uint32_t rows_max, std::uint32_t logits_rows_max) {
@@ -585,10 +641,13 @@ result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const w
                                                          const kernels::kernel_table& table, kernels::worker_team& team,
                                                          options how) {
   REDLINE_ASSERT(w != nullptr && w->table == &table, "weights are packed for the table that multiplies them");
+  if (window_of(w->config) == 0) how.window_pages_count = 0;
   const std::uint64_t bytes = page_bytes(w->config, how.kv);
   constexpr std::uint64_t slots_max = std::uint64_t{1} << 32;
-  if (how.rows_max == 0 || std::uint64_t{how.pages_count} * kv::page_tokens > slots_max ||
-      (bytes != 0 && how.pages_count > std::numeric_limits<std::int64_t>::max() / bytes)) {
+  if (how.rows_max == 0 ||
+      std::uint64_t{std::max(how.pages_count, how.window_pages_count)} * kv::page_tokens > slots_max ||
+      (bytes != 0 &&
+       std::uint64_t{how.pages_count} + how.window_pages_count > std::numeric_limits<std::int64_t>::max() / bytes)) {
     return failure{errc::invalid_argument, "transformer: " + std::to_string(how.pages_count) + " pages of " +
                                                std::to_string(bytes) + " bytes and " + std::to_string(how.rows_max) +
                                                " rows: expected at least one row and storage that can be addressed"};
@@ -607,6 +666,10 @@ transformer::~transformer() = default;
 
 const model_config& transformer::config() const { return state_->config; }
 kernels::worker_team& transformer::team() const { return state_->team; }
+kv::pool_size transformer::size() const {
+  const bool has_windows = state_->how.window_pages_count != 0;
+  return {state_->how.pages_count, state_->how.window_pages_count, has_windows ? window_of(state_->config) : 0};
+}
 std::uint32_t transformer::rows_max() const { return state_->how.rows_max; }
 std::uint32_t transformer::logits_rows_max() const { return state_->how.logits_rows_max; }
 const transformer::times& transformer::time_spent() const { return state_->spent; }

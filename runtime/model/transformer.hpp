@@ -11,6 +11,7 @@
 #include "kernels/worker_team.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/gguf/gguf_file.hpp"
+#include "runtime/kv/page_pool.hpp"
 #include "runtime/model/batch.hpp"
 #include "runtime/model/model_config.hpp"
 
@@ -32,8 +33,14 @@ result<std::shared_ptr<const weights>> load_weights(
 [[nodiscard]] const model_config& config_of(const weights& w);
 /// Bytes of memory that the file's weights take, repacked for the table.
 [[nodiscard]] std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table);
-/// Bytes of one KV page of this model.
+/// Bytes of one KV page of this model, all layers in it.
 [[nodiscard]] std::uint64_t page_bytes(const model_config& config, kv_type type);
+/// Bytes of one window page: of these, what layers with a window have.
+[[nodiscard]] std::uint64_t window_page_bytes(const model_config& config, kv_type type);
+/// Bytes of the storage for so many pages and window pages.
+[[nodiscard]] std::uint64_t storage_bytes(const model_config& config, kv_type type, const kv::pool_size& size);
+/// Tokens that a row of a layer with a window sees, its own among them; 0: no layer has one.
+[[nodiscard]] std::uint32_t window_of(const model_config& config);
 
 /// Bytes of a transformer's own buffers for passes of so many rows: logits and activations, without scratch.
 [[nodiscard]] std::uint64_t buffer_bytes(const model_config& config, std::uint32_t rows_max,
@@ -48,6 +55,7 @@ class transformer {
  public:
   struct options {
     std::uint32_t pages_count = 0;
+    std::uint32_t window_pages_count = 0;  // of the storage for layers with a window; 0: they lie with the others
     kv_type kv = kv_type::f16;
     std::uint32_t rows_max = 512;       // most rows of one pass; buffers are sized for them
     std::uint32_t logits_rows_max = 0;  // of these, rows that want logits (their buffer is made at once); 0: all
@@ -62,6 +70,7 @@ class transformer {
   [[nodiscard]] const model_config& config() const;
   /// The threads that share a pass, for what is done with its logits before the next one.
   [[nodiscard]] kernels::worker_team& team() const;
+  [[nodiscard]] kv::pool_size size() const;
   [[nodiscard]] std::uint32_t rows_max() const;
   [[nodiscard]] std::uint32_t logits_rows_max() const;
 
@@ -80,17 +89,19 @@ class transformer {
   /// What a mixture of experts was asked for so far; zeros in a dense model.
   [[nodiscard]] const expert_use& experts() const;
 
-  /// Copies keys and values between slots and rotates keys, in every layer, one move after the other. The caller
-  /// guarantees that slots are within the storage.
+  /// Copies keys and values between slots and rotates keys, in every layer, one move after the other; in layers with
+  /// storage of their own between its slots, if the move has any. The caller guarantees that slots are within the
+  /// storage.
   void move_tokens(std::span<const kv::token_move> moves);
 
-  /// The stored keys of one slot, for all heads of a layer one after the other; for benchmarks.
+  /// The stored keys of one slot (of the layer's storage), for all heads of a layer one after the other; for
+  /// benchmarks.
   [[nodiscard]] std::vector<float> key_at(std::uint32_t layer, std::uint32_t slot) const;
 
   /// Computes the batch's keys and values into their slots, and logits.
   /// Returns [rows with logits, vocabulary] in batch order, valid until the next call. The caller guarantees: at most
   /// rows_max() rows, of which logits_rows_max() want logits, token ids within the vocabulary, slots within the
-  /// storage, no slot written twice.
+  /// storage, no slot written twice, window tables that cover what is seen.
   std::span<const float> forward(std::span<const run> batch);
 
  private:

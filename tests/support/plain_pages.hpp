@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,18 +14,22 @@
 namespace redline::test {
 
 /// Four page tables over one pool beside an obvious model of them: a list of tokens for each table, and for each slot
-/// the key that was last written to it. `wrong` says where the two differ.
+/// the key that was last written to it; window pages likewise. `wrong` says where the two differ.
 class plain_pages {
  public:
-  explicit plain_pages(std::uint32_t pages)
-      : pool(pages), tables(4), storage_(std::size_t{pages} * kv::page_tokens), model_(4) {}
+  explicit plain_pages(kv::pool_size size)
+      : pool(size),
+        tables(4),
+        storage_(std::size_t{size.pages} * kv::page_tokens),
+        window_storage_(std::size_t{size.window_pages} * kv::page_tokens),
+        model_(4) {}
 
   kv::page_pool pool;
   std::vector<kv::page_table> tables;
 
   /// False when the table takes tokens without room for them, or refuses some that fit.
   [[nodiscard]] bool insert(std::size_t t, std::uint32_t at, std::uint32_t count) {
-    const bool fits = tables[t].pages_needed(pool, count) <= pool.free_count();
+    const bool fits = tables[t].pages_needed(pool, count) <= pool.available();
     if (tables[t].insert(pool, at, count) != fits) return false;
     if (!fits) return true;
     auto& tokens = model_[t];
@@ -33,6 +38,10 @@ class plain_pages {
     for (std::uint32_t i = at; i < at + count; ++i) {
       tokens.insert(tokens.begin() + i, token{++last_id_, i, exact});
       storage_[where[i].first] = {last_id_, std::int64_t{i} - where[i].second};
+      if (pool.windows() == nullptr) continue;
+      const auto at_window = window_slot(where[i].first);
+      if (!at_window) return false;  // new tokens have both
+      window_storage_[*at_window] = storage_[where[i].first];
     }
     return true;
   }
@@ -54,6 +63,9 @@ class plain_pages {
       for (std::uint32_t i = 0; i < m.count; ++i) {
         const slot from = storage_[m.from_slot + i];
         storage_[m.to_slot + i] = {from.id, from.position + m.turn};
+        if (m.window_from == m.nowhere || m.window_to == m.nowhere) continue;
+        const slot seen = window_storage_[m.window_from + i];
+        window_storage_[m.window_to + i] = {seen.id, seen.position + m.turn};
       }
     }
   }
@@ -85,6 +97,8 @@ class plain_pages {
         if (storage_[at].id != expected.id) return name + ", token " + std::to_string(i) + " is another token";
         if (storage_[at].position + offset != expected.position)
           return name + ", token " + std::to_string(i) + " is at another position";
+        if (const auto seen = window_slot(at); seen && window_storage_[*seen] != storage_[at])
+          return name + ", token " + std::to_string(i) + " has another token's window page";
         exact_count += expected.exact ? 1 : 0;
         held.insert(at / kv::page_tokens);
       }
@@ -103,8 +117,14 @@ class plain_pages {
   struct slot {
     std::uint64_t id = 0;
     std::int64_t position = 0;
+    bool operator==(const slot&) const = default;
   };
 
+  [[nodiscard]] std::optional<std::uint32_t> window_slot(std::uint32_t at) const {
+    if (pool.windows() == nullptr) return std::nullopt;
+    const auto page = pool.windows()->of(page_id{at / kv::page_tokens});
+    return page ? std::optional(*page * kv::page_tokens + at % kv::page_tokens) : std::nullopt;
+  }
   /// The slots of the table's tokens with the offsets of their pieces.
   [[nodiscard]] std::vector<std::pair<std::uint32_t, std::int32_t>> places(std::size_t t) const {
     std::vector<std::pair<std::uint32_t, std::int32_t>> all;
@@ -115,6 +135,7 @@ class plain_pages {
   }
 
   std::vector<slot> storage_;
+  std::vector<slot> window_storage_;
   std::vector<std::vector<token>> model_;
   std::uint64_t last_id_ = 0;
 };

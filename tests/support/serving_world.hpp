@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "actors/serving/cache_manager.hpp"
 #include "actors/serving/draft_model.hpp"
@@ -20,15 +21,17 @@ inline constexpr auto lookup_where = actor::make_address(1, 5, 7);
 
 inline constexpr actor::mailbox_limits roomy{4096, 4096};
 
-/// Scheduler, cache manager and target model. make: called at each start of the target model.
+/// Scheduler, cache manager and target model. make: called at each start of the target model. size: where its layers
+/// with a window have storage of their own; else options.limits.pages_count.
 inline void add_target(actor_world& world, const actors::scheduler_options& options,
                        std::function<std::unique_ptr<model::transformer>()> make,
-                       std::shared_ptr<const grammar::token_trie> tokenizer = nullptr) {
+                       std::shared_ptr<const grammar::token_trie> tokenizer = nullptr,
+                       std::optional<kv::pool_size> size = {}) {
   const std::uint32_t pages_count = options.limits.pages_count;
+  const kv::pool_size pool = size.value_or(pages_count);
   auto& io = world.add_worker(2, 1);
   io.add<actors::cache_manager>(3, "cache manager", roomy, [=](actor::actor_context& c) {
-    return std::make_unique<actors::cache_manager>(c, pages_count,
-                                                   actor::actor_ref<actors::target_model>{target_where});
+    return std::make_unique<actors::cache_manager>(c, pool, actor::actor_ref<actors::target_model>{target_where});
   });
   io.add<actors::verify_scheduler>(4, "scheduler", roomy, [options](actor::actor_context& c) {
     return std::make_unique<actors::verify_scheduler>(c, options, std::move(*scheduler::make_policy(options.policy)),

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
@@ -15,10 +16,12 @@
 #include "actors/cli/flags/command_line.hpp"
 #include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/progress_line.hpp"
+#include "actors/node/memory_plan.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/convert/synth.hpp"
 #include "runtime/model/numerics.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
+#include "scheduler/batch_builder.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -136,6 +139,12 @@ class doctor {
     for (const model::kv_type kv : kernels::all_element_types) {
       m.kv_bytes[static_cast<std::size_t>(kv)] = model::page_bytes(m.config, kv) * kv_bytes_tokens / kv::page_tokens;
     }
+    const pool_wish whole_context{.bytes_max = std::numeric_limits<std::uint64_t>::max(),
+                                  .sequences_max = 1,
+                                  .tokens_max = m.config.context,
+                                  .rows_max = scheduler::budget().prompt_chunk_rows_max};
+    m.context_bytes =
+        model::storage_bytes(m.config, model::kv_type::f16, choose_pool(m.config, model::kv_type::f16, whole_context));
     REDLINE_TRY(text::tokenizer::from_file(*file));
     REDLINE_TRY(check_memory(m));
     return measure_model(*file, *table, m);

@@ -153,6 +153,9 @@ void print_model(const doctor_findings& f, std::ostream& out) {
           << name_of(kv) << ")";
     }
     out << "; " << size_text(f.memory.usable_bytes()) << " may be used\n";
+    if (m.context_bytes != 0) {
+      line(out) << "one sequence of the whole context takes " << size_text(m.context_bytes) << " (f16)\n";
+    }
     if (m.held.resident_bytes != 0) {
       line(out) << "loaded: " << size_text(m.held.huge_bytes) << " of " << size_text(m.held.resident_bytes)
                 << " lie in huge pages\n";
@@ -212,6 +215,7 @@ ordered_json json_of_model(const doctor_findings& f) {
     for (const model::kv_type kv : kernels::all_element_types) {
       out["kv_bytes_per_1000_tokens"][std::string(name_of(kv))] = m.kv_bytes[static_cast<std::size_t>(kv)];
     }
+    out["kv_bytes_of_context"] = m.context_bytes;
   }
   out["numerics"] = m.numerics;
   out["passes"] = ordered_json::array();

@@ -36,5 +36,49 @@ TEST(memory_plan, counts_logits_and_activations_by_their_size) {
   EXPECT_THAT(buffers.error().context, AllOf(HasSubstr("buffers of 0.25 GiB"), HasSubstr("at most 1856 MiB")));
 }
 
+model::model_config gemma_like(std::uint32_t windowed, std::uint32_t full) {
+  model::model_config c;
+  c.layers = windowed + full;
+  c.kv_heads = 1;
+  c.head_dim = 256;
+  c.context = 32'768;
+  c.windows.assign(windowed, 512);
+  c.windows.resize(c.layers, 0);
+  return c;
+}
+
+TEST(choose_pool, has_pages_for_every_sequence_and_window_pages_for_what_each_sees) {
+  const auto config = gemma_like(22, 4);
+  const auto size = choose_pool(config, model::kv_type::f16, {64 * gib, 8, 32'768, 256});
+  EXPECT_EQ(size.pages, 8 * 1024U);
+  EXPECT_EQ(size.window, 512U);
+  EXPECT_EQ(size.window_pages, 8 * (800 / 32 + 2U));
+  EXPECT_LT(5 * model::storage_bytes(config, model::kv_type::f16, size),
+            model::storage_bytes(config, model::kv_type::f16, 8 * 1024));
+  auto plain = config;
+  plain.windows.clear();
+  EXPECT_EQ(choose_pool(plain, model::kv_type::f16, {64 * gib, 8, 32'768, 256}).window_pages, 0U);
+  EXPECT_EQ(choose_pool(config, model::kv_type::f16, {64 * gib, 8, 700, 256}).window_pages, 0U) << "nothing to win";
+}
+
+TEST(choose_pool, stays_within_its_bytes_and_serves_one_sequence_of_full_length_first) {
+  for (const auto& config : {gemma_like(22, 4), gemma_like(26, 0), gemma_like(1, 25)}) {
+    for (std::uint64_t bytes = gib / 64; bytes <= 8 * gib; bytes += bytes / 3) {
+      const pool_wish wish{bytes, 64, 32'768, 256};
+      const auto size = choose_pool(config, model::kv_type::f16, wish);
+      EXPECT_LE(model::storage_bytes(config, model::kv_type::f16, size), bytes);
+      EXPECT_GE(size.pages, choose_pool(
+                                [&] {
+                                  auto plain = config;
+                                  plain.windows.clear();
+                                  return plain;
+                                }(),
+                                model::kv_type::f16, wish)
+                                .pages)
+          << "never fewer than without window pages";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace redline::actors

@@ -19,9 +19,9 @@ constexpr std::uint32_t pages_count = 4;
 
 class cache_manager_test : public ::testing::Test {
  protected:
-  explicit cache_manager_test(std::uint32_t pages = pages_count) {
-    who = w.add<cache_manager>(3, "cache manager", {64, 64}, [pages](actor::actor_context& c) {
-      return std::make_unique<cache_manager>(c, pages, actor::actor_ref<target_model>{target_at});
+  explicit cache_manager_test(kv::pool_size size = pages_count) {
+    who = w.add<cache_manager>(3, "cache manager", {64, 64}, [size](actor::actor_context& c) {
+      return std::make_unique<cache_manager>(c, size, actor::actor_ref<target_model>{target_at});
     });
   }
   ~cache_manager_test() override { w.find(who)->check_integrity(); }
@@ -280,6 +280,61 @@ TEST_F(cache_manager_test, tells_the_scheduler_of_a_batch_that_did_not_reach_the
   const auto lost = expect<batch_lost>(scheduler_at);
   EXPECT_EQ(lost.batch, batch);
   EXPECT_EQ(lost.why.code, errc::unreachable);
+}
+
+/// Rows of some layers see 40 tokens, which have 6 window pages.
+class a_cache_manager_with_windows : public cache_manager_test {
+ protected:
+  a_cache_manager_with_windows() : cache_manager_test({40, 6, 40}) {}
+};
+
+TEST_F(a_cache_manager_with_windows, gives_a_run_what_its_first_row_sees_and_takes_what_lies_behind) {
+  std::uint32_t kept = 0;
+  for (; kept < 480; kept += 32) {
+    place({{.keep_count = kept, .rows = 32}});
+    const auto m = passed_on();
+    EXPECT_EQ(count_of(m.runs[0].table), kept + 32);
+    EXPECT_EQ(count_of(m.runs[0].window_table), 32 + std::min(kept, 39U));
+    for (const auto& piece : m.runs[0].window_table) EXPECT_LE(piece.first_slot + piece.count, 6 * kv::page_tokens);
+    // The next row sees 39 tokens before it, of two pages, and a page more is held.
+    EXPECT_EQ(m.pages.window_free_count, 6 - std::min(kept / 32 + 1, 3U));
+    EXPECT_EQ(m.pages.free_count, 40 - kept / 32 - 1);
+  }
+}
+
+TEST_F(a_cache_manager_with_windows, says_when_a_run_would_see_what_is_gone) {
+  for (std::uint32_t kept = 0; kept < 320; kept += 32) {
+    place({{.keep_count = kept, .rows = 32}});
+    passed_on();
+  }
+  place({{.keep_count = 240, .rows = 1}});
+  EXPECT_EQ(passed_on().runs[0].window_table.size(), 1U) << "let go, but nobody needed it";
+  place({{.keep_count = 100, .rows = 1}});
+  const auto m = held();
+  EXPECT_FALSE(m.tables_lost);
+  EXPECT_EQ(m.windows_lost, std::vector<sequence_id>{{1}});
+  inject(release_pages{epoch, {1}});
+  place({{.rows = 100}});
+  EXPECT_EQ(count_of(passed_on().runs[0].window_table), 100U) << "computed again";
+}
+
+TEST_F(a_cache_manager_with_windows, shares_a_prefix_as_far_as_the_windows_before_its_end_are_there) {
+  const auto tokens = text(320);
+  for (std::uint32_t kept = 0; kept < 320; kept += 32) {
+    place({{.keep_count = kept, .rows = 32}});
+    passed_on();
+  }
+  inject(offer_prefix{epoch, {1}, {5}, tokens});
+  EXPECT_EQ(adopted(2, 5, text(160)).count, 0U) << "computed long ago";
+  EXPECT_EQ(adopted(2, 5, tokens).count, 320U);
+  inject(release_pages{epoch, {1}});
+  place({{.sequence = 2, .keep_count = 320, .rows = 1}});
+  EXPECT_EQ(count_of(passed_on().runs[0].window_table), 40U);
+  // Another one computes the beginning again; then that is known, too.
+  place({{.sequence = 3, .rows = 64}});
+  passed_on();
+  inject(offer_prefix{epoch, {3}, {5}, text(64)});
+  EXPECT_EQ(adopted(4, 5, text(160)).count, 64U);
 }
 
 class a_cache_manager_of_many_pages : public cache_manager_test {

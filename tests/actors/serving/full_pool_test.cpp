@@ -28,18 +28,25 @@ struct client {
 };
 
 struct world {
-  explicit world(std::uint64_t seed, std::uint32_t pages) : chance(seed), pages_count(pages) {
+  explicit world(std::uint64_t seed, kv::pool_size of) : chance(seed), size(of), pages_count(of.pages) {
     cache = w.add<cache_manager>(3, "cache", {256, 256}, [this](actor::actor_context& c) {
-      return std::make_unique<cache_manager>(c, pages_count, actor::actor_ref<target_model>{target_at});
+      return std::make_unique<cache_manager>(c, size, actor::actor_ref<target_model>{target_at});
     });
     scheduler_options options;
-    options.limits = {.running_max = 6, .waiting_max = 16, .tokens_max = tokens_max, .pages_count = pages_count};
+    options.limits = {.running_max = 6,
+                      .waiting_max = 16,
+                      .tokens_max = tokens_max,
+                      .pages_count = pages_count,
+                      .window_pages_count = size.window_pages};
     options.budget = {.rows_max = 96, .prompt_chunk_rows_max = 64};
     who = w.add<verify_scheduler>(4, "scheduler", {256, 256}, [this, options](actor::actor_context& c) {
       return std::make_unique<verify_scheduler>(c, options, *scheduler::make_policy("fair_share"), cache,
                                                 actor::actor_ref<target_model>{target_at});
     });
-    inject(target_at, target_ready{.context = tokens_max, .rows_max = 512, .pages_count = pages_count});
+    inject(target_at, target_ready{.context = tokens_max,
+                                   .rows_max = 512,
+                                   .pages_count = pages_count,
+                                   .window_pages_count = size.window_pages});
     settle();
   }
 
@@ -57,6 +64,7 @@ struct world {
       const auto id = frame.head.id;
       if (id == batch_held::id) {
         EXPECT_FALSE(actor::decode<batch_held>(frame.body)->tables_lost);
+        windows_lost += actor::decode<batch_held>(frame.body)->windows_lost.size();
       }
       if (frame.head.to == cache.where || frame.head.to == who.where) {
         w.deliver(frame);
@@ -65,6 +73,7 @@ struct world {
       } else if (id == forward_batch::id) {
         batch = *actor::decode<forward_batch>(frame.body);
         check_slots();
+        compute();
       } else if (id == verified::id) {
         note(*actor::decode<verified>(frame.body));
       } else if (id == log_needed::id || id == refused::id) {
@@ -84,6 +93,38 @@ struct world {
           if (index < static_cast<std::uint32_t>(run.first_position)) continue;
           EXPECT_TRUE(written.emplace(piece.first_slot + i, run.sequence.value).second) << "written twice";
           EXPECT_LT(piece.first_slot + i, pages_count * kv::page_tokens);
+        }
+      }
+    }
+  }
+  /// As a model would: each row leaves something in its slots. What it finds in the window is what a sequence's tokens
+  /// left in the pages.
+  void compute() {
+    for (const auto& m : batch->moves) {
+      for (std::uint32_t i = 0; i < m.count; ++i) {
+        stored[m.to_slot + i] = stored[m.from_slot + i];
+        if (m.window_from != m.nowhere && m.window_to != m.nowhere)
+          window_stored[m.window_to + i] = window_stored[m.window_from + i];
+      }
+    }
+    for (const auto& run : batch->runs) {
+      std::vector<std::uint32_t> slots, window_slots;
+      for (const auto& piece : run.table) {
+        for (std::uint32_t i = 0; i < piece.count; ++i) slots.push_back(piece.first_slot + i);
+      }
+      for (const auto& piece : run.window_table) {
+        for (std::uint32_t i = 0; i < piece.count; ++i) window_slots.push_back(piece.first_slot + i);
+      }
+      const auto first = static_cast<std::size_t>(run.first_position);
+      const std::size_t before = size.window == 0 ? 0 : std::min<std::size_t>(first, size.window - 1);
+      EXPECT_EQ(window_slots.size(), size.window == 0 ? 0 : run.tokens.size() + before);
+      for (std::size_t i = 0; i < window_slots.size(); ++i) {
+        EXPECT_LT(window_slots[i], size.window_pages * kv::page_tokens);
+        const std::uint32_t slot = slots[first - before + i];
+        if (i < before) {
+          EXPECT_EQ(window_stored[window_slots[i]], stored[slot]) << "another token's window page";
+        } else {
+          window_stored[window_slots[i]] = stored[slot] = ++last_stored;
         }
       }
     }
@@ -148,7 +189,11 @@ struct world {
   }
 
   std::mt19937_64 chance;
+  kv::pool_size size;
   std::uint32_t pages_count;
+  std::map<std::uint32_t, std::uint64_t> stored, window_stored;  // by slot
+  std::uint64_t last_stored = 0;
+  std::size_t windows_lost = 0;
   test::virtual_environment env;
   test::hand_link wire;
   actor::worker w{2, 1, wire, env};
@@ -159,10 +204,11 @@ struct world {
   int answered = 0;
 };
 
-class full_pool : public ::testing::TestWithParam<std::uint32_t> {};
+class full_pool : public ::testing::TestWithParam<kv::pool_size> {};
 
 TEST_P(full_pool, preempts_or_waits_and_never_loses_all_kv) {
   configure_log(log_level::off, log_format::text);
+  std::size_t windows_lost = 0;
   for (std::uint64_t seed = 1; seed <= test::rounds(12, 2); ++seed) {
     world all(seed, GetParam());
     std::uint64_t last = 0;
@@ -198,11 +244,18 @@ TEST_P(full_pool, preempts_or_waits_and_never_loses_all_kv) {
     }
     for (const auto& [sequence, c] : all.clients) EXPECT_FALSE(c.open) << "seed " << seed << ", " << sequence;
     EXPECT_GT(all.answered, 100);
+    windows_lost += all.windows_lost;
+  }
+  if (GetParam().window_pages == 8) {
+    EXPECT_GT(windows_lost, 0U) << "some went on from a place whose window was gone";
   }
   configure_log(log_level::info, log_format::text);
 }
 
-INSTANTIATE_TEST_SUITE_P(pools, full_pool, ::testing::Values(13, 20, 40));
+INSTANTIATE_TEST_SUITE_P(pools, full_pool,
+                         ::testing::Values(kv::pool_size(13), kv::pool_size(20), kv::pool_size(40),
+                                           kv::pool_size(40, 12, 40), kv::pool_size(60, 8, 70),
+                                           kv::pool_size(20, 20, 10)));
 
 }  // namespace
 }  // namespace redline::actors

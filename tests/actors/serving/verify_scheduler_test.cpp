@@ -119,7 +119,7 @@ class verify_scheduler_test : public ::testing::Test {
   }
   void complete(std::uint32_t free_count = pages_count) { inject(target_at, done_with(last, free_count)); }
   void hold(std::uint32_t free_count, std::vector<page_room> rooms = {}) {
-    inject(cache_at, batch_held{.batch = last.batch, .pages = {free_count, std::move(rooms)}});
+    inject(cache_at, batch_held{.batch = last.batch, .pages = {.free_count = free_count, .rooms = std::move(rooms)}});
   }
   static std::vector<token> text(std::size_t count) {
     std::vector<token> tokens(count);

@@ -23,7 +23,7 @@ std::unique_ptr<transformer> tiny(kernels::worker_team& team, std::uint32_t page
 TEST(pass_probe, measures_few_and_many_rows_with_and_without_a_context) {
   kernels::worker_team team(1);
   const auto t = tiny(team, 64, 512);
-  const auto passes = measure_passes(*t, 64, microseconds{60'000'000});
+  const auto passes = measure_passes(*t, microseconds{60'000'000});
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> shapes;
   for (const measured_pass& p : passes) {
     EXPECT_GT(p.took.count(), 0) << p.rows;
@@ -40,7 +40,7 @@ TEST(pass_probe, of_a_mixture_measures_passes_of_as_many_rows_that_touch_more_ex
   kernels::worker_team team(1);
   const auto t = tiny(team, 64, 64, {.architecture = "qwen3moe", .experts = 16});
   std::set<std::uint64_t> of_sixteen_rows;
-  for (const measured_pass& p : measure_passes(*t, 64, microseconds{60'000'000})) {
+  for (const measured_pass& p : measure_passes(*t, microseconds{60'000'000})) {
     EXPECT_GE(p.experts, p.logits == 0 ? 2U : 4U);
     if (p.rows == 16 && p.context == 0) of_sixteen_rows.insert(p.experts);
   }
@@ -51,7 +51,7 @@ TEST(pass_probe, of_a_mixture_measures_passes_of_as_many_rows_that_touch_more_ex
 TEST(pass_probe, stays_within_the_available_rows_and_pages) {
   kernels::worker_team team(1);
   const auto t = tiny(team, 3, 24);  // 96 tokens
-  for (const measured_pass& p : measure_passes(*t, 3, microseconds{60'000'000})) {
+  for (const measured_pass& p : measure_passes(*t, microseconds{60'000'000})) {
     EXPECT_LE(p.rows, 24U);
     EXPECT_LE(p.rows + p.context, 96U);
   }
@@ -60,7 +60,7 @@ TEST(pass_probe, stays_within_the_available_rows_and_pages) {
 TEST(pass_probe, stops_when_it_takes_too_long) {
   kernels::worker_team team(1);
   const auto t = tiny(team, 64, 512);
-  const auto passes = measure_passes(*t, 64, microseconds{0});
+  const auto passes = measure_passes(*t, microseconds{0});
   EXPECT_GE(passes.size(), 1U);
   EXPECT_LE(passes.size(), 3U);
 }

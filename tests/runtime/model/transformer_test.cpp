@@ -75,8 +75,10 @@ std::shared_ptr<const weights> load(const tiny_shape& shape, const kernels::kern
 }
 
 std::unique_ptr<transformer> make(std::shared_ptr<const weights> w, const kernels::kernel_table& table,
-                                  kernels::worker_team& team, kv_type type, std::uint32_t pages = 16) {
-  auto t = transformer::create(std::move(w), table, team, {.pages_count = pages, .kv = type, .rows_max = 256});
+                                  kernels::worker_team& team, kv_type type, std::uint32_t pages = 16,
+                                  std::uint32_t window_pages = 0) {
+  auto t = transformer::create(std::move(w), table, team,
+                               {.pages_count = pages, .window_pages_count = window_pages, .kv = type, .rows_max = 256});
   if (!t) throw std::runtime_error(t.error().describe());
   return std::move(*t);
 }
@@ -108,7 +110,7 @@ struct traveller {
 
   // Of the batch at hand.
   std::vector<token> fed;
-  std::vector<kv::piece> pieces;
+  std::vector<kv::piece> pieces, window_pieces;
   std::uint32_t right = 0;  // leading tokens of `fed` that are the sequence's own
 };
 
@@ -124,12 +126,21 @@ void travel(transformer& t, std::vector<traveller>& all, kv::page_pool& pool, st
       s.fed.assign(s.tokens.begin() + s.computed, s.tokens.begin() + s.computed + s.right);
       const auto wrong = random_tokens(random, random() % 3 == 0 ? random() % 9 : 0);
       s.fed.insert(s.fed.end(), wrong.begin(), wrong.end());
+      if (const kv::window_pages* windows = pool.windows()) {
+        s.pages.hold_windows(pool, s.computed);
+        ASSERT_TRUE(s.pages.has_windows(pool, windows->first_seen(s.computed), s.computed)) << "it is held since then";
+      }
       if (!s.pages.append(pool, static_cast<std::uint32_t>(s.fed.size()))) continue;
       s.pieces = cut(s.pages.pieces(), s.shifts, &random);
       const auto size = static_cast<std::uint32_t>(s.fed.size());
       batch.push_back({s.fed, static_cast<position>(s.computed), s.pieces,
                        random() % 2 == 0 ? 0U : static_cast<std::uint32_t>(random() % (size + 1))});
       who.push_back(&s);
+      if (const kv::window_pages* windows = pool.windows()) {
+        s.window_pieces =
+            cut(s.pages.window_pieces(pool, windows->first_seen(s.computed), s.computed + size), {}, &random);
+        batch.back().window_table = s.window_pieces;
+      }
     }
     const auto logits = t.forward(batch);
     std::size_t row = 0;
@@ -144,6 +155,7 @@ void travel(transformer& t, std::vector<traveller>& all, kv::page_pool& pool, st
       }
       s.computed += s.right;
       s.pages.truncate(pool, s.computed);
+      s.pages.hold_windows(pool, s.computed);
     }
     ASSERT_EQ(logits.size(), row * vocabulary);
   }
@@ -214,6 +226,35 @@ tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
     }
   }
   return shape;
+}
+
+/// Four sequences are computed in few window pages, which go from one to the other as they come free behind windows;
+/// what is left in them by others is never seen.
+TEST(transformer_windows, give_the_same_bits_from_storage_of_their_own) {
+  for (const char* architecture : {"gemma2", "gemma3", "gpt-oss"}) {
+    for (const kv_type type : {kv_type::f32, kv_type::f16, kv_type::q8_0}) {
+      SCOPED_TRACE(std::string(architecture) + " " + std::string(kernels::name_of(type)));
+      const kernels::kernel_table& table = *kernels::process_table().table;
+      std::mt19937 random(7);
+      kernels::worker_team team(2);
+      const auto w = load(shape_for(architecture, gguf::tensor_type::f32), table, team);
+      const std::uint32_t window = window_of(config_of(*w));
+      ASSERT_GT(window, 0U);
+      std::vector<traveller> all(4);
+      for (traveller& each : all) {
+        each.tokens = random_tokens(random, 170 + random() % 80);
+        each.expected = alone(w, table, type, each.tokens);
+      }
+      constexpr std::uint32_t window_pages = 18;  // the sequences have 25 pages and more
+      kv::page_pool pool(kv::pool_size(60, window_pages, window));
+      const auto t = make(w, table, team, type, 60, window_pages);
+      ASSERT_EQ(t->size().window, window);
+      travel(*t, all, pool, random);
+      std::uint32_t held = 0;
+      for (const traveller& each : all) held += each.pages.held_count();
+      EXPECT_GT(held, window_pages) << "more than could be there at a time";
+    }
+  }
 }
 
 class every_target : public ::testing::TestWithParam<std::string> {
