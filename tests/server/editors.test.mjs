@@ -83,12 +83,17 @@ describe("llama.vim and llama.vscode", () => {
         const plain = await ask("/v1/completions", {model: "demo", prompt: head, max_tokens: 60, temperature: 0, grammar,
                                                     redline: {speculation: {method: "regular"}}});
         assert.equal(plain.choices[0].text, native.content);
+        const held = async (text) => (await ask("/v1/completions",
+            {model: "demo", prompt: head, max_tokens: 40, temperature: 1, seed: 5, grammar: text})).choices[0];
+        assert.match((await held(`root ::= root "a" | "b"`)).text, /^ba*$/);
+        const sum = await held(`// Lark's own form\nstart: sum ";"\nsum: NUMBER | sum "+" NUMBER\nNUMBER: /[0-9]{1,3}/`);
+        assert.match(sum.finish_reason === "stop" ? sum.text : `${sum.text.replace(/[+]$/, "")};`, /^[0-9]{1,3}(\+[0-9]{1,3})*;$/);
         const wrong = await fetch(`${server.url}/v1/completions`, {method: "POST", headers: {"content-type": "application/json"},
-            body: JSON.stringify({model: "demo", prompt: head, grammar: `root ::= root "a" | "b"`})});
+            body: JSON.stringify({model: "demo", prompt: head, grammar: `root ::= "" root "a" | "b" absent`})});
         assert.equal(wrong.status, 400);
         const {error} = await wrong.json();
         assert.equal(error.param, "grammar");
-        assert.match(error.message, /'root' begins with itself/);
+        assert.match(error.message, /absent/);
     });
 
     test("see which answers are in progress", async () => {
