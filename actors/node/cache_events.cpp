@@ -13,10 +13,6 @@ using packer = msgpack::packer<msgpack::sbuffer>;
 // Where a server computes; vLLM calls that so on processors, too.
 constexpr std::string_view medium = "GPU";
 
-void pack(packer& out, std::string_view text) {
-  out.pack_str(static_cast<std::uint32_t>(text.size())).pack_str_body(text.data(), text.size());
-}
-
 void pack_hashes(packer& out, std::span<const prefix_change* const> run) {
   out.pack_array(static_cast<std::uint32_t>(run.size()));
   for (const auto* change : run) out.pack_uint64(change->key);
@@ -24,7 +20,7 @@ void pack_hashes(packer& out, std::span<const prefix_change* const> run) {
 
 void pack_stored(packer& out, std::span<const prefix_change* const> run) {
   out.pack_array(8);
-  pack(out, "BlockStored");
+  out.pack("BlockStored");
   pack_hashes(out, run);
   if (run.front()->parent == 0) {
     out.pack_nil();
@@ -37,20 +33,20 @@ void pack_stored(packer& out, std::span<const prefix_change* const> run) {
   }
   out.pack_uint32(kv::page_tokens);
   out.pack_nil();  // no adapter,
-  pack(out, medium);
+  out.pack(medium);
   out.pack_nil();  // and no name of one
 }
 
 void pack_removed(packer& out, std::span<const prefix_change* const> run) {
   out.pack_array(3);
-  pack(out, "BlockRemoved");
+  out.pack("BlockRemoved");
   pack_hashes(out, run);
-  pack(out, medium);
+  out.pack(medium);
 }
 
 void pack_cleared(packer& out) {
   out.pack_array(1);
-  pack(out, "AllBlocksCleared");
+  out.pack("AllBlocksCleared");
 }
 
 /// Whether one event tells of both.

@@ -15,7 +15,7 @@ constexpr microseconds away_max{1'000'000};
 void fair_share::rank(std::span<const work_item> items, instant now, std::vector<item_index>& best_first) const {
   std::erase_if(accounts_, [&](const auto& entry) { return now - entry.second.seen > away_max; });
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const auto& [tenant, account] : accounts_) least = std::min(least, account.used_us);
+  for (const auto& [tenant, each] : accounts_) least = std::min(least, each.used_us);
   if (accounts_.empty()) least = 0;
   for (const auto& item : items) accounts_.try_emplace(item.tenant, account{least, now}).first->second.seen = now;
 

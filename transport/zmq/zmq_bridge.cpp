@@ -38,12 +38,12 @@ void set_link_options(zmq::socket_t& socket, const link_limits& limits) {
 }
 
 zmq_bridge::zmq_bridge(zmq::context_t& context, incarnation self, bridge_options options,
-                       std::vector<actor::address> watchers, zmq::socket_t outbound, inside inside)
+                       std::vector<actor::address> watchers, zmq::socket_t outbound, inside own)
     : self_(self),
       options_(std::move(options)),
       watchers_(std::move(watchers)),
       outbound_(std::move(outbound)),
-      inside_(std::move(inside)),
+      inside_(std::move(own)),
       card_(options_.card) {
   for (const auto& endpoint : options_.joins) {
     links_.push_back(

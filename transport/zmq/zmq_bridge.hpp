@@ -44,7 +44,7 @@ class zmq_bridge {
 
   /// outbound: where frames of this process for others come from, bound already.
   zmq_bridge(zmq::context_t& context, incarnation self, bridge_options options, std::vector<actor::address> watchers,
-             zmq::socket_t outbound, inside inside);
+             zmq::socket_t outbound, inside own);
 
   /// Until `running` is false; then says goodbye.
   void run(const std::atomic<bool>& running);

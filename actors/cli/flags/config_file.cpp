@@ -89,9 +89,9 @@ class limited_toml : public CLI::ConfigTOML {
     take_environment(*app_);
     hidden_values hidden;
     std::istringstream checked(hidden.hide(text));
-    auto items = CLI::ConfigTOML::from_config(checked);
-    hidden.put_back(items);
-    return items;
+    auto found = CLI::ConfigTOML::from_config(checked);
+    hidden.put_back(found);
+    return found;
   }
 
  private:
