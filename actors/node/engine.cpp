@@ -246,7 +246,7 @@ std::uint64_t engine::model_digest() const {
   return *model_digest_;
 }
 
-pool_wish engine::wish_for(const model::model_config& config) const {
+pool_request engine::pool_request_for(const model::model_config& config) const {
   const auto& scheduling = options_.scheduling;
   return {.bytes_max =
               options_.kv_bytes_max != 0 ? options_.kv_bytes_max : kernels::read_machine_memory().limit_bytes() / 4,
@@ -259,13 +259,13 @@ pool_wish engine::wish_for(const model::model_config& config) const {
 std::uint32_t engine::draft_pages() const {
   model::model_config config = draft_config_;
   config.windows.clear();
-  return choose_pool(config, options_.kv, wish_for(draft_config_)).pages;
+  return choose_pool(config, options_.kv, pool_request_for(draft_config_)).pages;
 }
 
 /// A sequence that does not fit into the pool could never end: the pool's size limits the context.
 void engine::choose_target_pool() {
   auto& limits = options_.scheduling.limits;
-  target_pool_ = choose_pool(target_config_, options_.kv, wish_for(target_config_));
+  target_pool_ = choose_pool(target_config_, options_.kv, pool_request_for(target_config_));
   limits.pages_count = target_pool_.pages;
   limits.window_pages_count = target_pool_.window_pages;
   const std::uint64_t room = std::uint64_t{limits.pages_count} * kv::page_tokens;

@@ -182,7 +182,7 @@ class engine {
   static void run(hosted_worker& t, const std::string& name);
   void stop_one(std::unique_ptr<hosted_worker>& t);
   void ask_status();
-  [[nodiscard]] pool_wish wish_for(const model::model_config& config) const;
+  [[nodiscard]] pool_request pool_request_for(const model::model_config& config) const;
   [[nodiscard]] std::uint32_t draft_pages() const;
 
   engine_options options_;

@@ -36,29 +36,30 @@ result<void> memory_plan::check(const std::string& model) const {
                                              gib(buffers_bytes) + ": " + help + ", or raise the limit"};
 }
 
-kv::pool_size choose_pool(const model::model_config& config, model::kv_type type, const pool_wish& wish) {
+kv::pool_size choose_pool(const model::model_config& config, model::kv_type type, const pool_request& request) {
   constexpr std::uint64_t pages_max = 1U << 24;
   const auto pages_for = [](std::uint64_t tokens) { return (tokens + kv::page_tokens - 1) / kv::page_tokens; };
   const std::uint64_t all_bytes = model::page_bytes(config, type);
   const std::uint64_t window_bytes = model::window_page_bytes(config, type);
   const std::uint64_t full_bytes = all_bytes - window_bytes;
-  const std::uint64_t longest = pages_for(wish.tokens_max);
-  const std::uint64_t wanted = longest * wish.sequences_max;
+  const std::uint64_t longest = pages_for(request.tokens_max);
+  const std::uint64_t wanted = longest * request.sequences_max;
   const auto pages = [&](std::uint64_t bytes, std::uint64_t each) {
     const std::uint64_t affordable = each == 0 ? wanted : bytes / each;
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(wanted, affordable), 1, pages_max));
   };
   const std::uint32_t window = model::window_of(config);
   // What a sequence holds when it goes on (window_pages::first_held), a pass, and two pages that are begun.
-  const std::uint64_t held = pages_for(window + kv::page_tokens + std::uint64_t{wish.rows_max}) + 2;
-  if (window == 0 || held >= longest || held * all_bytes > wish.bytes_max) return pages(wish.bytes_max, all_bytes);
+  const std::uint64_t held = pages_for(window + kv::page_tokens + std::uint64_t{request.rows_max}) + 2;
+  if (window == 0 || held >= longest || held * all_bytes > request.bytes_max)
+    return pages(request.bytes_max, all_bytes);
   const auto needs = [&](std::uint64_t count) {
     return count * held * window_bytes + std::max(longest, count * held) * full_bytes;
   };
   std::uint64_t count = 1;
-  while (count < wish.sequences_max && needs(count + 1) <= wish.bytes_max) ++count;
+  while (count < request.sequences_max && needs(count + 1) <= request.bytes_max) ++count;
   const std::uint64_t windows = count * held;
-  return {pages(wish.bytes_max - windows * window_bytes, full_bytes), static_cast<std::uint32_t>(windows), window};
+  return {pages(request.bytes_max - windows * window_bytes, full_bytes), static_cast<std::uint32_t>(windows), window};
 }
 
 }  // namespace redline::actors

@@ -23,7 +23,7 @@ struct memory_plan {
 };
 
 /// What a pool of keys and values is for.
-struct pool_wish {
+struct pool_request {
   std::uint64_t bytes_max = 0;
   std::uint32_t sequences_max = 1;  // that are computed in turn
   std::uint32_t tokens_max = 1;     // of one sequence
@@ -33,6 +33,7 @@ struct pool_wish {
 /// The pages for every sequence at full length, as far as the bytes allow. Layers with a window get window pages where
 /// that takes less: as many as sequences, of one sequence at full length and others, can have their windows at a time,
 /// since each has one however short it is; the rest of the bytes are pages.
-[[nodiscard]] kv::pool_size choose_pool(const model::model_config& config, model::kv_type type, const pool_wish& wish);
+[[nodiscard]] kv::pool_size choose_pool(const model::model_config& config, model::kv_type type,
+                                        const pool_request& request);
 
 }  // namespace redline::actors

@@ -139,10 +139,10 @@ class doctor {
     for (const model::kv_type kv : kernels::all_element_types) {
       m.kv_bytes[static_cast<std::size_t>(kv)] = model::page_bytes(m.config, kv) * kv_bytes_tokens / kv::page_tokens;
     }
-    const pool_wish whole_context{.bytes_max = std::numeric_limits<std::uint64_t>::max(),
-                                  .sequences_max = 1,
-                                  .tokens_max = m.config.context,
-                                  .rows_max = scheduler::budget().prompt_chunk_rows_max};
+    const pool_request whole_context{.bytes_max = std::numeric_limits<std::uint64_t>::max(),
+                                     .sequences_max = 1,
+                                     .tokens_max = m.config.context,
+                                     .rows_max = scheduler::budget().prompt_chunk_rows_max};
     m.context_bytes =
         model::storage_bytes(m.config, model::kv_type::f16, choose_pool(m.config, model::kv_type::f16, whole_context));
     REDLINE_TRY(text::tokenizer::from_file(*file));

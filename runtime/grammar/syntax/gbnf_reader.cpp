@@ -164,34 +164,7 @@ class gbnf_reader : grammar_scanner {
   char32_t read_character() {
     if (peek() != '\\') return read_plain();
     ++at_;
-    const char c = peek();
-    ++at_;
-    switch (c) {
-      case 'n':
-        return '\n';
-      case 'r':
-        return '\r';
-      case 't':
-        return '\t';
-      case 'x':
-        return read_hex(2);
-      case 'u':
-        return read_hex(4);
-      case 'U':
-        return read_hex(8);
-      case '\\':
-      case '"':
-      case '[':
-      case ']':
-      case '-':
-      case '^':
-      case '/':
-      case '\'':
-        return static_cast<unsigned char>(c);
-      default:
-        refuse("an unknown escape after '\\'");
-        return 0;
-    }
+    return read_escaped(R"(\"[]-^/')");
   }
   part read_literal() {
     part out{.what = part::kind::literal};

@@ -45,6 +45,28 @@ char32_t grammar_scanner::read_hex(int digits) {
   return value;
 }
 
+char32_t grammar_scanner::read_escaped(std::string_view themselves) {
+  const char c = peek();
+  ++at_;
+  switch (c) {
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'x':
+      return read_hex(2);
+    case 'u':
+      return read_hex(4);
+    case 'U':
+      return read_hex(8);
+    default:
+      if (themselves.find(c) == std::string_view::npos) refuse("an unknown escape after '\\'");
+      return static_cast<unsigned char>(c);
+  }
+}
+
 bool grammar_scanner::are_bounds(std::uint32_t least, std::uint32_t most) {
   return least <= most && least <= grammar_rules::repeats_max &&
          (most == UINT32_MAX || most <= grammar_rules::repeats_max);

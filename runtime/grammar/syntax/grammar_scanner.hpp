@@ -33,6 +33,8 @@ class grammar_scanner {
   /// One character of UTF-8.
   char32_t read_plain();
   char32_t read_hex(int digits);
+  /// What stands for a character after a backslash: n, r, t, x, u and U with digits, and those of `themselves`.
+  char32_t read_escaped(std::string_view themselves);
   /// least and most of a repetition are in order and not too large.
   [[nodiscard]] static bool are_bounds(std::uint32_t least, std::uint32_t most);
 

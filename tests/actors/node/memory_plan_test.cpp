@@ -64,8 +64,8 @@ TEST(choose_pool, has_pages_for_every_sequence_and_window_pages_for_what_each_se
 TEST(choose_pool, stays_within_its_bytes_and_serves_one_sequence_of_full_length_first) {
   for (const auto& config : {gemma_like(22, 4), gemma_like(26, 0), gemma_like(1, 25)}) {
     for (std::uint64_t bytes = gib / 64; bytes <= 8 * gib; bytes += bytes / 3) {
-      const pool_wish wish{bytes, 64, 32'768, 256};
-      const auto size = choose_pool(config, model::kv_type::f16, wish);
+      const pool_request request{bytes, 64, 32'768, 256};
+      const auto size = choose_pool(config, model::kv_type::f16, request);
       EXPECT_LE(model::storage_bytes(config, model::kv_type::f16, size), bytes);
       EXPECT_GE(size.pages, choose_pool(
                                 [&] {
@@ -73,7 +73,7 @@ TEST(choose_pool, stays_within_its_bytes_and_serves_one_sequence_of_full_length_
                                   plain.windows.clear();
                                   return plain;
                                 }(),
-                                model::kv_type::f16, wish)
+                                model::kv_type::f16, request)
                                 .pages)
           << "never fewer than without window pages";
     }

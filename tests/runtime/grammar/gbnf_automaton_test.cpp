@@ -9,52 +9,12 @@
 #include "runtime/grammar/json_schema.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 #include "tests/runtime/grammar/grammar_fixture.hpp"
+#include "tests/support/grammar_texts.hpp"
 
 namespace redline::grammar {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::shared_ptr<const gbnf_automaton> make(std::string_view text) {
-  auto made = gbnf_automaton::compile(text);
-  EXPECT_TRUE(made) << made.error().describe();
-  return made ? *made : nullptr;
-}
-
-/// The state after the text; nothing where some byte is not allowed.
-std::optional<automaton_state> after(const byte_automaton& m, std::string_view text) {
-  automaton_state s = m.begin();
-  for (const char c : text) {
-    EXPECT_TRUE(m.is_valid(s));
-    if (!m.advance(s, static_cast<std::uint8_t>(c))) return std::nullopt;
-  }
-  EXPECT_TRUE(m.is_valid(s)) << text;
-  return s;
-}
-bool accepts(const byte_automaton& m, std::string_view text) {
-  const auto s = after(m, text);
-  return s && m.is_accepting(*s);
-}
-bool accepts(std::string_view grammar, std::string_view text) { return accepts(*make(grammar), text); }
-
-std::string why_not(std::string_view text) {
-  const auto made = gbnf_automaton::compile(text);
-  return made ? "it was taken" : made.error().context;
-}
-
-void each_text(std::string_view letters, std::size_t most, const std::function<void(const std::string&)>& what) {
-  std::string text;
-  const std::function<void()> go_on = [&] {
-    what(text);
-    if (text.size() == most) return;
-    for (const char c : letters) {
-      text += c;
-      go_on();
-      text.pop_back();
-    }
-  };
-  go_on();
-}
 
 struct language {
   const char* grammar;
