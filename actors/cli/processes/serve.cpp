@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/processes/client_keys.hpp"
 #include "actors/cli/processes/process_commands.hpp"
 #include "actors/cli/processes/run_again.hpp"
 #include "actors/cli/processes/service_manager.hpp"
@@ -31,7 +32,7 @@ bool is_loopback(const std::string& host) {
 result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, const listen_address& where, engine& e,
                                                         const std::shared_ptr<answer_script>& script,
                                                         std::function<void()> on_drained) {
-  REDLINE_TRY_ASSIGN(auto keys, api_keys::load(f.api_keys, f.api_key_file));
+  REDLINE_TRY_ASSIGN(auto keys, load_client_keys(f.api_keys, f.api_key_file));
   if (keys.empty() && !is_loopback(where.host) && !f.insecure) {
     return failure{errc::invalid_argument, "--listen " + where.host +
                                                ": others can reach this address; give --api-key or --api-key-file, or "
@@ -83,10 +84,10 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
   s->placer = e.placer_ref();
   s->tracer = e.tracer();
   s->http = actor::make_address(process, topology::http_worker, topology::http);
-  s->keys = std::move(keys);
+  s->keys->replace(std::move(keys));
   s->guard = {.checks_host = is_loopback(where.host), .hosts = f.allowed_hosts};
   REDLINE_TRY_ASSIGN(s->pages, cross_origin::make(f.cors_origins));
-  if (s->keys.empty() && s->pages.allows_all()) {
+  if (!s->wants_key() && s->pages.allows_all()) {
     return failure{
         errc::invalid_argument,
         "--cors-origin *: without API keys any page that somebody here opens could use this server; name the "
@@ -157,13 +158,14 @@ int run(const serve_flags& f) {
   if (!limited) return report(limited.error());
   auto gate = http_gate::start((*e)->fabric(), topology::http_worker, topology::http, http, front,
                                actor::make_address((*e)->fabric().process(), topology::io_worker, topology::supervisor),
-                               (*services)->keys);
+                               (*services)->wants_key() ? (*services)->keys : nullptr);
   if (!gate) return report(gate.error());
   if (!f.port_file.empty()) {
     const auto told = replace_file(f.port_file, std::to_string((*gate)->port()) + "\n");
     if (!told) return report(failure{told.error().code, "--port-file " + told.error().context});
   }
   if (auto started = (*e)->start(); !started) return report(started.error());
+  signals.on_hang_up([&f, keys = (*services)->keys] { reload_client_keys(*keys, f.api_keys, f.api_key_file); });
   signals.note_started();
   manager.note_ready();
   line.clear();

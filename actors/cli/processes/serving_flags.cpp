@@ -375,12 +375,12 @@ void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
   services.sessions_max =
       flags.joins.empty() ? flags.scheduling.running_max + flags.scheduling.waiting_max : flags.answers_max;
   services.request_limits.bytes_max = flags.requests_mib << 20;
-  services.request_limits.tenant_bytes_max = services.request_limits.bytes_max / (services.keys.empty() ? 1 : 4);
+  services.request_limits.tenant_bytes_max = services.request_limits.bytes_max / (services.wants_key() ? 4 : 1);
   services.editing.sessions_max = flags.live_sessions_max;
   services.editing.tenant_sessions_max =
-      services.keys.empty() ? flags.live_sessions_max : std::max<std::size_t>(1, flags.live_sessions_max / 4);
+      services.wants_key() ? std::max<std::size_t>(1, flags.live_sessions_max / 4) : flags.live_sessions_max;
   services.editing.bytes_max = flags.live_mib << 20;
-  services.editing.tenant_bytes_max = services.editing.bytes_max / (services.keys.empty() ? 1 : 4);
+  services.editing.tenant_bytes_max = services.editing.bytes_max / (services.wants_key() ? 4 : 1);
   services.editing.idle_seconds_max = flags.live_idle_seconds;
 }
 

@@ -184,7 +184,7 @@ class gateway_alone : public testing::Test {
 TEST_F(gateway_alone, one_tenant_cannot_take_the_places_of_another) {
   services->sessions_max = 4;
   const std::vector<std::string> keys{"flood:sk-flooding-key", "small:sk-small-key"};
-  services->keys = *api_keys::load(keys);
+  services->keys->replace(*api_keys::load(keys));
   const auto is_refused = [&] {
     const auto id = ask_for_text();
     run();
@@ -311,7 +311,7 @@ TEST_F(gateway_alone, refuses_to_repeat_prompts_without_bound) {
 TEST_F(gateway_alone, requests_in_work_hold_so_many_bytes_of_a_tenant_and_in_sum) {
   services->request_limits = {.tenant_bytes_max = 400'000, .bytes_max = 700'000};
   const std::vector<std::string> keys{"ann:sk-key-of-ann", "bob:sk-key-of-bob", "cid:sk-key-of-cid"};
-  services->keys = *api_keys::load(keys);
+  services->keys->replace(*api_keys::load(keys));
   const auto ask_as = [&](const std::string& name, const json& more) {
     key = "sk-key-of-" + name;
     json body{{"prompt", "xyz"}, {"max_tokens", 4}, {"n", 8}};
@@ -804,7 +804,7 @@ TEST_F(gateway_alone, without_keys_answers_no_page_of_elsewhere) {
   EXPECT_EQ(call_from("localhost:80", ""), 200U);
   EXPECT_EQ(call_from("evil.example", ""), 403U);
   EXPECT_EQ(call_from("localhost:80", "https://evil.example"), 403U);
-  services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"a:sk-some-long-key"}));
   key = "sk-some-long-key";
   EXPECT_EQ(call_from("public.example", "https://ui.example"), 200U) << "the key says who it is";
 }
@@ -1147,7 +1147,7 @@ TEST_F(gateway_alone, shows_a_person_what_it_is) {
   EXPECT_THAT(header_of(open, "Content-Type"), HasSubstr("text/html"));
   EXPECT_THAT(open->body, HasSubstr("<code>tiny</code>"));
   EXPECT_THAT(open->body, HasSubstr("/chat/completions"));
-  services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"a:sk-some-long-key"}));
   EXPECT_EQ(call("GET", "/"), 200U);
   EXPECT_THAT(answer_to(exchange)->body, testing::Not(HasSubstr("tiny"))) << "strangers do not learn the models";
   EXPECT_EQ(call("GET", "/favicon.ico"), 204U);
@@ -1174,7 +1174,7 @@ TEST_F(gateway_alone, shows_the_studio_unless_told_otherwise) {
 }
 
 TEST_F(gateway_alone, tells_who_watches_what_it_does) {
-  services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"a:sk-some-long-key"}));
   services->metrics_are_open = true;
   EXPECT_EQ(call("GET", "/v1/redline/status"), 401U);
   pass(microseconds{1'000'000});
@@ -1209,8 +1209,39 @@ TEST_F(gateway_alone, tells_who_watches_what_it_does) {
   EXPECT_EQ(call("GET", "/v1/redline/status"), 503U);
 }
 
+TEST_F(gateway_alone, names_a_tenant_in_the_log_as_its_file_does) {
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"ann:sk-key-of-ann", "sk-nameless-key"}));
+  const auto log_of = [&](const std::string& shown) {
+    key = shown;
+    configure_log(log_level::info, log_format::text);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(call("GET", "/v1/models"), 200U);
+    configure_log(log_level::off, log_format::text);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(log_of("sk-key-of-ann"), HasSubstr(" tenant=ann "));
+  const auto number = services->keys->snapshot()->find("sk-nameless-key")->tenant.value;
+  EXPECT_THAT(log_of("sk-nameless-key"), HasSubstr(" tenant=" + std::to_string(number) + " "));
+}
+
+TEST_F(gateway_alone, exchanges_keys_without_cutting_what_runs) {
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"ann:sk-key-of-ann"}));
+  key = "sk-key-of-ann";
+  const auto running = ask_for_text();
+  run();
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"ben:sk-key-of-ben"}));
+  EXPECT_EQ(call("GET", "/v1/models"), 401U) << "the key is gone";
+  EXPECT_EQ(status_of(running), 0U) << "its answer is still being made";
+  const session_id who = session_in_progress();
+  tell(session_finished{.session = who, .reason = finish_reason::stop}, address_of(who));
+  run();
+  EXPECT_EQ(status_of(running), 200U);
+  key = "sk-key-of-ben";
+  EXPECT_EQ(call("GET", "/v1/models"), 200U);
+}
+
 TEST_F(gateway_alone, takes_a_key_from_any_header_that_clients_use) {
-  services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"a:sk-some-long-key"}));
   EXPECT_EQ(call("GET", "/v1/models"), 401U);
   for (const std::string name : {"x-api-key", "api-key"}) {
     more_headers = {{name, "sk-some-long-key"}};
