@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "actors/cli/local_runner.hpp"
+#include "actors/cli/server_address.hpp"
 #include "actors/editing/prompt_builder.hpp"
 #include "transport/http_client.hpp"
 
@@ -70,8 +71,9 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
                                     const method_flags& method,
                                     const std::function<void(const std::string&)>& on_text) {
   using json = nlohmann::ordered_json;
-  REDLINE_TRY_ASSIGN(auto where, transport::parse_http_url(url));
-  where.target = (where.target == "/" ? "" : where.target) + "/v1/chat/completions";
+  REDLINE_TRY_ASSIGN(auto server, server_address::parse(url, api_key));
+  auto& [where, headers] = server;
+  where.target += "/v1/chat/completions";
   const bool copies = method.method == "copy";
   json speculation = json::object();
   speculation["method"] = copies ? "lookup" : method.method;
@@ -100,8 +102,6 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
     return failure{errc::invalid_argument,
                    task.path + " is not UTF-8, which a server's JSON cannot carry; edit it without --server"};
   }
-  std::vector<transport::http_header> headers{{"Content-Type", "application/json"}};
-  if (!api_key.empty()) headers.push_back({"Authorization", "Bearer " + api_key});
 
   edit_outcome out;
   out.method = method.method;
@@ -151,7 +151,13 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
   if (answer->status != 200) {
     const json error = json::parse(answer->body, nullptr, false);
     std::string why = "HTTP status " + std::to_string(answer->status);
-    if (error.is_object() && error.contains("error")) why += ": " + error["error"].value("message", std::string());
+    if (error.is_object() && error.contains("error") && error["error"].is_object()) {
+      const std::string message = error["error"].value("message", std::string());
+      if (error["error"].value("code", json()) == "context_length_exceeded") {
+        return failure{errc::context_length_exceeded, message};
+      }
+      why += ": " + message;
+    }
     return failure{errc::internal, "the server refused: " + why};
   }
   if (!done) return failure{errc::io_error, "the server's answer broke off"};

@@ -345,6 +345,7 @@ std::vector<api::model_card> gateway::list_models() const {
                      .created_seconds = created_seconds_,
                      .context_tokens_max = one.model->answers->context_max(),
                      .vocabulary_size = one.model->answers->tokenizer()->size(),
+                     .known_phrases = one.model->known_phrases,
                      .numerics = {}});
     for (const auto& name : one.model->computed_by) {
       cards.back().numerics.push_back({name, make_fingerprint(one.model->digest, numerics_id(name))});

@@ -144,6 +144,8 @@ class engine {
 
   /// Of the target model's file; 0 without one.
   [[nodiscard]] std::uint64_t model_digest() const;
+  /// Of the target model's file; null without one.
+  [[nodiscard]] const std::shared_ptr<const gguf::gguf_file>& target_file() const { return target_file_; }
   [[nodiscard]] const std::shared_ptr<const text::tokenizer>& tokenizer() const { return tokenizer_; }
   /// For grammars; null where the vocabulary is not enough for one.
   [[nodiscard]] const std::shared_ptr<const grammar::token_trie>& token_trie() const { return token_trie_; }

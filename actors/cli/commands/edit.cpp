@@ -11,6 +11,7 @@
 #include "actors/cli/commands/edit_many.hpp"
 #include "actors/cli/edit_task.hpp"
 #include "actors/cli/flags/command_line.hpp"
+#include "actors/cli/phrase_hint.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "actors/cli/review/file_choice.hpp"
 #include "runtime/base/utf8.hpp"
@@ -54,7 +55,11 @@ int run(const edit_flags& f) {
     return edit_locally(std::move(options), task, f.method, show);
   }();
   line.clear();
-  if (!got) return report(got.error());
+  if (!got) {
+    failure why = got.error();
+    if (why.code == errc::context_length_exceeded) why.context = file + " is too long for the model: " + why.context;
+    return report(why);
+  }
   if (f.write) {
     if (auto replaced = replace_edited(file, *before, got->after); !replaced) return report(replaced.error());
   }
@@ -78,6 +83,7 @@ int run(const edit_flags& f) {
   }
   const std::string diff = text::unified_diff(*before, got->after, file, isatty(STDOUT_FILENO) != 0);
   std::cout << (diff.empty() ? "no change\n" : diff);
+  if (diff.empty()) std::cerr << phrase_hint_of(f.models.model, f.server, f.api_key);
   std::cerr << figures(*got) << "\n";
   if (f.write) std::cerr << "wrote " << file << "\n";
   return 0;

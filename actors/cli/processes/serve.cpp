@@ -12,6 +12,7 @@
 #include "actors/cli/processes/serving_flags.hpp"
 #include "actors/cli/processes/signal_wait.hpp"
 #include "actors/cli/progress_line.hpp"
+#include "actors/editing/known_phrases.hpp"
 #include "actors/http/gateway.hpp"
 #include "actors/http/http_gate.hpp"
 #include "actors/node/answer_script.hpp"
@@ -64,6 +65,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
     model->answers = std::make_shared<answer_factory>(std::move(parts));
     model->prompts = std::make_shared<prompt_builder>(std::move(prompts));
     model->draft_defaults = defaults;
+    if (e.target_file()) model->known_phrases = known_phrases(*e.target_file());
     s->models->publish(std::move(model));
   } else {
     const model_fetcher_options options{.shelf = s->models,
