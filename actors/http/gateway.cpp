@@ -189,6 +189,7 @@ std::optional<api::api_error> gateway::authenticate(const http_arrived& m, calle
 gateway::destination gateway::find_route(const std::string& method, std::string_view path) const {
   destination out;
   path = without_version(path);
+  if (path.starts_with("/api/")) out.error_body = ollama::error_body;  // whichever of Ollama's paths it may be
   for (const route& one : routes) {
     if (one.is_of_vllm && !services_->speaks_vllm) continue;
     auto matched = match_path(one.path, path);

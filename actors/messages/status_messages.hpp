@@ -57,10 +57,11 @@ struct worker_status {
   double cost_error_ratio = 0;
   std::vector<batch_record> batches;  // the last, at most batches_max
   std::vector<predicted_cost> cost;   // of passes without context
+  std::string label;                  // by which people know the process; see process_card
   static constexpr auto fields(auto& self) {
     return std::tie(self.process, self.ready, self.running_count, self.waiting_count, self.pages_count, self.pages_held,
                     self.batches_total, self.rows_total, self.forward_us_total, self.preempted_total,
-                    self.cost_error_ratio, self.batches, self.cost);
+                    self.cost_error_ratio, self.batches, self.cost, self.label);
   }
 };
 

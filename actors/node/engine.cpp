@@ -506,6 +506,7 @@ process_card engine::describe_itself() const {
                     .threads = options_.threads,
                     .sharing = options_.scheduling.sharing};
   card.numerics = numerics();
+  card.label = options_.label.empty() ? card.host + ":" + std::to_string(::getpid()) : options_.label;
   return card;
 }
 

@@ -67,6 +67,7 @@ struct engine_options {
   std::string target_path;  // of a gateway: what its workers must have; empty: whatever they have
   std::string model_name;   // for clients, and the other names that they may use
   std::vector<std::string> aliases;
+  std::string label;                // by which people know this process; empty: "host:pid"
   std::string draft_path;           // empty: no draft model
   std::uint32_t draft_context = 0;  // tokens that it looks at; 0: as many as it was trained for
   model::numerics numerics = model::numerics::automatic;

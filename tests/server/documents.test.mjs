@@ -182,6 +182,12 @@ test("settings in JSON can be read, and the server's in TOML are options", () =>
     assert.ok(count >= 6);
 });
 
+test("a page that calls the model my-model says what that stands for", () => {
+    const pages = files.filter((file) => file.startsWith("docs/clients/") && /my-model(?!\.gguf)/.test(readFileSync(join(root, file), "utf8")));
+    assert.ok(pages.length >= 12);
+    for (const file of pages) assert.match(readFileSync(join(root, file), "utf8"), /`my-model`[^.]*`GET \/v1\/models` lists/, file);
+});
+
 test("every block that is named here is in the documents", () => {
     const all = files.flatMap(blocks);
     for (const one of known) assert.ok(all.some(({file, text}) => file === one.file && text.includes(one.holds)), `${one.file}: ${one.holds}`);

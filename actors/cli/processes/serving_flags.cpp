@@ -258,18 +258,20 @@ result<void> set_traces(const tracing_flags& flags, const std::string& service, 
 microseconds to_microseconds(double seconds) { return microseconds{static_cast<std::int64_t>(seconds * 1e6)}; }
 
 constexpr const char* alias_help =
-    "Name of the model for clients, and how tokens are chosen where a request does not say: NAME or "
-    "NAME:temperature=0,top_p=0.9; default: the file's name (repeatable: other names)";
+    "A further name of the model for clients beside the file's, and how tokens are chosen where a request by this name "
+    "does not say: NAME or NAME:temperature=0,top_p=0.9 (repeatable; lists show the first)";
 
-/// The first name is the model's own; with settings it is an alias of itself, too.
-result<void> set_names(const std::vector<std::string>& given, const std::string& otherwise, engine_options& out) {
-  out.model_name = otherwise;
+/// The first name that is given is the one that lists show, and with settings an alias of itself, too; the file's name
+/// always finds the model.
+result<void> set_names(const std::vector<std::string>& given, const std::string& of_file, engine_options& out) {
+  out.model_name = of_file;
   for (const auto& text : given) {
     const auto named = model::parse_named_sampling(text);
     if (!named) return failure{errc::invalid_argument, "--alias: " + named.error().context};
     if (&text == &given.front()) out.model_name = named->name;
     if (text != out.model_name) out.aliases.push_back(text);
   }
+  if (out.model_name != of_file) out.aliases.push_back(of_file);
   return {};
 }
 
@@ -392,6 +394,11 @@ void add_worker_flags(command c, worker_flags& flags) {
       .require()
       .one_of({"target", "draft", "node"})
       .group("Processes");
+  c.add("--name", flags.label,
+        "What the status, 'redline top' and gateways' logs call this worker, up to 64 letters, digits and '.', '_', "
+        "'-', ':'; "
+        "default: HOST:PID")
+      .group("Processes");
   c.add("--join", flags.joins, "A broker's endpoint, or that of 'redline serve --bridge' (repeatable: all are joined)")
       .require()
       .group("Processes");
@@ -410,6 +417,11 @@ result<engine_options> to_engine_options(const worker_flags& flags) {
   REDLINE_TRY(refuse_idle_options(flags));
   REDLINE_TRY_ASSIGN(engine_options options, to_engine_options(flags.models));
   options.roles = {.front = false, .target = flags.role != "draft", .draft = flags.role != "target"};
+  if (!flags.label.empty() && shown_label(flags.label) != flags.label) {
+    return failure{errc::invalid_argument,
+                   "--name: expected up to 64 letters, digits and '.', '_', '-', ':', found '" + flags.label + "'"};
+  }
+  options.label = flags.label;
   if (flags.role == "draft") options.draft_path = std::exchange(options.target_path, {});
   REDLINE_TRY(set_names(flags.aliases, stem(flags.models.model), options));
   options.scheduling = to_scheduler_options(flags.scheduling);

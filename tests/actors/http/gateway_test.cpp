@@ -1056,6 +1056,54 @@ TEST_F(gateway_of_two, goes_on_with_an_answer_whose_model_has_left) {
   EXPECT_EQ(status_of(late), 404U);
 }
 
+TEST_F(gateway_of_two, says_which_models_there_are_when_asked_for_another) {
+  for (const auto& id : {ask("POST", "/v1/completions", {{"prompt", "x"}, {"model", "my-model"}}),
+                         ask("GET", "/v1/models/my-model")}) {
+    run();
+    ASSERT_EQ(status_of(id), 404U);
+    EXPECT_EQ(json::parse(answer_to(id)->body)["error"]["message"],
+              "no model 'my-model'; here is: tiny, zeta. Whoever runs the server can add a name with --alias, or take "
+              "every name with --accept-any-model.");
+  }
+}
+
+TEST_F(gateway_of_two, lists_what_a_model_understands_where_that_is_little) {
+  auto model = make_model("demo", other, 3);
+  model->known_phrases = {"Set `A` to 1."};
+  services->models->publish(std::move(model));
+  const auto id = ask("GET", "/v1/models");
+  run();
+  const auto list = json::parse(answer_to(id)->body)["data"];
+  ASSERT_EQ(list[0]["id"], "demo");
+  EXPECT_EQ(list[0]["meta"]["known_phrases"], json({"Set `A` to 1."}));
+  EXPECT_FALSE(list[1]["meta"].contains("known_phrases"));
+}
+
+TEST_F(gateway_alone, answers_in_ollamas_form_below_its_path_whatever_is_asked) {
+  for (const char* path : {"/api/pull", "/api/embed", "/api/embeddings", "/api/nothing/of/the/kind"}) {
+    const auto id = ask("POST", path, json::object());
+    run();
+    EXPECT_EQ(status_of(id), 404U) << path;
+    EXPECT_TRUE(json::parse(answer_to(id)->body)["error"].is_string()) << answer_to(id)->body;
+  }
+  const auto id = ask("POST", "/v1/pull", json::object());
+  run();
+  EXPECT_TRUE(json::parse(answer_to(id)->body)["error"].is_object()) << "OpenAI's form elsewhere";
+}
+
+TEST_F(gateway_alone, speaks_of_the_context_when_a_prediction_is_too_long) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "x ";
+  const auto id = ask("POST", "/v1/chat/completions",
+                      {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                       {"prediction", {{"type", "content"}, {"content", text}}}});
+  run();
+  EXPECT_EQ(status_of(id), 400U);
+  const json error = json::parse(answer_to(id)->body)["error"];
+  EXPECT_EQ(error["code"], "context_length_exceeded");
+  EXPECT_THAT(error["message"].dump(), HasSubstr("maximum context length is 256 tokens. However, 'prediction.content' has"));
+}
+
 TEST_F(gateway_of_two, keeps_an_edit_sessions_model) {
   const auto opened =
       ask("POST", "/v1/redline/sessions", {{"model", "coder"}, {"files", {{{"path", "a"}, {"text", "<copy lines"}}}}});
