@@ -88,6 +88,7 @@ struct engine_options {
   double trace_ratio = 1;  // of the traces that begin in this process, the share that is recorded
   std::shared_ptr<model::token_chooser> target_chooser;  // null but in benchmarks
   std::shared_ptr<const model::token_chooser> draft_chooser;
+  bool shows_memory = true;  // a line of the log says what is planned
   /// A weight loader's progress: what, bytes done, bytes in all.
   std::function<void(const std::string&, std::uint64_t, std::uint64_t)> progress;
   /// Called from an actor's thread when supervision gives up.

@@ -97,9 +97,9 @@ void add_edit(CLI::App& app, int& exit_code) {
   c.add("FILE", f->files, "The file to edit; of several, and of all in a folder, each is an edit of its own")
       .existing_path();
   c.add("-i,--instruction", f->instruction, "What to change, in words").require();
-  add_model_flags(c, f->models, false);
+  const option model = add_model_flags(c, f->models, false);
   add_method_flags(c, f->method, true);
-  c.add("--server", f->server, "Have a running server do it: http://HOST:PORT or https://HOST");
+  const option server = c.add("--server", f->server, "Have a running server do it: http://HOST:PORT or https://HOST");
   c.add("--api-key", f->api_key, "The server's API key");
   const option json =
       c.add_flag("--json", f->json, "Print one JSON object with the new file, of several one in a line for each");
@@ -115,7 +115,9 @@ void add_edit(CLI::App& app, int& exit_code) {
   c.add_flag("--review", f->review, "Ask about each hunk, as is done on a terminal for several files")
       .exclude(json)
       .exclude(yes);
-  c.on_run(exit_code, [f] {
+  c.on_run(exit_code, [f, server, model] {
+    if (const auto chosen = choose_model_or_server(model, f->models.model, server, f->server); !chosen)
+      return report(chosen);
     if (f->files.empty() && !f->staged) {
       return report(failure{errc::invalid_argument, "expected a FILE to edit, or --staged, found neither"});
     }

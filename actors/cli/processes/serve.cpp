@@ -116,6 +116,16 @@ result<void> limit_connections(const serve_flags& f, transport::http_front::opti
   return {};
 }
 
+/// What whoever started the server asks next.
+std::string describe_access(const gateway_services& s, const std::string& url) {
+  const auto keys = s.keys->snapshot();
+  std::string text = "redline: clients' base URL " + url + "/v1";
+  if (s.shows_studio) text += ", studio " + url + "/";
+  if (keys->empty()) return text + ", no API keys: open to everybody who can reach it\n";
+  return text + ", API keys: " + std::to_string(keys->size()) + " of " + std::to_string(keys->tenants_count()) +
+         " tenants\n";
+}
+
 int run(const serve_flags& f) {
   signal_wait signals;
   service_manager manager;
@@ -175,7 +185,8 @@ int run(const serve_flags& f) {
     std::cerr << "redline: waiting for workers at " << broker->bound_endpoints().front() << "\n";
   }
   std::cerr << "redline: serving " << (is_gateway ? "the models of its pool" : (*e)->options().model_name)
-            << " on http://" << where->host << ":" << (*gate)->port() << "\n";
+            << " on http://" << where->host << ":" << (*gate)->port() << "\n"
+            << describe_access(**services, "http://" + where->host + ":" + std::to_string((*gate)->port()));
 
   while (!fatal && !is_twin && signals.wait(std::chrono::milliseconds(200)) == 0) {
     if ((*e)->is_responsive(answers_within)) manager.note_alive();
