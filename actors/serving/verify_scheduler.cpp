@@ -254,6 +254,7 @@ void verify_scheduler::on(const give_up_round& m) {
   queue_.give_up(m.sequence, m.round, context().now());
   end_trace(known->second);
   let_followers_look(m.sequence);
+  step();  // a pass may have waited for its next round
 }
 
 void verify_scheduler::on(const release_sequence& m) {
@@ -294,15 +295,16 @@ void verify_scheduler::step() {
   place();
 }
 
-/// now: when the plan was made, so that no pause ends unnoticed between the two.
+/// now: when the plan was made. A timer that is due later is left alone: planning once more does no harm.
 void verify_scheduler::look_again(instant now) {
-  const auto next = queue_.next_look(now);
-  if (!next || std::exchange(looking_, true)) return;
-  context().after(*next - now, background_due{});
+  const auto next = queue_.next_look();
+  if (!next || (look_at_ && *look_at_ <= *next)) return;
+  look_at_ = next;
+  context().after(*next - now, wait_over{});
 }
 
-void verify_scheduler::on(const background_due&) {
-  looking_ = false;
+void verify_scheduler::on(const wait_over&) {
+  look_at_.reset();
   step();
 }
 
