@@ -741,7 +741,8 @@ worker_status verify_scheduler::as_worker() const {
                     .forward_us_total = report_.forward_us_total,
                     .preempted_total = report_.preempted_total,
                     .cost_error_ratio = report_.cost_error_ratio,
-                    .batches = {batches_.begin(), batches_.end()}};
+                    .batches = {batches_.begin(), batches_.end()},
+                    .batch_fill = queue_.gathered().fill};
   for (std::uint32_t rows = 1; rows <= worker_status::cost_rows_max && !queue_.cost().is_blank(); rows *= 2) {
     const auto predicted = queue_.cost().predict(cost::size_of_run(0, rows, 1));
     out.cost.push_back({rows, static_cast<std::uint64_t>(predicted.count())});
@@ -760,6 +761,11 @@ void verify_scheduler::on(const report_status& m) {
   report_.asking_count = static_cast<std::uint32_t>(std::ranges::count_if(clients_, [&](const auto& one) {
     return queue_.awaits_answer(one.first) || context().now() - one.second.heard < asking_age_max;
   }));
+  const auto& gathered = queue_.gathered();
+  report_.batch_fill = gathered.fill;
+  report_.waits_total = gathered.waits;
+  report_.waited_us_total = static_cast<std::uint64_t>(gathered.waited.count());
+  report_.waits_missed_total = gathered.missed;
   report_.workers.clear();
   if (m.with_details) report_.workers.push_back(as_worker());
   context().send(context().sender(), report_);
