@@ -343,6 +343,7 @@ TEST_F(placer_test, tells_who_looks_what_people_call_its_workers) {
   ASSERT_EQ(workers.size(), 2U);
   EXPECT_EQ(workers[0].label, "box-7:4711");
   EXPECT_EQ(workers[1].label, "??2J" + std::string(60, 'x'));
+  configure_log(log_level::info, log_format::text);
   testing::internal::CaptureStderr();
   go(5);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("lost worker box-7:4711 (5): it is gone"), std::string::npos);
