@@ -554,6 +554,7 @@ void gateway::tell_watchers(const scheduler_report& report) {
                                    .totals = services_->probe->read_totals(),
                                    .ready = !why_not_ready()};
   for (const auto& card : list_models()) state.models.push_back(card.id);
+  state.conflicts = services_->models->snapshot()->conflicts();
   watch_.tell(state, report, context().now());
 }
 
