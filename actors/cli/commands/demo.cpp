@@ -28,9 +28,9 @@ int run(const flags& f) {
   if (!before) return report(before.error());
   const edit_task task{f.file, *before, f.instruction};
   child_server server;
-  const auto url = server.start({"--model", f.model, "--draft", f.draft});
-  if (!url) return report(url.error());
-  std::cout << "server: " << *url << "\nfile: " << f.file << " (" << before->size()
+  const auto at = server.start({"--model", f.model, "--draft", f.draft});
+  if (!at) return report(at.error());
+  std::cout << "server: " << at->url << "\nfile: " << f.file << " (" << before->size()
             << " bytes)\ninstruction: " << f.instruction << "\n\n";
 
   std::vector<edit_outcome> rows;
@@ -40,7 +40,7 @@ int run(const flags& f) {
     std::optional<edit_outcome> best;
     for (std::uint32_t i = 0; i < f.rounds; ++i) {
       progress_line line;
-      auto got = edit_on_server(*url, {}, task, how, [&](const std::string& answer) {
+      auto got = edit_on_server(at->url, at->api_key, task, how, [&](const std::string& answer) {
         line.show(std::string(method) + ": " + std::to_string(answer.size()) + " bytes");
       });
       line.clear();
