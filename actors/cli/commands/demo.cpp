@@ -1,16 +1,14 @@
-#include <unistd.h>
-
 #include <cstdio>
 #include <iostream>
 
 #include "actors/cli/child_server.hpp"
 #include "actors/cli/command.hpp"
 #include "actors/cli/commands/commands.hpp"
+#include "actors/cli/commands/difference.hpp"
 #include "actors/cli/edit_task.hpp"
 #include "actors/cli/flags/command_line.hpp"
 #include "actors/cli/flags/generation_flags.hpp"
 #include "actors/cli/progress_line.hpp"
-#include "runtime/document/line_diff.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -50,8 +48,8 @@ int run(const flags& f) {
     }
     rows.push_back(*best);
   }
-  const std::string diff = text::unified_diff(*before, rows.front().after, f.file, isatty(STDOUT_FILENO) != 0);
-  std::cout << (diff.empty() ? "no change\n" : diff) << "\n";
+  print_difference(f.file, *before, rows.front().after);
+  std::cout << "\n";
   std::printf("%-10s %8s %9s %14s %13s %18s %10s %s\n", "method", "seconds", "tokens/s", "target passes",
               "draft passes", "accepted per pass", "speed-up", "identical to regular");
   bool all_same = true;
