@@ -108,6 +108,7 @@ result<server_status> server_status::parse(const std::string& event) {
                          .pages_held = number(w, "pages_held"),
                          .preempted = number(w, "preempted_total"),
                          .cost_error = number(w, "cost_error_ratio"),
+                         .batch_fill = number(w, "batch_fill"),
                          .batches = number(w, "batches_total"),
                          .rows = number(w, "rows_total"),
                          .busy_us = number(w, "busy_us_total")});
@@ -176,13 +177,13 @@ std::vector<std::string> server_view::table(std::size_t width, worker_order orde
         return a.w->name < b.w->name;
     }
   });
-  constexpr std::array<std::string_view, 9> heads = {"worker",    "running", "waiting",   "pages",   "passes/s",
-                                                     "rows/pass", "busy",    "preempted", "cost off"};
+  constexpr std::array<std::string_view, 10> heads = {"worker",    "running", "waiting", "pages",     "passes/s",
+                                                      "rows/pass", "fill",    "busy",    "preempted", "cost off"};
   std::vector<std::array<std::string, heads.size()>> cells;
   for (const auto& [w, r] : rows) {
     cells.push_back({w->name + (w->ready ? "" : " (not ready)"), text_of(w->running), text_of(w->waiting),
                      text_of(w->pages_held) + "/" + text_of(w->pages), text_of(r.passes), text_of(r.rows_per_pass, 1),
-                     share(r.busy, 1), text_of(w->preempted), share(w->cost_error, 1)});
+                     share(w->batch_fill, 1), share(r.busy, 1), text_of(w->preempted), share(w->cost_error, 1)});
   }
   // Columns that do not fit are left out, the last ones first.
   std::vector<std::string> lines(cells.size() + 1);

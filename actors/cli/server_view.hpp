@@ -17,7 +17,7 @@ struct server_status {
   struct worker {
     std::string name;
     bool ready = false;
-    double running = 0, waiting = 0, pages = 0, pages_held = 0, preempted = 0, cost_error = 0;
+    double running = 0, waiting = 0, pages = 0, pages_held = 0, preempted = 0, cost_error = 0, batch_fill = 0;
     double batches = 0, rows = 0, busy_us = 0;  // totals
   };
   struct source {

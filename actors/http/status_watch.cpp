@@ -32,6 +32,7 @@ api::json worker_object(const worker_status& w, std::uint64_t told) {
           {"busy_us_total", w.forward_us_total},
           {"preempted_total", w.preempted_total},
           {"cost_error_ratio", w.cost_error_ratio},
+          {"batch_fill", w.batch_fill},
           {"batches", std::move(batches)},
           {"cost", std::move(cost)}};
 }

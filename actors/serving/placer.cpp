@@ -138,6 +138,9 @@ void placer::count_work(const scheduler_report& before, const scheduler_report& 
   add(&scheduler_report::batches_total);
   add(&scheduler_report::rows_total);
   add(&scheduler_report::experts_total);
+  add(&scheduler_report::waits_total);
+  add(&scheduler_report::waited_us_total);
+  add(&scheduler_report::waits_missed_total);
   add(&scheduler_report::forward_us_total);
   add(&scheduler_report::preempted_total);
   add(&scheduler_report::cached_total);
@@ -163,7 +166,8 @@ void placer::note_load(actor::process_number process, const member& m) {
 void placer::on(const report_status& m) {
   if (m.with_details) watched_until_ = context().now() + 4 * tick;
   scheduler_report sum = done_;
-  double error_weight = 0;
+  sum.batch_fill = 0;
+  double passes = 0;
   for (const auto& [process, w] : members_) {
     if (!w.report || w.unfit) continue;
     const auto& r = *w.report;
@@ -177,11 +181,13 @@ void placer::on(const report_status& m) {
     sum.pages_count += r.pages_count;
     sum.pages_held += r.pages_held;
     sum.cost_error_ratio += r.cost_error_ratio * static_cast<double>(r.batches_total);
-    error_weight += static_cast<double>(r.batches_total);
+    sum.batch_fill += r.batch_fill * static_cast<double>(r.batches_total);
+    passes += static_cast<double>(r.batches_total);
     if (!r.why_not.empty()) sum.why_not = r.why_not;
     if (m.with_details) sum.workers.insert(sum.workers.end(), r.workers.begin(), r.workers.end());
   }
-  if (error_weight > 0) sum.cost_error_ratio /= error_weight;
+  if (passes > 0) sum.cost_error_ratio /= passes;
+  sum.batch_fill = passes > 0 ? sum.batch_fill / passes : 1;
   if (sum.ready) {
     sum.why_not.clear();
   } else if (sum.why_not.empty()) {

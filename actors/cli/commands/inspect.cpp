@@ -46,7 +46,8 @@ int run(const std::string& path, bool all) {
   const auto file = gguf::gguf_file::open(path);
   if (!file) return report(file.error());
   std::cout << path << ": GGUF v" << (*file)->version() << ", " << (*file)->size_bytes() << " bytes\n\nmetadata\n";
-  for (const auto& [key, v] : (*file)->metadata()) std::cout << "  " << shown_on_terminal(key) << " = " << show(v) << "\n";
+  for (const auto& [key, v] : (*file)->metadata())
+    std::cout << "  " << shown_on_terminal(key) << " = " << show(v) << "\n";
 
   std::map<std::string, std::pair<std::size_t, std::uint64_t>> by_type;
   for (const auto& t : (*file)->tensors()) {

@@ -23,6 +23,7 @@ json worker(const std::string& name, int batches, int held = 9) {
           {"busy_us_total", 1000 * batches},
           {"preempted_total", 3},
           {"cost_error_ratio", 0.08},
+          {"batch_fill", 0.75},
           {"batches", json::array()}};
 }
 json event(int batches = 100, double tokens = 1000) {
@@ -60,8 +61,8 @@ TEST(server_view, makes_rates_of_totals) {
             "400 tokens/s   3 running   0 waiting   1 edit sessions\n"
             "drafts accepted 75 %   lookup 70 %\n"
             "KV pages 9/8192   100 passes/s   4.0 rows/pass   busy 10 %\n"
-            "worker  running  waiting   pages  passes/s  rows/pass  busy  preempted  cost off\n"
-            "1             2        1  9/8192       100        4.0  10 %          3       8 %\n");
+            "worker  running  waiting   pages  passes/s  rows/pass  fill  busy  preempted  cost off\n"
+            "1             2        1  9/8192       100        4.0  75 %  10 %          3       8 %\n");
   EXPECT_EQ(view.line().size(), server_view::line_head.size());
   EXPECT_THAT(view.line(), HasSubstr("      400        3        0"));
 }

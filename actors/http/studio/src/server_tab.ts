@@ -27,6 +27,7 @@ interface Status {
     busy_us_total: number;
     preempted_total: number;
     cost_error_ratio: number;
+    batch_fill: number;
     batches: Batch[];
     cost: { rows: number; us: number }[];
   }[];
@@ -103,7 +104,7 @@ export function make_server_tab(report: (error: unknown) => void): { element: HT
     ];
     fill(cards, ...figures.flatMap(([name, value]) => [h('div', {}, h('dt', {}, name), h('dd', {}, value))]));
     fill(workers, ...schedulers.map((s) => h('tr', {}, ...[s.worker, s.ready ? 'ready' : 'not ready', s.running, s.waiting, `${s.pages_held}/${s.pages}`, number_text(s.batches_total),
-      s.batches_total === 0 ? '-' : number_text(s.rows_total / s.batches_total, 1), number_text(s.preempted_total), `${number_text(100 * s.cost_error_ratio)} %`].map((v) => h('td', {}, v)))));
+      s.batches_total === 0 ? '-' : number_text(s.rows_total / s.batches_total, 1), `${number_text(100 * s.batch_fill)} %`, number_text(s.preempted_total), `${number_text(100 * s.cost_error_ratio)} %`].map((v) => h('td', {}, v)))));
     draw_strip();
     draw_curve();
   }
@@ -159,7 +160,7 @@ export function make_server_tab(report: (error: unknown) => void): { element: HT
     }))), strip),
     h('section', { class: 'pane' }, h('header', { class: 'pane-head' }, h('h2', {}, 'Time of a pass'), h('p', { class: 'hint' }, 'line: what the scheduler predicts; points: measured')), curve),
     h('section', { class: 'pane wide' }, h('h2', {}, 'Workers'), h('div', { class: 'scrolls', tabindex: 0 }, h('table', {}, h('thead', {}, h('tr', {},
-      ...['worker', 'state', 'running', 'waiting', 'pages', 'batches', 'rows a batch', 'preempted', 'cost off by'].map((n) => h('th', { scope: 'col' }, n)))), workers))));
+      ...['worker', 'state', 'running', 'waiting', 'pages', 'batches', 'rows a batch', 'fill', 'preempted', 'cost off by'].map((n) => h('th', { scope: 'col' }, n)))), workers))));
   return {
     element,
     shown(on) {
