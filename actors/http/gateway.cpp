@@ -230,13 +230,19 @@ void gateway::on(http_arrived&& m) {
   if (where.error_body != nullptr) facts->error_body = where.error_body;
   facts->is_looked_at_often = where.found != nullptr && where.found->is_looked_at_often();
   const auto* origin = find_header(m.headers, "origin");
-  if (origin != nullptr) facts->more_headers = services_->pages.headers_for(*origin);
+  if (origin != nullptr && !is_repeated(m.headers, "origin"))
+    facts->more_headers = services_->pages.headers_for(*origin);
   const bool knows_origin = !facts->more_headers.empty();
   // Who watches the server does so for hours.
   const bool is_watched = facts->is_looked_at_often || facts->route == "/redline/status";
   if (services_->tracer && !is_watched) facts->span = begin_span(m, *facts, who.request_id);
   who.facts = facts;
 
+  for (const auto* name : {"Host", "Origin"}) {
+    if (is_repeated(m.headers, name))
+      return replies_.refuse(who,
+                             api::bad_field(name, "Expected one header " + std::string(name) + ", found several."));
+  }
   if (services_->keys.empty()) {
     if (const auto why = services_->guard.check(m, knows_origin)) return replies_.refuse(who, *why);
   }
@@ -270,11 +276,9 @@ std::shared_ptr<trace::open_span> gateway::begin_span(const http_arrived& m, con
   const bool has_route = facts.route != request_facts().route;
   std::string name = is_known ? m.method : "HTTP";
   if (has_route) name.append(" ").append(facts.route);
-  const auto is_parent = [](const auto& header) { return transport::equal_ignoring_case(header.first, "traceparent"); };
   const auto* given = find_header(m.headers, "traceparent");
-  const auto from = given != nullptr && std::count_if(m.headers.begin(), m.headers.end(), is_parent) == 1
-                        ? trace::parse_traceparent(*given)
-                        : std::nullopt;
+  const auto from =
+      given != nullptr && !is_repeated(m.headers, "traceparent") ? trace::parse_traceparent(*given) : std::nullopt;
   if (from && !from->is_sampled) return nullptr;
   auto& env = context().env();
   auto span = from ? trace::open_span(services_->tracer, env, from->parent, std::move(name), trace::span_kind::server)
@@ -482,6 +486,7 @@ void gateway::serve_metrics(const route_context& r) {
                            .request_bytes = services_->request_bytes->bytes(),
                            .request_bytes_refused = services_->request_bytes->refused_count(),
                            .answers_running = completions_.answers_count(),
+                           .name_conflicts = services_->models->snapshot()->conflicts().size(),
                            .scheduler = ready_.scheduler(),
                            .undelivered = actor::read_undelivered_counts(),
                            .refused_by_bridge = transport::read_bridge_counts(),
@@ -554,6 +559,7 @@ void gateway::tell_watchers(const scheduler_report& report) {
                                    .totals = services_->probe->read_totals(),
                                    .ready = !why_not_ready()};
   for (const auto& card : list_models()) state.models.push_back(card.id);
+  state.conflicts = services_->models->snapshot()->conflicts();
   watch_.tell(state, report, context().now());
 }
 

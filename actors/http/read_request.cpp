@@ -238,7 +238,7 @@ api::checked<asked_prompts> read_prompts(const gateway_services& services, api::
 api::checked<expected_answer> read_expected(const gateway_services& services, std::shared_ptr<const served_model> model,
                                             api::generation_request asked, const request_circumstances& when) {
   if (!when.session_key.empty()) asked.session_key = when.session_key;
-  auto had = read_resumption(*model, asked, when.last_event_id);
+  auto had = read_resumption(*model, asked, services.eviction_defaults, when.last_event_id);
   if (!had) return had.error();
   answer_spec spec{.tenant = when.tenant,
                    .tokens_max = asked.tokens_max,

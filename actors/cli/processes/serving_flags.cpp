@@ -322,6 +322,10 @@ void add_serve_flags(command c, serve_flags& flags) {
   c.add("--script", flags.script, "For tests: answers that are written instead of the model's own; see tests/server")
       .existing_file()
       .group("");
+  c.add("--port-descriptor", flags.port_descriptor,
+        "For parent processes: write the port that was bound to this inherited descriptor, and close it")
+      .range(3, 1 << 20)
+      .group("");
   add_event_flags(c, flags);
   c.add("--bridge", flags.bridge, "Endpoint where workers dial in, and share the work: ipc://PATH or tcp://HOST:PORT")
       .group("Processes");

@@ -300,9 +300,13 @@ result<load_record> gather(const load_options& f, found_knees& knees) {
     REDLINE_TRY_ASSIGN(auto written, script_file::write(edits));
     serve.insert(serve.end(), {"--script", script.emplace(std::move(written)).path()});
   }
+  // It takes no key but its own and these.
+  if (!f.tenant_keys.empty()) serve.insert(serve.end(), {"--api-key-file", f.tenant_keys});
   child_server child;
-  REDLINE_TRY_ASSIGN(const std::string url, child.start(serve));
-  return measure(f, url, knees);
+  REDLINE_TRY_ASSIGN(const auto at, child.start(serve));
+  load_options own = f;
+  own.api_key = at.api_key;
+  return measure(own, at.url, knees);
 }
 
 }  // namespace

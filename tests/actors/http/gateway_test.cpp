@@ -663,6 +663,50 @@ TEST_F(gateway_alone, goes_on_only_with_streams_of_its_own_numerics) {
   EXPECT_EQ(id->choices[0].numerics, numerics_id("exact").value);
 }
 
+TEST_F(gateway_alone, does_not_go_on_by_other_defaults) {
+  const auto begun = ask_for_text(true);
+  run();
+  tell(session_text{.session = session_in_progress(), .text = "one", .tokens = {1}});
+  run();
+  more_headers = {{"last-event-id", id_in(events_of(all<http_stream>(), begun).back())}};
+  const auto code = [&] {
+    const auto again = ask_for_text(true);
+    run();
+    const auto refused = answer_to(again);
+    return refused && refused->body.find("event_id_of_other_model") != std::string::npos;
+  };
+  EXPECT_FALSE(code());
+  services->eviction_defaults = {.policy = kv::eviction_policy::shift, .n_keep = {}, .n_discard = {}, .n_ctx = 64};
+  EXPECT_TRUE(code());
+  services->eviction_defaults = {};
+  EXPECT_TRUE(services->models->remove(1));
+  auto model = make_model("tiny", tokenizer, 1);
+  model->sampling.emplace("tiny", model::sampling_defaults{.temperature = 0.5F});
+  services->models->publish(std::move(model));
+  EXPECT_TRUE(code());
+}
+
+TEST_F(gateway_alone, refuses_headers_of_which_two_readers_could_believe_different_ones) {
+  for (const auto* name : {"Origin", "host"}) {
+    more_headers = {{name, "http://localhost"}, {name, "http://elsewhere.example"}};
+    const auto asked = ask("GET", "/v1/models");
+    run();
+    EXPECT_EQ(status_of(asked), 400U) << name;
+    EXPECT_THAT(answer_to(asked)->body, HasSubstr("found several"));
+  }
+}
+
+TEST_F(gateway_alone, names_the_field_that_names_a_token_there_is_none_of) {
+  const std::pair<const char*, json> table[] = {
+      {"logit_bias", {{"999999", 1}}}, {"stop_token_ids", {999999}}, {"allowed_token_ids", {999999}}};
+  for (const auto& [field, value] : table) {
+    const auto asked = ask("POST", "/v1/completions", {{"prompt", "x"}, {field, value}});
+    run();
+    EXPECT_EQ(status_of(asked), 400U) << field;
+    EXPECT_EQ(json::parse(answer_to(asked)->body)["error"]["param"], field);
+  }
+}
+
 TEST_F(gateway_alone, does_not_go_on_with_a_stream_that_would_be_another) {
   const auto begun = ask_for_text(true);
   run();
