@@ -8,6 +8,7 @@
 
 #include "actors/cli/json_members.hpp"
 #include "actors/cli/local_runner.hpp"
+#include "actors/cli/server_address.hpp"
 #include "actors/editing/prompt_builder.hpp"
 #include "runtime/json/strict_json.hpp"
 #include "transport/http_client.hpp"
@@ -69,8 +70,9 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
                                     const method_flags& method,
                                     const std::function<void(const std::string&)>& on_text) {
   REDLINE_TRY(check_editable(task));
-  REDLINE_TRY_ASSIGN(auto where, transport::parse_http_url(url));
-  where.target = (where.target == "/" ? "" : where.target) + "/v1/chat/completions";
+  REDLINE_TRY_ASSIGN(auto server, server_address::parse(url, api_key));
+  auto& [where, headers] = server;
+  where.target += "/v1/chat/completions";
   const bool copies = method.method == "copy";
   json speculation = json::object();
   speculation["method"] = copies ? "lookup" : method.method;
@@ -93,8 +95,6 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
     body["redline"]["files"] = {shown_file(task)};
   }
   const std::string text = dump_json(body);  // an instruction that is not UTF-8 is shown as U+FFFD
-  std::vector<transport::http_header> headers{{"Content-Type", "application/json"}};
-  if (!api_key.empty()) headers.push_back({"Authorization", "Bearer " + api_key});
 
   edit_outcome out;
   out.method = method.method;
@@ -143,7 +143,11 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
   if (answer->status != 200) {
     const json error = json::parse(answer->body, nullptr, false);
     std::string why = "HTTP status " + std::to_string(answer->status);
-    if (const json& told = member(error, "error", "message"); told.is_string()) why += ": " + text_of(told);
+    if (const json& told = member(error, "error", "message"); told.is_string()) {
+      if (text_of(member(error, "error", "code")) == "context_length_exceeded")
+        return failure{errc::context_length_exceeded, text_of(told)};
+      why += ": " + text_of(told);
+    }
     return failure{errc::internal, "the server refused: " + why};
   }
   if (!done) return failure{errc::io_error, "the server's answer broke off"};

@@ -100,7 +100,9 @@ result<server_status> server_status::parse(const std::string& event) {
   }
   for (const json& w : member(all, "schedulers")) {
     if (s.workers.size() == server_view::workers_max) break;
-    s.workers.push_back({.name = word(member(w, "worker")),
+    const std::string id = word(member(w, "worker")), name = word(member(w, "name"));
+    s.workers.push_back({.id = id,
+                         .name = name.empty() ? id : name,
                          .ready = flag(w, "ready"),
                          .running = number(w, "running"),
                          .waiting = number(w, "waiting"),
@@ -136,7 +138,7 @@ server_view::rates server_view::rates_of(const totals& now, const totals& before
 
 server_view::rates server_view::rates_of(const server_status::worker& w) const {
   if (!before_) return {};
-  const auto was = std::ranges::find(before_->workers, w.name, &server_status::worker::name);
+  const auto was = std::ranges::find(before_->workers, w.id, &server_status::worker::id);
   if (was == before_->workers.end()) return {};
   return rates_of(totals{w.batches, w.rows, w.busy_us}, totals{was->batches, was->rows, was->busy_us});
 }

@@ -15,7 +15,7 @@ namespace redline::actors::cli {
 /// What a server says of itself in an event of /v1/redline/status. Words are printable ASCII, whatever was sent.
 struct server_status {
   struct worker {
-    std::string name;
+    std::string id, name;
     bool ready = false;
     double running = 0, waiting = 0, pages = 0, pages_held = 0, preempted = 0, cost_error = 0, batch_fill = 0;
     double batches = 0, rows = 0, busy_us = 0;  // totals

@@ -168,17 +168,19 @@ const gateway::route gateway::routes[] = {
      [](gateway& g, const route_context& r) { g.edits_.drop_file(r); }},
 };
 
-std::optional<api::api_error> gateway::authenticate(const http_arrived& m, caller& who) const {
-  if (services_->keys.empty()) return std::nullopt;
+std::optional<api::api_error> gateway::authenticate(const http_arrived& m, caller& who, request_facts& facts) const {
+  const auto keys = services_->keys->snapshot();
+  if (keys->empty()) return std::nullopt;
   const auto key = shown_key([&](std::string_view name) -> std::optional<std::string_view> {
     const auto* value = find_header(m.headers, name);
     return value != nullptr ? std::optional<std::string_view>(*value) : std::nullopt;
   });
-  const auto owner = key ? services_->keys.find(*key) : std::nullopt;
+  const auto owner = key ? keys->find(*key) : std::nullopt;
   if (!owner) {
     return api::error_of({errc::unauthorized, key ? "this API key is not known" : "an API key is required"});
   }
   who.tenant = owner->tenant;
+  facts.tenant_name = owner->name;
   return std::nullopt;
 }
 
@@ -187,6 +189,7 @@ std::optional<api::api_error> gateway::authenticate(const http_arrived& m, calle
 gateway::destination gateway::find_route(const std::string& method, std::string_view path) const {
   destination out;
   path = without_version(path);
+  if (path.starts_with("/api/")) out.error_body = ollama::error_body;  // whichever of Ollama's paths it may be
   for (const route& one : routes) {
     if (one.is_of_vllm && !services_->speaks_vllm) continue;
     auto matched = match_path(one.path, path);
@@ -243,7 +246,7 @@ void gateway::on(http_arrived&& m) {
       return replies_.refuse(who,
                              api::bad_field(name, "Expected one header " + std::string(name) + ", found several."));
   }
-  if (services_->keys.empty()) {
+  if (!services_->wants_key()) {
     if (const auto why = services_->guard.check(m, knows_origin)) return replies_.refuse(who, *why);
   }
   // Without CORS headers a browser reads the answer as "not for other origins", which is the default we want.
@@ -256,7 +259,7 @@ void gateway::on(http_arrived&& m) {
   const bool is_open = found != nullptr && (found->needs == route::access::open ||
                                             (found->needs == route::access::monitoring && services_->metrics_are_open));
   if (!is_open) {
-    if (const auto why = authenticate(m, who)) return replies_.refuse(who, *why);
+    if (const auto why = authenticate(m, who, *facts)) return replies_.refuse(who, *why);
   }
   if (ready_.draining() && found != nullptr && found->needs == route::access::with_key) {
     return replies_.refuse(who, *ready_.why_not(context().now()));
@@ -296,7 +299,7 @@ void gateway::serve_front_page(const route_context& r) {
   const auto why = why_not_ready();
   front_page page{.version = build_version(), .state = why ? why->message : "ready"};
   page.lacks_studio = !find_studio_file("index.html");
-  page.needs_key = !services_->keys.empty();
+  page.needs_key = services_->wants_key();
   const auto* host = find_header(r.request.headers, "host");
   constexpr auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -347,6 +350,7 @@ std::vector<api::model_card> gateway::list_models() const {
                      .created_seconds = created_seconds_,
                      .context_tokens_max = one.model->answers->context_max(),
                      .vocabulary_size = one.model->answers->tokenizer()->size(),
+                     .known_phrases = one.model->known_phrases,
                      .numerics = {}});
     for (const auto& name : one.model->computed_by) {
       cards.back().numerics.push_back({name, make_fingerprint(one.model->digest, numerics_id(name))});

@@ -276,8 +276,8 @@ api::checked<expected_answer> read_expected(const gateway_services& services, st
     const auto most = model->answers->context_max();
     if (spec.prediction.size() > most) {
       return api::bad_field(field,
-                            "'" + field + "' has " + std::to_string(spec.prediction.size()) +
-                                " tokens, more than the context of " + std::to_string(most) + ".",
+                            context_sentence(most) + " However, '" + field + "' has " +
+                                std::to_string(spec.prediction.size()) + " tokens: send less.",
                             "context_length_exceeded");
     }
   }

@@ -22,6 +22,7 @@ api::json worker_object(const worker_status& w, std::uint64_t told) {
   api::json cost = api::json::array();
   for (const predicted_cost& c : w.cost) cost.push_back({{"rows", c.rows}, {"us", c.us}});
   return {{"worker", std::to_string(w.process)},
+          {"name", w.label.empty() ? std::to_string(w.process) : w.label},
           {"ready", w.ready},
           {"running", w.running_count},
           {"waiting", w.waiting_count},

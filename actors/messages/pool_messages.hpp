@@ -49,13 +49,28 @@ struct process_card {
   bool is_draining = false;       // it takes no new answers, and wants those that it has to go elsewhere
   prefix_sharing sharing = prefix_sharing::tenant;
   std::int64_t since = 0;  // when it started, in Unix milliseconds; 0: a version that does not say it
+  std::string label;  // by which people know this process, such as "host:pid"; need not be its own alone
   bool operator==(const process_card&) const = default;
   static constexpr auto fields(auto& self) {
     return std::tie(self.role, self.version, self.host, self.name, self.aliases, self.has_target, self.has_draft,
                     self.model, self.header, self.vocabulary, self.numerics, self.context, self.running_max,
-                    self.waiting_max, self.pages_count, self.threads, self.is_draining, self.sharing, self.since);
+                    self.waiting_max, self.pages_count, self.threads, self.is_draining, self.sharing, self.since,
+                    self.label);
   }
 };
+
+/// A label as logs and terminals may show it: of other bytes than letters, digits and . _ - : nothing is left but '?',
+/// and of a long one the beginning.
+inline std::string shown_label(std::string_view label) {
+  constexpr std::size_t bytes_max = 64;
+  std::string out(label.substr(0, bytes_max));
+  for (char& c : out) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                          c == '_' || c == '-' || c == ':';
+    if (!is_plain) c = '?';
+  }
+  return out;
+}
 
 /// Asks a worker for a part of its target model's header: GGUF's metadata without tensors.
 struct read_header {

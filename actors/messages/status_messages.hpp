@@ -58,10 +58,11 @@ struct worker_status {
   std::vector<batch_record> batches;  // the last, at most batches_max
   std::vector<predicted_cost> cost;   // of passes without context
   double batch_fill = 1;              // as in scheduler_report
+  std::string label;                  // by which people know the process; see process_card
   static constexpr auto fields(auto& self) {
     return std::tie(self.process, self.ready, self.running_count, self.waiting_count, self.pages_count, self.pages_held,
                     self.batches_total, self.rows_total, self.forward_us_total, self.preempted_total,
-                    self.cost_error_ratio, self.batches, self.cost, self.batch_fill);
+                    self.cost_error_ratio, self.batches, self.cost, self.batch_fill, self.label);
   }
 };
 

@@ -16,6 +16,11 @@ constexpr std::uint32_t ticks_per_kept = 4;    // workers are asked once a secon
 // A worker that leaves stays for half a second, for answers that were placed there before this was heard of.
 constexpr microseconds taken_while_leaving{250'000};
 
+/// "worker HOST:PID (NUMBER)".
+std::string describe(actor::process_number process, const process_card& card) {
+  return "worker " + shown_label(card.label) + " (" + std::to_string(process) + ")";
+}
+
 }  // namespace
 
 placer::placer(actor::actor_context& context, placer_options options)
@@ -29,8 +34,15 @@ void placer::on_start() {
 // ---- workers -------------------------------------------------------------------------------------------------------
 
 void placer::on(const actor::peer_state& m) {
-  if (m.process == 0 || !m.reachable) {
-    if (!m.why_not.empty()) why_none_ = m.why_not;
+  if (m.process == 0) {
+    has_broker_ = m.reachable;
+    why_alone_ = m.why_not;
+    return;
+  }
+  if (!m.reachable) {
+    const auto known = members_.find(m.process);
+    const bool was_of_use = known != members_.end() && known->second.card.has_target;
+    if (!m.why_not.empty()) why_none_ = (was_of_use ? "its last worker is gone: " : "") + m.why_not;
     return lose(m.process, m.why_not);
   }
   auto card = actor::decode<process_card>(m.card);
@@ -44,8 +56,7 @@ void placer::meet(actor::process_number process, process_card card) {
   known.unfit = options_.why_unfit ? options_.why_unfit(card) : std::nullopt;
   if (known.unfit) {
     why_none_ = *known.unfit;
-    context().log(log_level::error,
-                  "worker " + std::to_string(process) + " at " + card.host + " is of no use: " + *known.unfit);
+    context().log(log_level::error, describe(process, card) + " is of no use: " + *known.unfit);
   }
   const bool leaves = card.is_draining && !known.card.is_draining;
   known.card = std::move(card);
@@ -71,9 +82,10 @@ void placer::meet(actor::process_number process, process_card card) {
 }
 
 void placer::lose(actor::process_number process, const std::string& why) {
-  if (!members_.contains(process)) return;
-  members_.erase(process);
-  context().log(log_level::warning, "lost worker " + std::to_string(process) + ": " + why);
+  const auto known = members_.find(process);
+  if (known == members_.end()) return;
+  context().log(log_level::warning, "lost " + describe(process, known->second.card) + ": " + why);
+  members_.erase(known);
   placement_.remove(process);
   tell_standings();
   move_guests(process);
@@ -184,16 +196,33 @@ void placer::on(const report_status& m) {
     sum.batch_fill += r.batch_fill * static_cast<double>(r.batches_total);
     passes += static_cast<double>(r.batches_total);
     if (!r.why_not.empty()) sum.why_not = r.why_not;
-    if (m.with_details) sum.workers.insert(sum.workers.end(), r.workers.begin(), r.workers.end());
+    if (!m.with_details) continue;
+    for (const worker_status& one : r.workers) {
+      sum.workers.push_back(one);
+      sum.workers.back().label = shown_label(w.card.label);
+    }
   }
   if (passes > 0) sum.cost_error_ratio /= passes;
   sum.batch_fill = passes > 0 ? sum.batch_fill / passes : 1;
   if (sum.ready) {
     sum.why_not.clear();
   } else if (sum.why_not.empty()) {
-    sum.why_not = why_none_;
+    sum.why_not = what_is_missing();
   }
   context().send(context().sender(), sum);
+}
+
+std::string placer::what_is_missing() const {
+  bool has_worker = false;
+  for (const auto& [process, w] : members_) {
+    if (!w.card.has_target || w.unfit) continue;
+    if (!w.card.is_draining) return {};
+    has_worker = true;
+  }
+  if (!why_alone_.empty()) return why_alone_;
+  if (has_worker) return "all workers of the pool are ending";
+  if (!why_none_.empty()) return why_none_;
+  return has_broker_ ? "no worker has joined the pool" : "no broker has answered yet";
 }
 
 void placer::on(const placer_tick&) {
@@ -212,7 +241,7 @@ void placer::on(const placer_tick&) {
     if (asks_kept) context().send(options_.layout.cache_in(process), read_kept{w.kept_revision});
   }
   for (const auto process : silent) {
-    context().log(log_level::warning, "worker " + std::to_string(process) + " says nothing");
+    context().log(log_level::warning, describe(process, members_.at(process).card) + " says nothing");
     move_guests(process);
   }
   forget_models();

@@ -109,6 +109,8 @@ class placer final : public actor::actor_of<placer> {
   void note_load(actor::process_number process, const member& m);
   [[nodiscard]] actor::process_number choose_drafter(std::uint64_t vocabulary);
   void ask_status(actor::process_number process);
+  /// What the pool lacks, as part of a sentence; empty: workers that are here are loading.
+  [[nodiscard]] std::string what_is_missing() const;
   [[nodiscard]] std::vector<std::uint64_t> keys_of(const place_session& asked) const;
 
   placer_options options_;
@@ -122,7 +124,9 @@ class placer final : public actor::actor_of<placer> {
   instant watched_until_;                                           // workers are asked for details
   bool places_are_due_ = false;
   std::uint32_t ticks_ = 0;
-  std::string why_none_;  // why the last process is of no use, where there is no other
+  bool has_broker_ = false;
+  std::string why_alone_;  // why no broker takes this process
+  std::string why_none_;   // why the last process is of no use, where there is no other
 };
 
 }  // namespace redline::actors

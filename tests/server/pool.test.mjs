@@ -365,3 +365,26 @@ test("a file is exchanged for another under one name: who has the name keeps it,
     }
     await Promise.all(serving.map((one) => one.kill()));
 });
+
+test("a gateway says what its pool lacks, and people's names for workers", async () => {
+    const other = new Pool(1);
+    try {
+        const gateway = await other.startGateway();
+        const says = async (pattern) => gateway.until(async () => {
+            const response = await fetch(`${gateway.url}/readyz`);
+            return response.status === 503 && pattern.test((await response.json()).error.message);
+        });
+        await says(/^The target model cannot be used: no broker has answered yet\.$/);
+        await says(/the broker at ipc:\S+ does not answer: expected one that runs there/);
+        await other.startBroker(0);
+        await says(/^The target model cannot be used: no worker has joined the pool\.$/);
+        const worker = other.startWorker("target", "--name", "box-7");
+        await gateway.until(() => isReady(gateway));
+        await gateway.until(async () => / box-7 +0 +0 /.test(` ${call("top", "--server", gateway.url, "--once").replaceAll("\n", " ")}`));
+        await worker.kill();
+        await gateway.says(/lost worker box-7 \(\d+\): /);
+        await says(/its last worker is gone: /);
+    } finally {
+        await other.close();
+    }
+});

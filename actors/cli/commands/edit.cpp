@@ -10,6 +10,7 @@
 #include "actors/cli/commands/edit_many.hpp"
 #include "actors/cli/edit_task.hpp"
 #include "actors/cli/flags/command_line.hpp"
+#include "actors/cli/phrase_hint.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "actors/cli/review/file_choice.hpp"
 #include "runtime/base/terminal_text.hpp"
@@ -55,7 +56,12 @@ int run(const edit_flags& f) {
     return edit_locally(std::move(options), task, f.method, show);
   }();
   line.clear();
-  if (!got) return report(got.error());
+  if (!got) {
+    failure why = got.error();
+    if (why.code == errc::context_length_exceeded)
+      why.context = file.path + " is too long for the model: " + why.context;
+    return report(why);
+  }
   if (f.write && got->after != before) {
     auto place = file.place();
     if (!place) return report(place.error());
@@ -81,6 +87,7 @@ int run(const edit_flags& f) {
     return 0;
   }
   print_difference(file.path, before, got->after);
+  if (got->after == before) std::cerr << phrase_hint_of(f.models.model, f.server, f.api_key);
   std::cerr << figures(*got) << "\n";
   if (f.write && got->after != before) std::cerr << "wrote " << shown_on_terminal(file.path) << "\n";
   return 0;
@@ -94,9 +101,9 @@ void add_edit(CLI::App& app, int& exit_code) {
   c.add("FILE", f->files, "The file to edit; of several, and of all in a folder, each is an edit of its own")
       .existing_path();
   c.add("-i,--instruction", f->instruction, "What to change, in words").require();
-  add_model_flags(c, f->models, false);
+  const option model = add_model_flags(c, f->models, false);
   add_method_flags(c, f->method, true);
-  c.add("--server", f->server, "Have a running server do it: http://HOST:PORT or https://HOST");
+  const option server = c.add("--server", f->server, "Have a running server do it: http://HOST:PORT or https://HOST");
   c.add("--api-key", f->api_key, "The server's API key");
   const option json =
       c.add_flag("--json", f->json, "Print one JSON object with the new file, of several one in a line for each");
@@ -112,7 +119,9 @@ void add_edit(CLI::App& app, int& exit_code) {
   c.add_flag("--review", f->review, "Ask about each hunk, as is done on a terminal for several files")
       .exclude(json)
       .exclude(yes);
-  c.on_run(exit_code, [f] {
+  c.on_run(exit_code, [f, server, model] {
+    if (const auto chosen = choose_model_or_server(model, f->models.model, server, f->server); !chosen)
+      return report(chosen);
     if (f->files.empty() && !f->staged) {
       return report(failure{errc::invalid_argument, "expected a FILE to edit, or --staged, found neither"});
     }

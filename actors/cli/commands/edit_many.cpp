@@ -10,6 +10,7 @@
 #include "actors/cli/command.hpp"
 #include "actors/cli/commands/difference.hpp"
 #include "actors/cli/edit_task.hpp"
+#include "actors/cli/phrase_hint.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "actors/cli/review/file_choice.hpp"
 #include "actors/cli/review/hunk_review.hpp"
@@ -106,6 +107,9 @@ class outcome_of_all {
     });
     put_patch(patch);
     if (patch.empty()) std::cerr << "no change\n";
+    if (patch.empty() && exit_code_ == 0) {
+      std::cerr << phrase_hint_of(flags_.models.model, flags_.server, flags_.api_key);
+    }
     if (!patch.empty() && flags_.patch.empty() && !flags_.write) {
       std::cerr << "nothing was changed; --yes takes all of it, --review asks about each hunk\n";
     }

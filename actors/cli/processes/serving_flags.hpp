@@ -51,7 +51,7 @@ struct serve_flags {
   std::vector<std::string> cors_origins;
   bool metrics_open = false;
   bool no_ui = false;
-  std::vector<std::string> aliases;  // the first is the model's name
+  std::vector<std::string> aliases;  // the first is the name that lists show
   bool accept_any_model = false;
   std::string compat;            // "vllm", or empty
   double shutdown_timeout = 30;  // seconds
@@ -87,7 +87,8 @@ struct worker_flags {
   model_flags models;
   scheduling_flags scheduling;
   std::string role;                  // "target", "draft" or "node", which is both
-  std::vector<std::string> aliases;  // the first is the model's name
+  std::string label;                 // empty: host and process id
+  std::vector<std::string> aliases;  // the first is the name that lists show
   std::vector<std::string> joins;
   double shutdown_timeout = 30;  // seconds
   bridge_flags peers;

@@ -285,6 +285,7 @@ json card_object(const model_card& card) {
     object["meta"]["numerics"].push_back(
         json{{"name", kind.name}, {"system_fingerprint", null_if_empty(kind.system_fingerprint)}});
   }
+  if (!card.known_phrases.empty()) object["meta"]["known_phrases"] = card.known_phrases;
   object["status"] = json{{"value", "loaded"}};
   object["architecture"] =
       json{{"input_modalities", json::array({"text"})}, {"output_modalities", json::array({"text"})}};

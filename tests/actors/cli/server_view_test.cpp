@@ -67,6 +67,20 @@ TEST(server_view, makes_rates_of_totals) {
   EXPECT_THAT(view.line(), HasSubstr("      400        3        0"));
 }
 
+TEST(server_view, calls_workers_by_their_names_and_knows_them_by_their_numbers) {
+  auto first = event(100), second = event(300);
+  for (auto* e : {&first, &second}) {
+    (*e)["schedulers"][0]["name"] = "box:17";
+    (*e)["schedulers"].push_back((*e)["schedulers"][0]);
+    (*e)["schedulers"][1]["worker"] = "2";
+  }
+  second["schedulers"][1]["batches_total"] = 100;
+  second["schedulers"][1]["rows_total"] = 400;
+  const auto text = joined(view_of(first, second).lines(100, 0, worker_order::name));
+  EXPECT_THAT(text, HasSubstr("\nbox:17        2        1  9/8192       100"));
+  EXPECT_THAT(text, HasSubstr("\nbox:17        2        1  9/8192         0"));
+}
+
 TEST(server_view, fits_into_any_terminal) {
   const auto view = view_of(event(100), event(300));
   for (std::size_t width = 1; width < 120; ++width) {

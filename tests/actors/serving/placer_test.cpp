@@ -328,6 +328,52 @@ TEST_F(placer_test, uses_no_worker_that_does_not_fit_and_says_why) {
   EXPECT_NE(last<no_place>(session_at)->why.context.find("another vocabulary"), std::string::npos);
 }
 
+TEST_F(placer_test, tells_who_looks_what_people_call_its_workers) {
+  auto named = card();
+  named.label = "box-7:4711";
+  come(5, named);
+  auto hostile = card();
+  hostile.label = "\x1b[2J" + std::string(100, 'x');
+  come(6, hostile);
+  for (const actor::process_number p : {5U, 6U}) {
+    inject(layout.scheduler_in(p), scheduler_report{.ready = true, .workers = {{.process = p}}});
+  }
+  inject(gateway_at, report_status{true});
+  const auto workers = last<scheduler_report>(gateway_at)->workers;
+  ASSERT_EQ(workers.size(), 2U);
+  EXPECT_EQ(workers[0].label, "box-7:4711");
+  EXPECT_EQ(workers[1].label, "??2J" + std::string(60, 'x'));
+  testing::internal::CaptureStderr();
+  go(5);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("lost worker box-7:4711 (5): it is gone"), std::string::npos);
+}
+
+TEST_F(placer_test, says_what_its_pool_lacks) {
+  const auto why = [&] {
+    inject(gateway_at, report_status{});
+    return last<scheduler_report>(gateway_at)->why_not;
+  };
+  EXPECT_EQ(why(), "no broker has answered yet");
+  inject({}, actor::peer_state{0, false, "the broker at ipc://x does not answer"});
+  EXPECT_EQ(why(), "the broker at ipc://x does not answer");
+  inject({}, actor::peer_state{0, true});
+  EXPECT_EQ(why(), "no worker has joined the pool");
+  auto drafter = card();
+  drafter.has_target = false;
+  come(4, drafter, false);
+  EXPECT_EQ(why(), "no worker has joined the pool") << "one that drafts alone answers nobody";
+  come(5, card(), false);
+  EXPECT_EQ(why(), "") << "it is loading";
+  come(5, card());
+  EXPECT_EQ(why(), "");
+  auto draining = card();
+  draining.is_draining = true;
+  come(5, draining);
+  EXPECT_EQ(why(), "all workers of the pool are ending");
+  go(5);
+  EXPECT_EQ(why(), "its last worker is gone: it is gone");
+}
+
 TEST_F(placer_test, reports_its_pool_as_one_scheduler) {
   come(5);
   come(6, card(), false);

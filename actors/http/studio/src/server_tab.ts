@@ -17,6 +17,7 @@ interface Status {
   answers: { running: number; waiting: number; edit_sessions: number };
   schedulers: {
     worker: string;
+    name?: string;
     ready: boolean;
     running: number;
     waiting: number;
@@ -103,7 +104,7 @@ export function make_server_tab(report: (error: unknown) => void): { element: HT
       ['version', `${last.server.version}, up ${uptime < 3600 ? `${Math.floor(uptime / 60)} min` : `${number_text(uptime / 3600, 1)} h`}`],
     ];
     fill(cards, ...figures.flatMap(([name, value]) => [h('div', {}, h('dt', {}, name), h('dd', {}, value))]));
-    fill(workers, ...schedulers.map((s) => h('tr', {}, ...[s.worker, s.ready ? 'ready' : 'not ready', s.running, s.waiting, `${s.pages_held}/${s.pages}`, number_text(s.batches_total),
+    fill(workers, ...schedulers.map((s) => h('tr', {}, ...[s.name ?? s.worker, s.ready ? 'ready' : 'not ready', s.running, s.waiting, `${s.pages_held}/${s.pages}`, number_text(s.batches_total),
       s.batches_total === 0 ? '-' : number_text(s.rows_total / s.batches_total, 1), `${number_text(100 * s.batch_fill)} %`, number_text(s.preempted_total), `${number_text(100 * s.cost_error_ratio)} %`].map((v) => h('td', {}, v)))));
     draw_strip();
     draw_curve();
