@@ -16,6 +16,7 @@
 #include "actors/http/routing/openapi_document.hpp"
 #include "actors/http/routing/paths.hpp"
 #include "actors/http/studio/page_answer.hpp"
+#include "actors/http/tool_answers.hpp"
 #include "actors/serving/verify_scheduler.hpp"
 #include "runtime/base/hex.hpp"
 #include "runtime/base/size_limits.hpp"
@@ -96,6 +97,19 @@ const gateway::route gateway::routes[] = {
     {"POST", "/embeddings", route::access::with_key,
      [](gateway& g, const route_context& r) {
        g.replies_.refuse(r.who, api::not_supported("This server makes no embeddings: its models write text."));
+     }},
+    {"POST", "/rerank", route::access::with_key,
+     [](gateway& g, const route_context& r) {
+       g.replies_.refuse(r.who, api::not_supported("This server ranks no documents: its models write text."));
+     }},
+    {"POST", "/reranking", route::access::with_key,
+     [](gateway& g, const route_context& r) {
+       g.replies_.refuse(r.who, api::not_supported("This server ranks no documents: its models write text."));
+     }},
+    {"POST", "/slots/{}", route::access::with_key,
+     [](gateway& g, const route_context& r) {
+       g.replies_.refuse(r.who, api::not_supported("This server saves, restores and erases no slots: answers share the "
+                                                   "KV of what their prompts begin with by themselves."));
      }},
     {"GET", "/models", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_models(r); }},
     {"GET", "/models/{*}", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_model(r); }},
@@ -366,12 +380,15 @@ void gateway::serve_models(const route_context& r) {
 void gateway::serve_props(const route_context& r) {
   const auto model = services_->find_model("");
   if (!model) return replies_.refuse(r.who, model.error());
+  const auto usual = api::parse_native_request(R"({"prompt":""})", limits_for(*services_));
+  const auto settings = usual ? api::native_settings(*usual) : api::json::object();
   const auto& vocab = (*model)->answers->tokenizer()->vocab();
   const auto text_of = [&vocab](std::optional<token> t) { return t ? std::string(vocab.text(*t)) : std::string(); };
   replies_.respond(r.who, 200,
                    api::props_body({.model = (*model)->name,
                                     .context_tokens_max = (*model)->answers->context_max(),
-                                    .answers_max = services_->sessions_max,
+                                    .slots_count = services_->running_max,
+                                    .settings = settings,
                                     .chat_template = (*model)->prompts->template_source(),
                                     .bos = text_of(vocab.bos()),
                                     .eos = text_of(vocab.eos()),
@@ -383,7 +400,7 @@ void gateway::serve_slots(const route_context& r) {
   const auto model = services_->find_model("");
   if (!model) return replies_.refuse(r.who, model.error());
   replies_.respond(r.who, 200,
-                   api::slots_body(completions_.list_running(r.who.tenant), services_->sessions_max,
+                   api::slots_body(completions_.list_running(r.who.tenant), services_->running_max,
                                    (*model)->answers->context_max()));
 }
 
@@ -432,9 +449,10 @@ void gateway::serve_tokenize(const route_context& r) {
       tokens =
           tokenizer.encode(*asked->text, {.parse_special = asked->parse_special, .add_bos_eos = asked->add_special});
     } else {
+      if (const auto why = check_tools(**model, asked->tools)) return *why;
       const auto& prompts = *(*model)->prompts;
-      const auto rendered =
-          prompts.render(asked->messages, asked->add_generation_prompt, now, nullptr, asked->template_variables);
+      const auto rendered = prompts.render(asked->messages, asked->add_generation_prompt, now,
+                                           asked->tools ? &*asked->tools : nullptr, asked->template_variables);
       if (!rendered) return api::error_of(rendered.error());
       tokens = prompts.tokens(*rendered);
     }
@@ -474,8 +492,9 @@ void gateway::serve_template(const route_context& r) {
     if (!asked) return asked.error();
     const auto model = services->find_model(asked->model);
     if (!model) return model.error();
-    const auto prompt = (*model)->prompts->render(asked->messages, asked->add_generation_prompt, now, nullptr,
-                                                  asked->template_variables);
+    if (const auto why = check_tools(**model, asked->tools)) return *why;
+    const auto prompt = (*model)->prompts->render(asked->messages, asked->add_generation_prompt, now,
+                                                  asked->tools ? &*asked->tools : nullptr, asked->template_variables);
     if (!prompt) return api::error_of(prompt.error());
     return api::template_body(prompt->text_without_marks());
   };

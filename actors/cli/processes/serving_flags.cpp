@@ -380,6 +380,7 @@ void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
   services.eviction_defaults = to_eviction_options(flags.eviction);
   services.sessions_max =
       flags.joins.empty() ? flags.scheduling.running_max + flags.scheduling.waiting_max : flags.answers_max;
+  services.running_max = flags.joins.empty() ? flags.scheduling.running_max : flags.answers_max;
   services.request_limits.bytes_max = flags.requests_mib << 20;
   services.request_limits.tenant_bytes_max = services.request_limits.bytes_max / (services.wants_key() ? 4 : 1);
   services.editing.sessions_max = flags.live_sessions_max;
