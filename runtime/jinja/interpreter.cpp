@@ -691,11 +691,11 @@ value interpreter::apply_native(native_function native, std::string_view name, c
   return native(call);
 }
 
-/// Methods of safe text take other text escaped, and give safe text.
+/// Methods of safe text give safe text; what is put in is escaped.
 value interpreter::apply_method(native_function native, std::string_view name, const value& self,
                                 call_arguments& arguments) {
   if (!self.is_safe()) return apply_native(native, name, self, arguments);
-  const bool escapes = name == "replace" || name == "strip" || name == "lstrip" || name == "rstrip";
+  const bool escapes = name == "replace";
   for (value& one : arguments.positional) {
     if (escapes && one.is_string()) one = made_safe(budget_, one);
   }
