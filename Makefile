@@ -2,7 +2,7 @@
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build install deb deb-test sbom oci oci-test test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients vscode-test slurm-test systemd-test netns-test fuzz docs docs-reference format lint packages test-packages bench-packages clean
+.PHONY: demo build install deb deb-test sbom oci oci-test test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients conformance vscode-test slurm-test systemd-test netns-test fuzz docs docs-reference format lint packages test-packages bench-packages clean
 
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
@@ -96,6 +96,14 @@ soak: build
 clients: build
 	REDLINE_CHECKS=clients REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server/clients
 	REDLINE_CHECKS=agents REDLINE_AGENTS=$(AGENTS) REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server/agents
+
+# Public suites that lie in DIR (JSON schemas, chat templates, other servers' tests; tests/conformance/README.md names them):
+# prints tables. ARGS: for tests/conformance/conformance.py.
+conformance:
+	@deploy/install_packages.sh conformance
+	cmake --preset dev
+	cmake --build --preset dev -j $(JOBS) --target redline conformance_probe
+	tests/conformance/run.sh build-dev "$(DIR)" $(ARGS)
 
 # The language server in VS Code, with docs/editors/vscode.md's extension, in Chromium; 320 MB on disk from npm.
 vscode-test: build

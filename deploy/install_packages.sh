@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what building, testing and running Redline needs on Debian 12, and only what is missing.
-# Usage: install_packages.sh [names] build|test|arm|bench|plot|deb|oci|slurm|systemd|netns
+# Usage: install_packages.sh [names] build|test|arm|bench|plot|deb|oci|conformance|slurm|systemd|netns
 # With `names` it prints the packages instead.
 set -eu
 only_names=""
@@ -10,12 +10,13 @@ packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-de
   libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libsodium-dev libcurl4-openssl-dev libutf8proc-dev zlib1g-dev
   prometheus-cpp-dev"
 case "${1:-build}" in
-  test) packages="$packages libgtest-dev libgmock-dev python3-torch python3-numpy python3-zmq python3-msgpack chromium prometheus neovim" ;;
+  test) packages="$packages libgtest-dev libgmock-dev python3-jinja2 python3-pytest python3-pytest-timeout python3-requests python3-torch python3-numpy python3-zmq python3-msgpack chromium prometheus neovim" ;;
   arm) packages="cmake ninja-build pkg-config ccache g++-aarch64-linux-gnu qemu-user googletest" ;;
   bench) packages="$packages libbenchmark-dev" ;;
   deb) packages="dpkg-dev file debootstrap binutils python3" ;;
   oci) packages="mmdebstrap buildah podman runc" ;;
   plot) packages="python3-matplotlib" ;;
+  conformance) packages="$packages libgtest-dev libgmock-dev python3-jinja2 python3-jsonschema python3-pytest python3-pytest-asyncio python3-pytest-timeout python3-requests" ;;
   slurm) packages="slurm-wlm munge" ;;
   systemd) packages="systemd-container python3 curl" ;;
   netns) packages="iproute2 iputils-ping python3" ;;

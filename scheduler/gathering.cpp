@@ -22,11 +22,12 @@ std::optional<std::size_t> choose_wait(const gathering& g, const cost::cost_mode
   }
   if (counted == 0) return std::nullopt;
   const auto us = [](microseconds t) { return static_cast<double>(t.count()); };
-  const double now_us = us(cost.predict(g.size));
-  const double theirs_us = us(cost.predict(theirs));
+  const auto pass_us = [&](const cost::work_size& size) { return us(cost.predict(size) + g.around); };
+  const double now_us = pass_us(g.size);
+  const double theirs_us = pass_us(theirs);
   const double longest_us = std::max(now_us, us(g.time_max));
   // What is computed for nobody stands back.
-  const double all_us = g.rounds > 0 ? std::min(us(cost.predict(g.size + theirs)), longest_us) : theirs_us;
+  const double all_us = g.rounds > 0 ? std::min(pass_us(g.size + theirs), longest_us) : theirs_us;
   const double base_us = g.rounds > 0 ? now_us : 0;
   std::optional<std::size_t> best;
   double best_rate = 0;

@@ -17,6 +17,8 @@ constexpr std::size_t tenants_max = 1024;  // whose return times are kept apart
 // Before any session was seen to come back: as one that drafts with a model.
 constexpr microseconds first_return{30'000};
 constexpr double fill_pace = 1.0 / 32;
+constexpr double around_pace = 1.0 / 16;
+constexpr double around_us_max = 10'000;  // what takes longer is no part of every pass
 
 }  // namespace
 
@@ -153,6 +155,7 @@ batch_plan run_queue::plan(budget limits, instant now) {
   page_tokens_ = limits.page_tokens;
   places_.admit(now);
   if (still_waits(now)) return {};
+  if (!pass_out_) planned_at_ = now;
   items_.clear();
   for (const sequence_id sequence : places_.placed()) {
     entry& e = *sequences_.find(sequence);
@@ -233,6 +236,7 @@ bool run_queue::begins_to_wait(const batch_plan& plan, bool is_background, micro
                                  .size = plan.size,
                                  .time_max = time_max,
                                  .comes_back = answers ? all_returns_.typical() : microseconds{0},
+                                 .around = microseconds{static_cast<std::int64_t>(around_us_)},
                                  .expected = expected},
                                 cost_);
   if (!wait) return false;
@@ -287,6 +291,10 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
   REDLINE_ASSERT(plan.runs.size() == answers.size(), "one answer for every run");
   cost_.observe(plan.size, took, experts);
   cost_.observe_text(plan.size, experts);
+  if (pass_out_) {
+    const auto around = static_cast<double>((now - planned_at_ - took).count());
+    around_us_ += around_pace * (std::clamp(around, 0.0, around_us_max) - around_us_);
+  }
   if (plan.predicted > std::max(long_pass_, microseconds{0}))
     lateness_.observe(static_cast<double>(took.count()) / static_cast<double>(plan.predicted.count()));
   if (plan.verifies_drafts()) {

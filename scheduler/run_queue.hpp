@@ -238,6 +238,8 @@ class run_queue {
   instant wait_began_;                   // since then,
   std::vector<sequence_id> waited_for_;  // for these
   bool pass_out_ = false;                // from begin to complete
+  instant planned_at_;                   // the pass that is out
+  double around_us_ = 0;                 // what a pass takes beside its computation: lately, on average
   std::uint32_t asked_meanwhile_ = 0;    // rounds after the first of an answer, during the pass
   gathering_counts gathered_;
 };

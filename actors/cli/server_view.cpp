@@ -80,6 +80,12 @@ result<server_status> server_status::parse(const std::string& event) {
       s.models += (s.models.empty() ? "" : ", ") + word(m);
     }
   }
+  if (const json& conflicts = member(server, "conflicts"); conflicts.is_array()) {
+    for (const json& one : conflicts) {
+      if (s.conflicts.size() == server_view::conflicts_max) break;
+      s.conflicts.push_back(word(one));
+    }
+  }
   s.running = number(answers, "running");
   s.waiting = number(answers, "waiting");
   s.edit_sessions = number(answers, "edit_sessions");
@@ -210,6 +216,7 @@ std::vector<std::string> server_view::lines(std::size_t width, std::size_t heigh
   flow({text_of(tokens_per_second()) + " tokens/s", text_of(s.running) + " running", text_of(s.waiting) + " waiting",
         text_of(s.edit_sessions) + " edit sessions"},
        width, out);
+  for (const std::string& one : s.conflicts) flow({"CONFLICT: " + one}, width, out);
   std::vector<std::string> drafts{"drafts accepted " + share(s.accepted, s.drafted)};
   for (const auto& one : s.sources) drafts.push_back(one.name + " " + share(one.accepted, one.drafted));
   flow(drafts, width, out);

@@ -25,6 +25,7 @@ struct server_status {
     double drafted = 0, accepted = 0;
   };
   std::string version, models;
+  std::vector<std::string> conflicts;  // about the models' names
   bool ready = false;
   double uptime_seconds = 0, running = 0, waiting = 0, edit_sessions = 0;
   double tokens = 0, drafted = 0, accepted = 0;  // totals
@@ -41,6 +42,7 @@ enum class worker_order : std::uint8_t { name, running, pages, rate, last_ };
 class server_view {
  public:
   static constexpr std::size_t workers_max = 256;
+  static constexpr std::size_t conflicts_max = 4;
 
   /// seconds: of any clock.
   void take(server_status now, double seconds);

@@ -185,12 +185,12 @@ void edit_session::on(const complete_text& m) {
       auto rules = answers->rules_for(m.spec);
       if (!rules) return rules.error();
       files.note_place(m.where);
-      completion next{m.exchange, std::move(laid_out->prompt), m.spec, std::move(*rules)};
+      completion next{m.exchange, std::move(laid_out->prompt), std::move(laid_out->behind), m.spec, std::move(*rules)};
       next.spec.stops.insert(next.spec.stops.end(), laid_out->stops.begin(), laid_out->stops.end());
       return next;
     };
     work_on_files(m.exchange, files_->bytes(m.where.path), job, [this](completion next) {
-      next.bytes = next.prompt.size() * sizeof(token) + actor::encode(next.spec).size();
+      next.bytes = (next.prompt.size() + next.behind.size()) * sizeof(token) + actor::encode(next.spec).size();
       if (!hold(next.exchange, next.bytes)) return;
       waiting_.push_back(std::move(next));
       lend_to_next();
@@ -213,8 +213,8 @@ void edit_session::lend(completion next) {
                                           options_.client);
   if (!answer) return refuse(next.exchange, answer.error());
   // Without splices the answer's session itself tells the scheduler all there is to tell.
-  if (auto splices = kv_.follow(std::move(next.prompt)); !splices.empty()) {
-    tell_scheduler(sequence_, {++round_.value}, kv_.log(), std::move(splices));
+  if (auto step = kv_.follow(std::move(next.prompt), next.behind); !step.splices.empty()) {
+    tell_scheduler(sequence_, {++round_.value}, kv_.log(), std::move(step.splices));
   }
   preparing_ = false;
   if (!options_.scheduler) ask_for_place(0);
@@ -250,9 +250,8 @@ void edit_session::prepare() {
 void edit_session::prepare(std::optional<workspace::layout> next) {
   if (borrower_ || !waiting_.empty() || !next) return;
   // After the prompt comes what was last answered: it may be typed next, so its KV is left alone.
-  if (next->prompt != kv_.log()) {
-    auto splices = kv_.follow(std::move(next->prompt));
-    tell_scheduler(sequence_, {++round_.value}, kv_.log(), std::move(splices));
+  if (auto step = kv_.expect(std::move(next->prompt), next->behind); step.is_new) {
+    tell_scheduler(sequence_, {++round_.value}, kv_.log(), std::move(step.splices));
     preparing_ = true;
   }
   heal();
@@ -267,15 +266,16 @@ void edit_session::heal() {
   }
   if (!options_.heals) return;
   if (!healing_) healing_ = healing{.sequence = {context().env().random() | 1}};
-  if (healing_->log == kv_.log()) return;
-  healing_->log = kv_.log();
+  const auto log = kv_.log();
+  if (std::ranges::equal(healing_->log, log)) return;
+  healing_->log.assign(log.begin(), log.end());
   healing_->done = false;
   tell_scheduler(healing_->sequence, {++healing_->round.value}, healing_->log);
 }
 
 /// Between two answers, when what was computed is what the next one starts from.
 void edit_session::take_healed() {
-  if (!healing_ || !healing_->done || borrower_ || healing_->log != kv_.log()) return;
+  if (!healing_ || !healing_->done || borrower_ || !std::ranges::equal(healing_->log, kv_.log())) return;
   context().tell(options_.scheduler, release_sequence{sequence_});
   sequence_ = healing_->sequence;
   round_ = healing_->round;
@@ -285,14 +285,14 @@ void edit_session::take_healed() {
   ++healed_count_;
 }
 
-void edit_session::tell_scheduler(sequence_id sequence, round_id round, const std::vector<token>& log,
+void edit_session::tell_scheduler(sequence_id sequence, round_id round, std::span<const token> log,
                                   std::vector<log_splice> splices) {
   asked_ = context().now();
   if (!options_.scheduler) return ask_for_place(0);
   context().tell(options_.scheduler, prefill_run{.sequence = sequence,
                                                  .tenant = options_.tenant,
                                                  .round = round,
-                                                 .log = {0, log},
+                                                 .log = {0, {log.begin(), log.end()}},
                                                  .tokens_max = options_.answers->context_max(),
                                                  .splices = std::move(splices)});
 }
@@ -319,13 +319,19 @@ void edit_session::on(const edit_file& m) {
       if (!found) return found.error();
       const auto& document = (*found)->document;
       if (auto why = answers->check_length(document.text().size(), "path")) return std::move(*why);
-      auto prompt =
-          prompts->message_with_file(message_of({m.path, document.text(), m.instruction}), m.spec.created_seconds);
+      const edit_task task{m.path, document.text(), m.instruction};
+      if (const auto checked = check_editable(task); !checked) return refusal{.why = checked.error()};
+      auto prompt = prompts->message_with_file(message_of(task), m.spec.created_seconds);
       if (!prompt) return refusal{.why = prompt.error()};
       auto rules = answers->rules_for(m.spec);
       if (!rules) return rules.error();
       edit out{std::move(*prompt), m.spec, std::move(*rules)};
-      if (m.predicts_file) out.spec.prediction.assign(document.tokens().begin(), document.tokens().end());
+      if (!m.predicts_file) return out;
+      const std::string shown = shown_file(task);
+      if (shown == document.text())
+        out.spec.prediction.assign(document.tokens().begin(), document.tokens().end());
+      else
+        out.spec.prediction = answers->tokenizer()->encode(shown);
       return out;
     };
     work_on_files(m.exchange, files_->bytes(m.path), job, [this, exchange = m.exchange](edit task) {

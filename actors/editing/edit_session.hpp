@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,7 @@ class edit_session final : public actor::actor_of<edit_session> {
   struct completion {
     std::uint64_t exchange = 0;
     std::vector<token> prompt;
+    std::vector<token> behind;  // of the file
     answer_spec spec;
     std::shared_ptr<const output_rules> rules;
     std::size_t bytes = 0;
@@ -137,7 +139,7 @@ class edit_session final : public actor::actor_of<edit_session> {
   void prepare(std::optional<workspace::layout> next);
   void heal();
   void take_healed();
-  void tell_scheduler(sequence_id sequence, round_id round, const std::vector<token>& log,
+  void tell_scheduler(sequence_id sequence, round_id round, std::span<const token> log,
                       std::vector<log_splice> splices = {});
   void remind_scheduler();
   void ask_for_place(actor::process_number not_process);

@@ -73,7 +73,7 @@ std::size_t first_read(const text::tokenizer& tokenizer, std::span<const token> 
 std::vector<token> lay_out_gap(const text::tokenizer& tokenizer, std::span<const token> before,
                                std::span<const token> after, std::uint32_t context_max) {
   const auto& special = tokenizer.vocab().fim();
-  after = after.first(std::min<std::size_t>(after.size(), context_max / 4));
+  after = after.first(std::min(after.size(), after_count_max(context_max)));
   const std::size_t most = context_max - context_max / 4 - after.size();
   before = before.subspan(first_read(tokenizer, before, most, context_max));
   std::vector<token> out;

@@ -23,6 +23,9 @@ bool can_fill(const text::vocabulary& vocab);
 std::vector<token> lay_out_gap(const text::tokenizer& tokenizer, std::span<const token> before,
                                std::span<const token> after, std::uint32_t context_max);
 
+/// As many tokens of what comes after a gap are read.
+constexpr std::size_t after_count_max(std::uint32_t context_max) { return context_max / 4; }
+
 /// Where reading begins when no more than `most` of `before` can be read: at the start of a line, and at the same one
 /// until another eighth of the context stands before the gap, so that a key pressed does not move the whole cache.
 std::size_t first_read(const text::tokenizer& tokenizer, std::span<const token> before, std::size_t most,

@@ -1,12 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "actors/messages/edit_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
 
 namespace redline::actors {
+
+/// What leads from one log to the next.
+struct log_step {
+  bool is_new = false;              // the log is another than before
+  std::vector<log_splice> splices;  // to send to the scheduler before the log itself
+};
 
 /// An edit session's estimate of its sequence's KV: the log that the scheduler was last told, and from where on the KV
 /// is no longer what computing that log anew would give. The scheduler knows better, since KV may have been lost and
@@ -15,22 +22,28 @@ class kv_estimate {
  public:
   explicit kv_estimate(kv::splice_policy policy) : policy_(policy) {}
 
-  /// Goes on to another prompt. Returns the splices to send to the scheduler before the prompt itself: none under
-  /// `exact`, where everything after the first change is computed again, and none when the first token changes.
-  [[nodiscard]] std::vector<log_splice> follow(std::vector<token> prompt);
+  /// The log becomes this prompt. behind: the text that follows it, which the log may come to hold later. There are no
+  /// splices under `exact`, where everything after the first change is computed again, and none when the first token
+  /// changes.
+  [[nodiscard]] log_step follow(std::vector<token> prompt, const std::vector<token>& behind = {});
+  /// The prompt is expected next, but somebody may read on: the log becomes the prompt and what behind it has KV.
+  [[nodiscard]] log_step expect(std::vector<token> prompt, const std::vector<token>& behind);
 
   /// What the scheduler says of the log as it stands.
   void note_exact(std::uint32_t count);
   /// The KV is (or will be) computed from the log as it stands.
-  void become_exact() { note_exact(static_cast<std::uint32_t>(log_.size())); }
+  void become_exact() { note_exact(log_count_); }
 
   [[nodiscard]] kv_state state() const;
-  [[nodiscard]] bool is_exact() const { return exact_count_ == log_.size(); }
-  [[nodiscard]] const std::vector<token>& log() const { return log_; }
+  [[nodiscard]] bool is_exact() const { return exact_count_ == log_count_; }
+  [[nodiscard]] std::span<const token> log() const { return std::span(text_).first(log_count_); }
 
  private:
+  log_step go_to(std::vector<token> text, std::size_t count_min, std::size_t count_max);
+
   kv::splice_policy policy_;
-  std::vector<token> log_;
+  std::vector<token> text_;  // the log, and what follows it
+  std::uint32_t log_count_ = 0;
   std::uint32_t exact_count_ = 0;  // tokens [0, exact_count_) are exact, the others stale
 };
 

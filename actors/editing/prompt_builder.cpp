@@ -57,8 +57,9 @@ result<prompt_builder> prompt_builder::make(std::shared_ptr<const text::tokenize
 jinja::chat_input prompt_builder::input_base() const {
   jinja::chat_input input;
   const auto& vocab = tokenizer_->vocab();
-  if (vocab.bos()) input.bos_token = std::string(vocab.text(*vocab.bos()));
-  if (vocab.eos()) input.eos_token = std::string(vocab.text(*vocab.eos()));
+  // Templates add them to texts without asking whether there are any.
+  input.bos_token = vocab.bos() ? std::string(vocab.text(*vocab.bos())) : std::string();
+  input.eos_token = vocab.eos() ? std::string(vocab.text(*vocab.eos())) : std::string();
   return input;
 }
 

@@ -137,9 +137,12 @@ result<std::size_t> workspace::offset_of(const file& in, const file_place& place
 workspace::layout workspace::lay_out_at(const file& in, std::size_t offset, completion_mode mode) const {
   const auto& special = tokenizer_->vocab().fim();
   const auto before = in.document.tokens_before(offset);
+  const auto after = in.document.tokens_after(offset);
   std::vector<token> own;
+  std::size_t read_after = 0;
   if (mode == completion_mode::fim) {
-    own = lay_out_gap(*tokenizer_, before, in.document.tokens_after(offset), how_.context_max);
+    own = lay_out_gap(*tokenizer_, before, after, how_.context_max);
+    read_after = after_count_max(how_.context_max);
   } else {
     // A quarter of the context is for the answer.
     const std::size_t begin =
@@ -164,6 +167,10 @@ workspace::layout workspace::lay_out_at(const file& in, std::size_t offset, comp
     out.prompt.insert(out.prompt.end(), header.begin(), header.end());
   }
   out.prompt.insert(out.prompt.end(), own.begin(), own.end());
+  const auto rest = std::span<const token>(after).subspan(std::min(read_after, after.size()));
+  const std::size_t room = how_.context_max - std::min<std::size_t>(out.prompt.size(), how_.context_max);
+  const auto behind = rest.first(std::min(rest.size(), room));
+  out.behind.assign(behind.begin(), behind.end());
   if (mode == completion_mode::line) out.stops.emplace_back("\n");
   return out;
 }

@@ -39,6 +39,7 @@ class workspace {
   /// What the model reads to go on at a place.
   struct layout {
     std::vector<token> prompt;
+    std::vector<token> behind;  // the rest of the file, as far as it fits into the context after the prompt
     std::vector<std::string> stops;
   };
   /// Fails when there is no such place. A quarter of the context is left for the answer: of a longer text the lines

@@ -54,7 +54,7 @@ std::vector<api::token_report> report_tokens(const served_model& model, const se
   const auto bytes = [&](token t) { return std::string(model.answers->tokenizer()->piece(t, true)); };
   std::vector<api::token_report> reports;
   for (std::size_t i = 0; i < m.tokens.size(); ++i) {
-    api::token_report report{.chosen = {bytes(m.tokens[i]), 0}, .top = {}, .id = m.tokens[i]};
+    api::token_report report{.chosen = {bytes(m.tokens[i]), 0, m.tokens[i]}, .top = {}, .id = m.tokens[i]};
     if (i < m.logprobs.size()) {
       report.chosen.logprob = m.logprobs[i].logprob;
       for (const auto& t : m.logprobs[i].top) report.top.push_back({bytes(t.id), t.logprob, t.id});
@@ -66,8 +66,8 @@ std::vector<api::token_report> report_tokens(const served_model& model, const se
 
 std::uint64_t report_bytes_min(const api::generation_request& asked, std::span<const api::token_report> reports) {
   constexpr std::uint64_t id_bytes = 2, chat_bytes = 34, completion_bytes = 5;
-  std::uint64_t sum = asked.return_token_ids ? id_bytes * reports.size() : 0;
-  if (!asked.logprobs || asked.from == api::endpoint::native) return sum;
+  std::uint64_t sum = asked.shows_ids() ? id_bytes * reports.size() : 0;
+  if (!asked.logprobs) return sum;
   const bool is_chat = asked.from != api::endpoint::completions;
   const auto add = [&](const api::token_probability& t) {
     sum += is_chat ? chat_bytes + 3 * t.bytes.size() : completion_bytes + t.bytes.size();  // chat has the bytes twice

@@ -12,7 +12,10 @@
 namespace redline::actors {
 namespace {
 
-bool reports_tokens(const api::generation_request& asked) { return asked.logprobs || asked.return_token_ids; }
+bool reports_tokens(const api::generation_request& asked) { return asked.logprobs || asked.shows_ids(); }
+
+// A stream's last event is written on this thread: a longer prompt is not part of it.
+constexpr std::size_t streamed_prompt_bytes_max = 256 << 10;
 
 // A shorter answer is written in half a millisecond, so it stays on this thread.
 constexpr std::uint64_t small_answer_bytes = 16 << 10;
@@ -142,26 +145,32 @@ completions::request_state completions::make_state(const caller& who, expected_a
                   .held_bytes = held_bytes};
   const std::uint64_t high = from.had ? from.had->response_high : context_.env().random();
   const std::uint64_t low = from.had ? from.had->response_low : context_.env().random();
-  const auto begin = first_event_id(*r.model, r.asked, high, low, from.spec.created_seconds);
+  const auto begin =
+      first_event_id(*r.model, r.asked, services_->eviction_defaults, high, low, from.spec.created_seconds);
   r.head = {.from = r.asked.from,
             .id = api::response_id(r.asked.from, high, low),
             .created_seconds = from.spec.created_seconds,
             .model = r.model->name,
             .system_fingerprint = r.model->fingerprint,
             .shows_logprobs = r.asked.logprobs,
-            .shows_ids = r.asked.return_token_ids,
+            .shows_ids = r.asked.shows_ids(),
+            .tokens_as_ids = r.asked.tokens_as_ids,
             .fields = r.asked.response_fields,
             .is_list = r.asked.wants_list,
+            .context_tokens_max = r.model->answers->context_max(),
             .prompt_tokens = static_cast<std::uint32_t>(prompt_tokens),
             .echoes = r.asked.echo,
             .top_logprobs = r.asked.top_logprobs,
             .prompt_logprobs = r.asked.prompt_logprobs};
+  if (!r.asked.has_seed) r.asked.sampling.seed = begin.seed();
+  if (r.asked.from == api::endpoint::native && r.asked.shows_field("generation_settings"))
+    r.head.settings = std::make_shared<const api::json>(api::native_settings(r.asked));
   if (r.asked.shape) {
     r.writer = r.asked.shape->make_writer(r.head);
   } else {
     r.writer = std::make_unique<api::event_writer>(r.head, r.asked.include_usage, begin, from.had);
   }
-  if (!r.asked.has_seed) r.asked.sampling.seed = begin.seed();
+  if (r.asked.usage_in_all_events) r.writer->note_progress(r.head.prompt_tokens, 0);
   if (from.had) {
     services_->probe->stream_resumed();
     context_.log(log_level::info, "a stream is resumed", {{"request", who.request_id}, {"response", r.head.id}});
@@ -192,7 +201,8 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, ready
   const std::string field = asked.from == api::endpoint::chat ? "messages" : "prompt";
   for (auto& p : from.prompts) {
     r.prompt_tokens += static_cast<std::uint32_t>(p.tokens.size());
-    if (asked.return_token_ids) r.prompt_ids.push_back(p.tokens);
+    if (repeats_prompt_ids(asked)) r.prompt_ids.push_back(p.tokens);
+    if (p.text) r.prompt_texts.push_back(std::move(p.text));
     if (asked.scores_prompt()) r.reports.push_back(std::move(p.report));
     for (std::uint32_t i = 0; i < asked.answers_per_prompt(); ++i) {
       const std::size_t index = r.choices.size();
@@ -226,13 +236,12 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, ready
 std::vector<api::slot_report> completions::list_running(tenant_id tenant) const {
   std::vector<api::slot_report> out;
   for (const auto& [session, place] : answers_) {
-    if (out.size() == api::slots_shown_max) break;
     const auto at = requests_.find(place.first);
     if (at == requests_.end()) continue;
-    api::slot_report one{.task = place.first, .details = {}};
+    const auto& c = at->second.choices[place.second];
+    api::slot_report one{.task = place.first, .has_text = c.tokens_count > 0, .details = {}};
     if (at->second.who.tenant == tenant) {
       const auto& asked = at->second.asked;
-      const auto& c = at->second.choices[place.second];
       one.details = {.tokens_count = c.tokens_count,
                      .tokens_max = asked.tokens_max,
                      .temperature = asked.sampling.temperature,
@@ -240,7 +249,6 @@ std::vector<api::slot_report> completions::list_running(tenant_id tenant) const 
     }
     out.push_back(one);
   }
-  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.task < b.task; });
   return out;
 }
 
@@ -376,8 +384,8 @@ void completions::on(const session_text& m) {
     return;
   }
   const auto number = static_cast<std::uint32_t>(index);
-  if (r.asked.usage_in_all_events) r.writer->note_progress(r.prompt_tokens, r.tokens_count);
   std::string events = begin_choice(r, number);
+  if (r.asked.usage_in_all_events) r.writer->note_progress(r.prompt_tokens, r.tokens_count);
   if (m.trace) events += r.writer->trace(number, to_public(*m.trace));
   events += tell(r, index, told, reports_tokens(r.asked) ? &reports : nullptr);
   stream(at, std::move(events));
@@ -612,6 +620,8 @@ api::choice completions::to_choice(request_state& r, std::uint32_t number) {
   out.cost.ignored = r.asked.ignored;
   const auto prompt = number / r.asked.n;
   if (prompt < r.prompt_ids.size()) out.prompt = r.prompt_ids[prompt];
+  if (prompt < r.prompt_texts.size()) out.prompt_text = r.prompt_texts[prompt];
+  if (r.asked.stream && out.prompt_text && out.prompt_text->size() > streamed_prompt_bytes_max) out.prompt_text = {};
   if (prompt < r.reports.size()) out.read = &r.reports[prompt];
   return out;
 }
@@ -654,7 +664,8 @@ void completions::respond_whole(request_state& r, std::vector<api::choice> choic
   const header_list more{{"openai-processing-ms", std::to_string(millis)}};
   std::uint64_t bytes = r.answer_bytes;
   for (const auto& report : r.reports) bytes += report.tokens.size() * sizeof(api::token_report);
-  for (const auto& one : choices) bytes += one.prompt.size() * sizeof(token);
+  for (const auto& one : choices)
+    bytes += one.prompt.size() * sizeof(token) + (one.prompt_text ? one.prompt_text->size() : 0);
   if (bytes <= small_answer_bytes) {
     return replies_.respond_noting(r.who, 200, r.writer->whole(choices, usage), more, std::move(cost));
   }

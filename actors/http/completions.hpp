@@ -62,7 +62,7 @@ class completions {
 
   [[nodiscard]] bool idle() const { return requests_.empty(); }
   [[nodiscard]] std::size_t answers_count() const { return answers_.size(); }
-  /// Answers in progress, as many as are shown, the tenant's with what they have come to.
+  /// Answers in progress, the tenant's with what they have come to.
   [[nodiscard]] std::vector<api::slot_report> list_running(tenant_id tenant) const;
 
  private:
@@ -99,15 +99,16 @@ class completions {
     std::vector<choice_state> choices;
     actor::actor_ref<edit_session> starter;  // of the answer; nobody: we did
     bool stream_begun = false;
-    std::optional<microseconds> first_text;      // after the request came
-    std::vector<std::vector<token>> prompt_ids;  // when they were asked for
-    std::vector<api::prompt_report> reports;     // of the prompts, when asked for; grow while they are scored
-    std::uint32_t prompt_tokens = 0;             // of all prompts
-    std::uint32_t tokens_count = 0;              // of all answers, so far
-    std::uint64_t answer_bytes = 0;              // of a whole answer, at least, so far
-    byte_budget::claim held;                     // of all that requests may hold; grows in steps
-    std::uint64_t held_bytes = 0;                // what it comes to
-    instant progress_told;                       // to the HTTP server, which waits for a whole answer
+    std::optional<microseconds> first_text;                        // after the request came
+    std::vector<std::vector<token>> prompt_ids;                    // when they were asked for
+    std::vector<std::shared_ptr<const std::string>> prompt_texts;  // in llama.cpp's shape
+    std::vector<api::prompt_report> reports;  // of the prompts, when asked for; grow while they are scored
+    std::uint32_t prompt_tokens = 0;          // of all prompts
+    std::uint32_t tokens_count = 0;           // of all answers, so far
+    std::uint64_t answer_bytes = 0;           // of a whole answer, at least, so far
+    byte_budget::claim held;                  // of all that requests may hold; grows in steps
+    std::uint64_t held_bytes = 0;             // what it comes to
+    instant progress_told;                    // to the HTTP server, which waits for a whole answer
     [[nodiscard]] bool is_over() const {
       return std::all_of(choices.begin(), choices.end(), [](const choice_state& c) { return c.over; });
     }

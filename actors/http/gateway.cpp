@@ -16,6 +16,7 @@
 #include "actors/http/routing/openapi_document.hpp"
 #include "actors/http/routing/paths.hpp"
 #include "actors/http/studio/page_answer.hpp"
+#include "actors/http/tool_answers.hpp"
 #include "actors/serving/verify_scheduler.hpp"
 #include "runtime/base/hex.hpp"
 #include "runtime/base/size_limits.hpp"
@@ -96,6 +97,19 @@ const gateway::route gateway::routes[] = {
     {"POST", "/embeddings", route::access::with_key,
      [](gateway& g, const route_context& r) {
        g.replies_.refuse(r.who, api::not_supported("This server makes no embeddings: its models write text."));
+     }},
+    {"POST", "/rerank", route::access::with_key,
+     [](gateway& g, const route_context& r) {
+       g.replies_.refuse(r.who, api::not_supported("This server ranks no documents: its models write text."));
+     }},
+    {"POST", "/reranking", route::access::with_key,
+     [](gateway& g, const route_context& r) {
+       g.replies_.refuse(r.who, api::not_supported("This server ranks no documents: its models write text."));
+     }},
+    {"POST", "/slots/{}", route::access::with_key,
+     [](gateway& g, const route_context& r) {
+       g.replies_.refuse(r.who, api::not_supported("This server saves, restores and erases no slots: answers share the "
+                                                   "KV of what their prompts begin with by themselves."));
      }},
     {"GET", "/models", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_models(r); }},
     {"GET", "/models/{*}", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_model(r); }},
@@ -233,13 +247,19 @@ void gateway::on(http_arrived&& m) {
   if (where.error_body != nullptr) facts->error_body = where.error_body;
   facts->is_looked_at_often = where.found != nullptr && where.found->is_looked_at_often();
   const auto* origin = find_header(m.headers, "origin");
-  if (origin != nullptr) facts->more_headers = services_->pages.headers_for(*origin);
+  if (origin != nullptr && !is_repeated(m.headers, "origin"))
+    facts->more_headers = services_->pages.headers_for(*origin);
   const bool knows_origin = !facts->more_headers.empty();
   // Who watches the server does so for hours.
   const bool is_watched = facts->is_looked_at_often || facts->route == "/redline/status";
   if (services_->tracer && !is_watched) facts->span = begin_span(m, *facts, who.request_id);
   who.facts = facts;
 
+  for (const auto* name : {"Host", "Origin"}) {
+    if (is_repeated(m.headers, name))
+      return replies_.refuse(who,
+                             api::bad_field(name, "Expected one header " + std::string(name) + ", found several."));
+  }
   if (!services_->wants_key()) {
     if (const auto why = services_->guard.check(m, knows_origin)) return replies_.refuse(who, *why);
   }
@@ -273,11 +293,9 @@ std::shared_ptr<trace::open_span> gateway::begin_span(const http_arrived& m, con
   const bool has_route = facts.route != request_facts().route;
   std::string name = is_known ? m.method : "HTTP";
   if (has_route) name.append(" ").append(facts.route);
-  const auto is_parent = [](const auto& header) { return transport::equal_ignoring_case(header.first, "traceparent"); };
   const auto* given = find_header(m.headers, "traceparent");
-  const auto from = given != nullptr && std::count_if(m.headers.begin(), m.headers.end(), is_parent) == 1
-                        ? trace::parse_traceparent(*given)
-                        : std::nullopt;
+  const auto from =
+      given != nullptr && !is_repeated(m.headers, "traceparent") ? trace::parse_traceparent(*given) : std::nullopt;
   if (from && !from->is_sampled) return nullptr;
   auto& env = context().env();
   auto span = from ? trace::open_span(services_->tracer, env, from->parent, std::move(name), trace::span_kind::server)
@@ -362,12 +380,15 @@ void gateway::serve_models(const route_context& r) {
 void gateway::serve_props(const route_context& r) {
   const auto model = services_->find_model("");
   if (!model) return replies_.refuse(r.who, model.error());
+  const auto usual = api::parse_native_request(R"({"prompt":""})", limits_for(*services_));
+  const auto settings = usual ? api::native_settings(*usual) : api::json::object();
   const auto& vocab = (*model)->answers->tokenizer()->vocab();
   const auto text_of = [&vocab](std::optional<token> t) { return t ? std::string(vocab.text(*t)) : std::string(); };
   replies_.respond(r.who, 200,
                    api::props_body({.model = (*model)->name,
                                     .context_tokens_max = (*model)->answers->context_max(),
-                                    .answers_max = services_->sessions_max,
+                                    .slots_count = services_->running_max,
+                                    .settings = settings,
                                     .chat_template = (*model)->prompts->template_source(),
                                     .bos = text_of(vocab.bos()),
                                     .eos = text_of(vocab.eos()),
@@ -379,7 +400,7 @@ void gateway::serve_slots(const route_context& r) {
   const auto model = services_->find_model("");
   if (!model) return replies_.refuse(r.who, model.error());
   replies_.respond(r.who, 200,
-                   api::slots_body(completions_.list_running(r.who.tenant), services_->sessions_max,
+                   api::slots_body(completions_.list_running(r.who.tenant), services_->running_max,
                                    (*model)->answers->context_max()));
 }
 
@@ -428,9 +449,10 @@ void gateway::serve_tokenize(const route_context& r) {
       tokens =
           tokenizer.encode(*asked->text, {.parse_special = asked->parse_special, .add_bos_eos = asked->add_special});
     } else {
+      if (const auto why = check_tools(**model, asked->tools)) return *why;
       const auto& prompts = *(*model)->prompts;
-      const auto rendered =
-          prompts.render(asked->messages, asked->add_generation_prompt, now, nullptr, asked->template_variables);
+      const auto rendered = prompts.render(asked->messages, asked->add_generation_prompt, now,
+                                           asked->tools ? &*asked->tools : nullptr, asked->template_variables);
       if (!rendered) return api::error_of(rendered.error());
       tokens = prompts.tokens(*rendered);
     }
@@ -470,8 +492,9 @@ void gateway::serve_template(const route_context& r) {
     if (!asked) return asked.error();
     const auto model = services->find_model(asked->model);
     if (!model) return model.error();
-    const auto prompt = (*model)->prompts->render(asked->messages, asked->add_generation_prompt, now, nullptr,
-                                                  asked->template_variables);
+    if (const auto why = check_tools(**model, asked->tools)) return *why;
+    const auto prompt = (*model)->prompts->render(asked->messages, asked->add_generation_prompt, now,
+                                                  asked->tools ? &*asked->tools : nullptr, asked->template_variables);
     if (!prompt) return api::error_of(prompt.error());
     return api::template_body(prompt->text_without_marks());
   };
@@ -486,6 +509,7 @@ void gateway::serve_metrics(const route_context& r) {
                            .request_bytes = services_->request_bytes->bytes(),
                            .request_bytes_refused = services_->request_bytes->refused_count(),
                            .answers_running = completions_.answers_count(),
+                           .name_conflicts = services_->models->snapshot()->conflicts().size(),
                            .scheduler = ready_.scheduler(),
                            .undelivered = actor::read_undelivered_counts(),
                            .refused_by_bridge = transport::read_bridge_counts(),
@@ -558,6 +582,7 @@ void gateway::tell_watchers(const scheduler_report& report) {
                                    .totals = services_->probe->read_totals(),
                                    .ready = !why_not_ready()};
   for (const auto& card : list_models()) state.models.push_back(card.id);
+  state.conflicts = services_->models->snapshot()->conflicts();
   watch_.tell(state, report, context().now());
 }
 

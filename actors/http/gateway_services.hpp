@@ -37,6 +37,7 @@ struct gateway_services {
   cross_origin pages;                 // of elsewhere that may use the server
   bool metrics_are_open = false;      // need no key
   std::uint32_t sessions_max = 1024;  // answers in progress
+  std::uint32_t running_max = 1024;   // of these are computed in turn; the others wait
   byte_budget::limits request_limits{sizes::request_memory_bytes_max, sizes::request_memory_bytes_max};
   std::shared_ptr<byte_budget> request_bytes = std::make_shared<byte_budget>();  // what requests in work hold
   std::uint64_t answer_bytes_max = sizes::http_answer_bytes_max;                 // of one that is not streamed

@@ -12,6 +12,10 @@
 
 namespace redline::actors {
 
+bool repeats_prompt_ids(const api::generation_request& asked) {
+  return asked.return_token_ids && asked.from != api::endpoint::native;
+}
+
 api::request_limits limits_for(const gateway_services& services) {
   return {.sampling_of = [&services](const std::string& name) {
     const auto model = services.find_model(name);
@@ -83,6 +87,15 @@ std::vector<std::vector<token>> spell_bad_words(const text::tokenizer& tokenizer
   return out;
 }
 
+/// The same bias for each token of a text.
+void add_text_bias(const text::tokenizer& tokenizer, const std::vector<std::pair<std::string, float>>& texts,
+                   model::sampling_params& out) {
+  for (const auto& [text, bias] : texts) {
+    for (const token t : tokenizer.encode(text, {.continues = true})) out.logit_bias.emplace_back(t, bias);
+  }
+  std::ranges::sort(out.logit_bias);
+}
+
 /// What each choice says again of its prompt.
 std::optional<api::api_error> check_repeated(const gateway_services& services, const api::generation_request& asked,
                                              const std::vector<prompt_to_answer>& prompts) {
@@ -90,8 +103,8 @@ std::optional<api::api_error> check_repeated(const gateway_services& services, c
   std::uint64_t bytes = 0;
   std::uint64_t copied = 0;
   for (const auto& p : prompts) {
-    if (asked.return_token_ids) ids += p.tokens.size() * asked.n;
-    bytes += p.echo.size() * asked.n;
+    if (repeats_prompt_ids(asked)) ids += p.tokens.size() * asked.n;
+    bytes += (p.echo.size() + (p.text ? p.text->size() : 0)) * asked.n;
     copied += p.tokens.size() * asked.answers_per_prompt();
   }
   if (copied > copied_tokens_max) {
@@ -128,8 +141,8 @@ std::uint64_t drop_what_was_read(ready_request& ready, std::size_t body_bytes) {
   std::uint64_t bytes = guesses;
   for (const auto& p : ready.prompts) {
     const std::uint64_t tokens = p.tokens.size() * sizeof(token);
-    bytes +=
-        (asked.return_token_ids ? tokens : 0) + answers * (copies * tokens + p.echo.size() + guesses + actor_bytes);
+    bytes += (repeats_prompt_ids(asked) ? tokens : 0) + (p.text ? p.text->size() : 0) +
+             answers * (copies * tokens + p.echo.size() + guesses + actor_bytes);
   }
   const std::uint64_t alternatives = asked.scores_prompt().value_or(0);
   for (const auto& p : ready.prompts) {
@@ -189,7 +202,7 @@ api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services
     return why ? std::optional(api::error_of(*why, {})) : std::nullopt;
   };
   if (request.from == api::endpoint::chat) {
-    if (const auto why = check_tools(model, request)) return *why;
+    if (const auto why = check_tools(model, request.tools)) return *why;
     std::size_t bytes = 0;
     for (const auto& m : request.messages) {
       if (m["content"].is_string()) bytes += m["content"].get_ref<const std::string&>().size();
@@ -238,7 +251,7 @@ api::checked<asked_prompts> read_prompts(const gateway_services& services, api::
 api::checked<expected_answer> read_expected(const gateway_services& services, std::shared_ptr<const served_model> model,
                                             api::generation_request asked, const request_circumstances& when) {
   if (!when.session_key.empty()) asked.session_key = when.session_key;
-  auto had = read_resumption(*model, asked, when.last_event_id);
+  auto had = read_resumption(*model, asked, services.eviction_defaults, when.last_event_id);
   if (!had) return had.error();
   answer_spec spec{.tenant = when.tenant,
                    .tokens_max = asked.tokens_max,
@@ -257,6 +270,7 @@ api::checked<expected_answer> read_expected(const gateway_services& services, st
   spec.trace = asked.trace && asked.stream;
   if (asked.resume_texts.size() == 1) spec.known_text = asked.resume_texts.front();
   spec.sampling.banned_sequences = spell_bad_words(*model->answers->tokenizer(), asked.bad_words);
+  add_text_bias(*model->answers->tokenizer(), asked.text_bias, spec.sampling);
   if (asked.logprobs || asked.best_of > asked.n) spec.logprobs = asked.top_logprobs;
   if (asked.copy) {
     const auto& c = *asked.copy;
@@ -301,6 +315,9 @@ api::checked<ready_request> read_request(const gateway_services& services, const
   if (const auto why = check_scores(what->asked, prompt_tokens, limits_for(services))) return *why;
   for (auto& one : *prompts) {
     if (what->asked.scores_prompt()) one.report = report_prompt(**model, one.tokens, one.echo);
+    if (what->asked.from != api::endpoint::native || !what->asked.shows_field("prompt")) continue;
+    if (auto text = (*model)->answers->tokenizer()->decode(one.tokens, {.render_special = true}))
+      one.text = std::make_shared<const std::string>(std::move(*text));
   }
   what->spec.shows_control =
       std::any_of(prompts->begin(), prompts->end(), [](const auto& one) { return one.thoughts.needs_control(); });

@@ -37,9 +37,10 @@ struct expected_answer {
 struct prompt_to_answer {
   std::vector<token> tokens;
   std::optional<std::vector<token_range>> turns;
-  tools::reasoning_splitter thoughts{};  // of an answer to it
-  std::string echo{};                    // what the answer's text begins with
-  api::prompt_report report{};           // when log-probabilities of it were asked for
+  tools::reasoning_splitter thoughts{};       // of an answer to it
+  std::string echo{};                         // what the answer's text begins with
+  std::shared_ptr<const std::string> text{};  // in llama.cpp's shape, which repeats it; null: it is not repeated
+  api::prompt_report report{};                // when log-probabilities of it were asked for
 };
 
 /// Prompts that nothing is computed of.
@@ -56,6 +57,8 @@ struct ready_request {
   std::uint64_t bytes = 0;  // that it holds while it is answered
 };
 
+/// Whether answers say the tokens of their prompts: in llama.cpp's shape they have no place for them.
+bool repeats_prompt_ids(const api::generation_request& asked);
 /// A model's names for clients come with ways to sample, which a request's own fields override.
 api::request_limits limits_for(const gateway_services& services);
 /// The prompts alone, for who asks what the model would read.

@@ -38,8 +38,9 @@ struct known_texts {
 
 }  // namespace
 
-std::optional<api::api_error> check_tools(const served_model& model, const api::generation_request& asked) {
-  const auto why = asked.calls_tools() ? model.prompts->tools().why_no_tools() : std::nullopt;
+std::optional<api::api_error> check_tools(const served_model& model, const std::optional<tools::tool_set>& offered) {
+  const bool are_shown = offered && offered->call != tools::choice::none;
+  const auto why = are_shown ? model.prompts->tools().why_no_tools() : std::nullopt;
   if (!why) return std::nullopt;
   return api::bad_field("tools", "'tools' cannot be used: " + why->context + ".", "unsupported_parameter");
 }
@@ -47,7 +48,7 @@ std::optional<api::api_error> check_tools(const served_model& model, const api::
 api::checked<std::optional<std::string>> hold_to_tools(const served_model& model,
                                                        const api::generation_request& asked) {
   if (!asked.calls_tools()) return std::optional<std::string>{};
-  if (const auto why = check_tools(model, asked)) return *why;
+  if (const auto why = check_tools(model, asked.tools)) return *why;
   auto held_to = grammar::tool_constraint(*asked.tools, *model.prompts->tools().format());
   if (!held_to) return api::bad_field("tools", held_to.error().context, "invalid_grammar");
   return std::optional(std::move(held_to->schema));

@@ -10,7 +10,7 @@ namespace redline::actors {
 
 /// Why this model cannot be shown the request's tools, if it is to be.
 [[nodiscard]] std::optional<api::api_error> check_tools(const served_model& model,
-                                                        const api::generation_request& asked);
+                                                        const std::optional<tools::tool_set>& offered);
 
 /// What an answer with the request's tools follows, for `answer_spec::tools`; nothing for a request without.
 [[nodiscard]] api::checked<std::optional<std::string>> hold_to_tools(const served_model& model,

@@ -504,7 +504,8 @@ process_card engine::describe_itself() const {
                     .waiting_max = options_.scheduling.limits.waiting_max,
                     .pages_count = options_.scheduling.limits.pages_count,
                     .threads = options_.threads,
-                    .sharing = options_.scheduling.sharing};
+                    .sharing = options_.scheduling.sharing,
+                    .since = started_unix_ms_};
   card.numerics = numerics();
   card.label = options_.label.empty() ? card.host + ":" + std::to_string(::getpid()) : options_.label;
   return card;

@@ -201,6 +201,9 @@ class engine {
   std::shared_ptr<const text::tokenizer> tokenizer_;
   std::shared_ptr<const grammar::token_trie> token_trie_;
   std::uint32_t context_max_ = 0;
+  const std::int64_t started_unix_ms_ =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
   mutable std::optional<std::uint64_t> model_digest_;
   std::shared_ptr<const std::string> header_;  // of the target's file, for gateways elsewhere
   std::unique_ptr<kernels::worker_team> target_team_;

@@ -82,6 +82,8 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   g.numerics = spec.numerics;
   g.indent_min = spec.indent_min;
   g.predict_us_max = spec.predict_us_max;
+  if (auto unknown = find_unknown_token(g, *parts_.tokenizer))
+    return refusal{.field = std::move(unknown->field), .why = std::move(unknown->why)};
   if (parts_.on_answer) {
     if (const auto known = parts_.on_answer(g.session, g.prompt, rules.get()); !known)
       return refusal{.field = prompt_field, .why = known.error()};

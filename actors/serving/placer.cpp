@@ -13,6 +13,8 @@ constexpr microseconds report_age_max{5'000'000};  // of a worker that says noth
 constexpr std::uint32_t retry_after_ms = 5'000;
 constexpr microseconds kind_kept{30'000'000};  // of numerics that no worker has, while others have the model
 constexpr std::uint32_t ticks_per_kept = 4;    // workers are asked once a second what they keep
+// A worker that leaves stays for half a second, for answers that were placed there before this was heard of.
+constexpr microseconds taken_while_leaving{250'000};
 
 /// "worker HOST:PID (NUMBER)".
 std::string describe(actor::process_number process, const process_card& card) {
@@ -58,6 +60,7 @@ void placer::meet(actor::process_number process, process_card card) {
   }
   const bool leaves = card.is_draining && !known.card.is_draining;
   known.card = std::move(card);
+  if (leaves) known.leaves_since = context().now();
   if (known.card.has_target && !known.unfit) {
     ask_status(process);
     context().send(options_.layout.cache_in(process), read_kept{known.kept_revision});
@@ -70,6 +73,7 @@ void placer::meet(actor::process_number process, process_card card) {
                      fetch_model{known.card, actor::make_address(process, at.header_worker, at.header)});
     }
   }
+  tell_standings();
   if (leaves || known.unfit) return move_guests(process);
   // What was sent while it was out of reach is lost: its sessions ask again, and the KV that it has is still good.
   for (const auto& [id, g] : guests_) {
@@ -83,7 +87,27 @@ void placer::lose(actor::process_number process, const std::string& why) {
   context().log(log_level::warning, "lost " + describe(process, known->second.card) + ": " + why);
   members_.erase(known);
   placement_.remove(process);
+  tell_standings();
   move_guests(process);
+}
+
+/// A worker that leaves holds no name for its model.
+void placer::tell_standings() {
+  if (options_.models.value == 0) return;
+  std::map<std::uint64_t, model_standing> now;
+  for (const auto& [model, last_seen] : models_) now[model].model = model;
+  for (const auto& [process, w] : members_) {
+    if (!w.card.has_target || w.unfit || w.card.is_draining) continue;
+    auto& one = now[w.card.model];
+    one.since = one.has_workers ? std::min(one.since, w.card.since) : w.card.since;
+    one.has_workers = true;
+  }
+  // Of a model that is lost nothing is told but that.
+  for (const auto& [model, one] : now) {
+    const auto told = standings_.find(model);
+    if (told == standings_.end() || told->second != one) context().send(options_.models, one);
+  }
+  standings_ = std::move(now);
 }
 
 void placer::ask_status(actor::process_number process) {
@@ -261,6 +285,7 @@ void placer::forget_models() {
   std::erase_if(models_, [&](const auto& one) {
     const bool is_gone = context().now() - one.second > options_.model_kept;
     if (is_gone && options_.models.value != 0) context().send(options_.models, lose_model{one.first, {}});
+    if (is_gone) standings_.erase(one.first);
     return is_gone;
   });
   std::erase_if(kinds_, [&](const auto& one) {
@@ -286,7 +311,7 @@ void placer::on(const place_session& m) {
   // A session that found its worker of no use is not sent back to it before the next tick, nor are two that both fail
   // made a loop.
   if (!is_new && g.waiting_since) return;
-  if (place(g)) return;
+  if (place(g) || place_at_leaving(g)) return;
   g.waiting_since = context().now();
   g.target = 0;
   g.is_leaving = false;
@@ -328,17 +353,38 @@ bool placer::place_among(guest& g, numerics_id numerics) {
                                          .random = static_cast<std::uint32_t>(context().env().random()),
                                          .may_be = may_be});
   if (!chosen) return false;
-  const auto& card = members_.at(*chosen).card;
+  take(g, *chosen);
+  return true;
+}
+
+/// A request may be read while its model's last worker begins to leave, and find its name with another file a moment
+/// later. It is still answered there, and moves on when there is another worker.
+bool placer::place_at_leaving(guest& g) {
+  for (const auto& [process, w] : members_) {
+    const bool is_just_leaving = w.card.is_draining && context().now() - w.leaves_since < taken_while_leaving;
+    const bool can = is_just_leaving && !w.unfit && w.report && w.report->ready &&
+                     (g.asked.model == 0 || w.card.model == g.asked.model) && w.card.context >= g.asked.tokens_max &&
+                     (!g.asked.numerics || numerics_id(w.card.numerics) == g.asked.numerics) &&
+                     !g.not_these.contains(process);
+    if (!can) continue;
+    take(g, process);
+    g.is_leaving = true;
+    return true;
+  }
+  return false;
+}
+
+void placer::take(guest& g, actor::process_number process) {
+  const auto& card = members_.at(process).card;
   g.waiting_since.reset();
   g.is_leaving = false;
-  g.target = *chosen;
+  g.target = process;
   g.numerics = numerics_id(card.numerics);
   const bool keeps_drafter = g.drafter != 0 && members_.contains(g.drafter) && !g.not_these.contains(g.drafter);
   if (g.asked.wants_draft && !keeps_drafter) {
-    g.drafter = card.has_draft ? *chosen : choose_drafter(card.vocabulary);
+    g.drafter = card.has_draft ? process : choose_drafter(card.vocabulary);
   }
   tell(g);
-  return true;
 }
 
 void placer::tell(const guest& g, bool ask_again) {

@@ -75,6 +75,20 @@ std::string context_sentence(std::uint64_t tokens_max) {
   return "This model's maximum context length is " + std::to_string(tokens_max) + " tokens.";
 }
 
+std::optional<unknown_token> find_unknown_token(const generation_spec& spec, const text::tokenizer& tokenizer) {
+  std::optional<unknown_token> found;
+  const auto check = [&](token id, const char* field) {
+    if (found || tokenizer.vocab().contains(id)) return;
+    found = {field,
+             {errc::invalid_argument, "expected token ids from 0 to " + std::to_string(tokenizer.size() - 1) + " in '" +
+                                          field + "', found " + std::to_string(id)}};
+  };
+  for (const auto& [id, bias] : spec.sampling.logit_bias) check(id, "logit_bias");
+  for (const token id : spec.stop_tokens) check(id, "stop_token_ids");
+  for (const token id : spec.sampling.allowed) check(id, "allowed_token_ids");
+  return found;
+}
+
 result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer) {
   if (spec.prompt.empty())
     return failure{errc::invalid_argument, "expected a prompt of at least one token, found none"};
@@ -84,14 +98,7 @@ result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const te
                                                  " in the prompt, found " + std::to_string(t)};
     }
   }
-  const auto check = [&](token id, const char* field) -> result<void> {
-    if (tokenizer->vocab().contains(id)) return {};
-    return failure{errc::invalid_argument, "expected token ids from 0 to " + std::to_string(tokenizer->size() - 1) +
-                                               " in '" + field + "', found " + std::to_string(id)};
-  };
-  for (const auto& [id, bias] : spec.sampling.logit_bias) REDLINE_TRY(check(id, "logit_bias"));
-  for (const token id : spec.stop_tokens) REDLINE_TRY(check(id, "stop_token_ids"));
-  for (const token id : spec.sampling.allowed) REDLINE_TRY(check(id, "allowed_token_ids"));
+  if (auto unknown = find_unknown_token(spec, *tokenizer)) return std::move(unknown->why);
   const std::uint32_t window = window_of(spec);
   const bool evicts = spec.eviction.policy != kv::eviction_policy::off;
   const std::uint64_t stays = evicts && spec.turns ? pinned_count(spec, spec.prompt.size()) : spec.prompt.size();

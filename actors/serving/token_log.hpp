@@ -52,6 +52,14 @@ struct generation_spec {
 /// How clients (LiteLLM, and agents by it) recognise that a conversation has to be made shorter: by these words.
 std::string context_sentence(std::uint64_t tokens_max);
 
+/// A token id that the vocabulary lacks, and the option of the request that named it.
+struct unknown_token {
+  std::string field;
+  failure why;
+};
+/// The first one beside the prompt's; nullopt: there is none.
+std::optional<unknown_token> find_unknown_token(const generation_spec& spec, const text::tokenizer& tokenizer);
+
 /// The committed log of one answer, and what it means as text: appends tokens, cuts at end tokens, stop strings and
 /// limits. Tokens once committed are never undone; with eviction, the log is a window over them.
 class token_log {

@@ -54,6 +54,7 @@ int run(const flags& f) {
     show_loading(line, what, done, all);
   };
   std::vector<token> prompt;
+  utf8::stream pieces(utf8::stream::invalid_bytes::keep);
   const auto got = generate_locally(
       std::move(*options), *how,
       [&](const engine& e) -> result<generation_spec> {
@@ -73,7 +74,9 @@ int run(const flags& f) {
         return g;
       },
       [&](const session_text& m) {
-        if (!f.json) std::cout << m.text << std::flush;
+        if (f.json) return;
+        print_text(pieces.feed(m.text));
+        std::cout.flush();
       });
   line.clear();
   if (!got) return report(got.error());
@@ -83,7 +86,7 @@ int run(const flags& f) {
     sources[std::string(name_of(from))] = {{"drafted", s.of(from).drafted}, {"accepted", s.of(from).accepted}};
   }
   if (!f.json) {
-    std::cout << "\n";
+    print_text(pieces.flush() + "\n");
     return 0;
   }
   const nlohmann::ordered_json out = {{"prompt_tokens", prompt},
@@ -108,7 +111,7 @@ int run(const flags& f) {
                                           {"reevaluated", s.reevaluated}}},
                                         {"first_token_seconds", static_cast<double>(s.first_token_us) / 1e6},
                                         {"seconds", static_cast<double>(s.total_us) / 1e6}}}};
-  std::cout << out.dump() << "\n";
+  print_text(out.dump() + "\n");
   return 0;
 }
 

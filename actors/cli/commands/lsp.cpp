@@ -46,8 +46,8 @@ int run(const flags& f) {
   }
   how.server = "a private server";
   const auto find = [&](const std::atomic<bool>& given_up) -> result<server_address> {
-    REDLINE_TRY_ASSIGN(const auto url, own.wait_until_ready(loading_max, &given_up));
-    return server_address::parse(url, "");
+    REDLINE_TRY_ASSIGN(const auto at, own.wait_until_ready(loading_max, &given_up));
+    return server_address::parse(at.url, at.api_key);
   };
   return lsp::serve_editor(std::move(how), find, STDIN_FILENO, STDOUT_FILENO);
 }

@@ -116,6 +116,16 @@ result<void> limit_connections(const serve_flags& f, transport::http_front::opti
   return {};
 }
 
+/// A parent that reads the other end of a pipe believes no file that others could have written.
+result<void> tell_port(int descriptor, std::uint16_t port) {
+  const std::string line = std::to_string(port) + "\n";
+  const auto written = ::write(descriptor, line.data(), line.size());  // a pipe takes it whole or not
+  const int error = errno;
+  ::close(descriptor);
+  if (written == static_cast<ssize_t>(line.size())) return {};
+  return failure{errc::io_error, "--port-descriptor " + std::to_string(descriptor) + ": " + std::strerror(error)};
+}
+
 /// What whoever started the server asks next.
 std::string describe_access(const gateway_services& s, const std::string& url) {
   const auto keys = s.keys->snapshot();
@@ -175,6 +185,9 @@ int run(const serve_flags& f) {
   if (!f.port_file.empty()) {
     const auto told = replace_file(f.port_file, std::to_string((*gate)->port()) + "\n");
     if (!told) return report(failure{told.error().code, "--port-file " + told.error().context});
+  }
+  if (f.port_descriptor >= 0) {
+    if (const auto told = tell_port(f.port_descriptor, (*gate)->port()); !told) return report(told.error());
   }
   if (auto started = (*e)->start(); !started) return report(started.error());
   signals.on_hang_up([&f, keys = (*services)->keys] { reload_client_keys(*keys, f.api_keys, f.api_key_file); });

@@ -324,6 +324,10 @@ void add_serve_flags(command c, serve_flags& flags) {
   c.add("--script", flags.script, "For tests: answers that are written instead of the model's own; see tests/server")
       .existing_file()
       .group("");
+  c.add("--port-descriptor", flags.port_descriptor,
+        "For parent processes: write the port that was bound to this inherited descriptor, and close it")
+      .range(3, 1 << 20)
+      .group("");
   add_event_flags(c, flags);
   c.add("--bridge", flags.bridge, "Endpoint where workers dial in, and share the work: ipc://PATH or tcp://HOST:PORT")
       .group("Processes");
@@ -376,6 +380,7 @@ void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
   services.eviction_defaults = to_eviction_options(flags.eviction);
   services.sessions_max =
       flags.joins.empty() ? flags.scheduling.running_max + flags.scheduling.waiting_max : flags.answers_max;
+  services.running_max = flags.joins.empty() ? flags.scheduling.running_max : flags.answers_max;
   services.request_limits.bytes_max = flags.requests_mib << 20;
   services.request_limits.tenant_bytes_max = services.request_limits.bytes_max / (services.wants_key() ? 4 : 1);
   services.editing.sessions_max = flags.live_sessions_max;

@@ -174,6 +174,8 @@ struct gateway_probe::series {
   Gauge& request_bytes = gauge("request_bytes", "Bytes that requests in work hold: bodies, prompts and answers");
   Counter& request_bytes_refused =
       counter("request_bytes_refused_total", "Requests refused or ended because they would have held too many bytes");
+  Gauge& name_conflicts = gauge("model_name_conflicts",
+                                "Names that models of the pool claim and that belong to others; the log names them");
   Gauge& answers_running = gauge("answers_running", "Answers in progress at the gateway");
   Gauge& requests_running = gauge("requests_running", "Running sequences");
   Gauge& requests_waiting = gauge("requests_waiting", "Sequences that wait for admission");
@@ -312,6 +314,7 @@ void gateway_probe::look(const state& now) {
   auto& s = *series_;
   s.ready.Set(now.ready ? 1 : 0);
   s.edit_sessions.Set(static_cast<double>(now.edit_sessions));
+  s.name_conflicts.Set(static_cast<double>(now.name_conflicts));
   s.edit_bytes.Set(static_cast<double>(now.edit_bytes));
   follow(s.edit_bytes_refused, static_cast<double>(now.edit_bytes_refused));
   s.request_bytes.Set(static_cast<double>(now.request_bytes));

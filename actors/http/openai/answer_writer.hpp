@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -123,10 +124,11 @@ struct choice {
   std::optional<program_report> program;            // when it was one
   std::string reasoning{};                          // what the model thought before
   std::vector<tools::tool_call> calls{};
-  bool is_legacy = false;       // the call is told as a function_call
-  std::vector<token> prompt{};  // when ids were asked for
-  std::string stop_text{};      // that ended it; empty: another thing did
-  usage_report cost{};          // its own; for the native shape
+  bool is_legacy = false;                            // the call is told as a function_call
+  std::vector<token> prompt{};                       // when ids were asked for
+  std::shared_ptr<const std::string> prompt_text{};  // in llama.cpp's shape; null: it is not repeated
+  std::string stop_text{};                           // that ended it; empty: another thing did
+  usage_report cost{};                               // its own; for the native shape
   /// When log-probabilities of the prompt were asked for; outlives the choice.
   const prompt_report* read = nullptr;
 };

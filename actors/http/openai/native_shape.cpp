@@ -1,6 +1,7 @@
 #include "actors/http/openai/native_shape.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace redline::api {
 namespace {
@@ -34,6 +35,23 @@ std::string_view stop_type_of(const choice& one) {
   return one.stop_text.empty() ? "eos" : "word";
 }
 
+/// The answer ends at the end of the context, or what was written first has left its window.
+bool is_truncated(const response_head& head, const choice& one) {
+  const std::uint64_t count = std::uint64_t{one.cost.prompt_tokens} + one.cost.completion_tokens;
+  const bool is_full = one.finish == finish_reason::length && head.context_tokens_max > 0;
+  return one.cost.evictions > 0 || (is_full && count >= head.context_tokens_max);
+}
+
+json probability_object(const response_head& head, const token_report& report) {
+  json object = token_logprobs(head, std::span(&report, 1))[0];
+  object["id"] = report.id;
+  for (std::size_t i = 0; i < report.top.size(); ++i) object["top_logprobs"][i]["id"] = report.top[i].id;
+  return object;
+}
+
+/// A float as it was written: 0.95 and not 0.949999988.
+double shown(float value) { return std::round(static_cast<double>(value) * 1e6) / 1e6; }
+
 json ids_of(std::span<const token_report> tokens) {
   json ids = json::array();
   for (const auto& t : tokens) ids.push_back(t.id);
@@ -50,6 +68,10 @@ json native_part(const response_head& head, std::uint32_t index, std::string_vie
   object["tokens"] = head.shows_ids ? ids_of(tokens) : json::array();
   object["stop"] = false;
   object["id_slot"] = -1;
+  if (!head.shows_logprobs || tokens.empty()) return object;
+  json list = json::array();
+  for (const auto& report : tokens) list.push_back(probability_object(head, report));
+  object["completion_probabilities"] = std::move(list);
   return object;
 }
 
@@ -63,7 +85,9 @@ json native_answer(const response_head& head, const choice& one) {
   object["tokens_evaluated"] = one.cost.prompt_tokens;
   object["tokens_cached"] = one.cost.cached_tokens;
   object["has_new_line"] = one.text.find('\n') != std::string::npos;
-  object["truncated"] = false;
+  if (head.settings) object["generation_settings"] = *head.settings;
+  if (one.prompt_text) object["prompt"] = *one.prompt_text;
+  object["truncated"] = is_truncated(head, one);
   object["stop_type"] = stop_type_of(one);
   object["stopping_word"] = one.stop_text;
   object["timings"] = timings_object(one.cost);
@@ -71,7 +95,36 @@ json native_answer(const response_head& head, const choice& one) {
   return object;
 }
 
-std::string slots_body(std::span<const slot_report> running, std::size_t places, std::uint32_t context_tokens_max) {
+json native_settings(const generation_request& of) {
+  const auto& s = of.sampling;
+  json biases = json::array();
+  for (const auto& [id, bias] : s.logit_bias) {
+    biases.push_back(json{{"token", id}, {"bias", std::isfinite(bias) ? json(shown(bias)) : json(false)}});
+  }
+  const std::int64_t most = of.tokens_max ? std::int64_t{*of.tokens_max} : -1;
+  json object;
+  object["seed"] = s.seed;
+  object["temperature"] = shown(s.temperature);
+  object["top_k"] = s.top_k;
+  object["top_p"] = shown(s.top_p);
+  object["min_p"] = shown(s.min_p);
+  object["repeat_penalty"] = shown(s.repetition_penalty);
+  object["presence_penalty"] = shown(s.presence_penalty);
+  object["frequency_penalty"] = shown(s.frequency_penalty);
+  object["logit_bias"] = std::move(biases);
+  object["stop"] = of.stop;
+  object["max_tokens"] = most;
+  object["n_predict"] = most;
+  object["ignore_eos"] = of.ignore_eos;
+  object["n_probs"] = of.logprobs ? of.top_logprobs : 0;
+  object["n_cmpl"] = of.n;
+  object["stream"] = of.stream;
+  return object;
+}
+
+std::string slots_body(std::vector<slot_report> running, std::size_t places, std::uint32_t context_tokens_max) {
+  std::ranges::sort(running, {}, [](const slot_report& one) { return std::pair(!one.has_text, one.task); });
+  running.resize(std::min({running.size(), places, slots_shown_max}));
   const std::size_t free_count = places - std::min(places, running.size());
   json list = json::array();
   for (std::size_t i = 0; i < running.size() + std::min(free_count, idle_slots_shown_max); ++i) {

@@ -10,6 +10,9 @@
 /// Answers of /completion and /infill in the shape of llama.cpp's server, by which its own editors' plugins read them.
 namespace redline::api {
 
+/// What a request asks for, with what stands for all that it does not say.
+json native_settings(const generation_request& of);
+
 /// A part of a streamed answer.
 json native_part(const response_head& head, std::uint32_t index, std::string_view text,
                  std::span<const token_report> tokens);
@@ -28,12 +31,15 @@ struct slot_report {
     bool stream = false;
   };
   std::uint64_t task = 0;
+  bool has_text = false;
   std::optional<detail> details;  // of the caller's own
 };
 inline constexpr std::size_t slots_shown_max = 256;
 inline constexpr std::size_t idle_slots_shown_max = 16;
 
-/// An array with those, and free places after them, of which some are shown.
-std::string slots_body(std::span<const slot_report> running, std::size_t places, std::uint32_t context_tokens_max);
+/// An array with those, and free places after them, of which some are shown. places: answers that are computed in
+/// turn. Of more than that the ones that have text come first, then those that came first; the others wait, and are not
+/// shown.
+std::string slots_body(std::vector<slot_report> running, std::size_t places, std::uint32_t context_tokens_max);
 
 }  // namespace redline::api

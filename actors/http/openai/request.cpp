@@ -139,26 +139,71 @@ void read_native(field_reader& fields, const request_limits& limits, generation_
 
 // Parameters of all endpoints.
 
-void read_logit_bias(field_reader& fields, const request_limits& limits, model::sampling_params& out) {
-  const json* biases = fields.object("logit_bias");
-  if (!biases) return;
-  if (biases->size() > limits.logit_bias_max) {
-    return fields.refuse("logit_bias",
-                         "'logit_bias' has more than " + std::to_string(limits.logit_bias_max) + " entries.");
+std::optional<float> read_bias(field_reader& fields, const std::string& name, const json& value) {
+  if (value.is_number() && value.get<double>() >= -100 && value.get<double>() <= 100) return value.get<float>();
+  fields.refuse(name, "'" + name + "' must be a number from -100 to 100.");
+  return std::nullopt;
+}
+
+/// llama.cpp's: [token id or text, bias], where false as a bias forbids the token.
+void read_bias_pairs(field_reader& fields, const json& pairs, const request_limits& limits, generation_request& out) {
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const json& pair = pairs[i];
+    const std::string name = indexed("logit_bias", i);
+    if (!pair.is_array() || pair.size() != 2) {
+      return fields.refuse(name, "'" + name + "' must be a pair of a token id or a text and a number or false.");
+    }
+    const auto bias =
+        pair[1] == false ? -std::numeric_limits<float>::infinity() : read_bias(fields, name + "[1]", pair[1]);
+    if (!bias) return;
+    const auto id = as_integer(pair[0]);
+    if (id && *id >= 0 && *id <= token_max) {
+      out.sampling.logit_bias.emplace_back(static_cast<token>(*id), *bias);
+    } else if (pair[0].is_string() && pair[0].get_ref<const std::string&>().size() <= limits.bad_word_bytes_max) {
+      out.text_bias.emplace_back(pair[0].get<std::string>(), *bias);
+    } else {
+      return fields.refuse(name + "[0]", "'" + name + "[0]' must be a token id or a text of at most " +
+                                             std::to_string(limits.bad_word_bytes_max) + " bytes.");
+    }
   }
-  for (const auto& [key, value] : biases->get_ref<const json::object_t&>()) {
+}
+
+/// By token id; llama.cpp's clients name tokens by their texts, too.
+void read_bias_map(field_reader& fields, const json& biases, const request_limits& limits, generation_request& out) {
+  for (const auto& [key, value] : biases.get_ref<const json::object_t&>()) {
     token id = -1;
     const auto [end, ec] = std::from_chars(key.data(), key.data() + key.size(), id);
     const bool is_id = ec == std::errc() && end == key.data() + key.size() && id >= 0;
-    if (!is_id || key != std::to_string(id)) {
+    const bool names_token = is_id && key == std::to_string(id);
+    if (!names_token && (out.from != endpoint::native || key.size() > limits.bad_word_bytes_max)) {
       return fields.refuse("logit_bias", "'logit_bias' maps token ids, found the key '" + key.substr(0, 64) + "'.");
     }
-    if (!value.is_number() || value.get<double>() < -100 || value.get<double>() > 100) {
-      return fields.refuse("logit_bias." + key, "'logit_bias." + key + "' must be a number from -100 to 100.");
+    const auto bias = read_bias(fields, "logit_bias." + key.substr(0, 64), value);
+    if (!bias) return;
+    if (names_token) {
+      out.sampling.logit_bias.emplace_back(id, *bias);
+    } else {
+      out.text_bias.emplace_back(key, *bias);
     }
-    out.logit_bias.emplace_back(id, value.get<float>());
   }
-  std::sort(out.logit_bias.begin(), out.logit_bias.end());  // so that equal requests compare equal
+}
+
+void read_logit_bias(field_reader& fields, const request_limits& limits, generation_request& out) {
+  const json* given = fields.find("logit_bias");
+  if (!given) return;
+  if (!given->is_structured()) {
+    return fields.refuse_type("logit_bias", "an object of biases by token id, or an array of pairs", *given);
+  }
+  if (given->size() > limits.logit_bias_max) {
+    return fields.refuse("logit_bias",
+                         "'logit_bias' has more than " + std::to_string(limits.logit_bias_max) + " entries.");
+  }
+  if (given->is_array()) {
+    read_bias_pairs(fields, *given, limits, out);
+  } else {
+    read_bias_map(fields, *given, limits, out);
+  }
+  std::ranges::sort(out.sampling.logit_bias);  // so that equal requests compare equal
 }
 
 /// What each server's clients expect where they say nothing. Code that fills a gap is wanted as it most probably is.
@@ -206,7 +251,7 @@ void read_sampling(field_reader& fields, const request_limits& limits, generatio
     s.seed = static_cast<std::uint64_t>(*negative);
     out.has_seed = true;
   }
-  read_logit_bias(fields, limits, s);
+  read_logit_bias(fields, limits, out);
 }
 
 void read_stop(field_reader& fields, const request_limits& limits, generation_request& out) {
@@ -258,6 +303,7 @@ void read_token_rules(field_reader& fields, const request_limits& limits, genera
     }
   }
   if (fields.boolean("return_token_ids").value_or(false)) out.return_token_ids = true;
+  out.tokens_as_ids = fields.boolean("return_tokens_as_token_ids").value_or(false);
 }
 
 /// What a chat template is told beside the messages.
@@ -391,7 +437,13 @@ void check_stream(field_reader& fields, const generation_request& out) {
 }
 
 void read_logprobs(field_reader& fields, const request_limits& limits, generation_request& out) {
-  if (out.from == endpoint::fim || out.from == endpoint::native) return;  // their answers have no place for them
+  if (out.from == endpoint::fim) return;  // whose answers have no place for them
+  if (out.from == endpoint::native) {
+    const auto top = fields.integer("n_probs", 0, limits.top_logprobs_max);
+    out.top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
+    out.logprobs = out.top_logprobs > 0;
+    return;
+  }
   if (out.from == endpoint::completions) {
     if (const json* flag = fields.find("logprobs"); flag && *flag == false) return;
     const auto top = fields.integer("logprobs", 0, limits.top_logprobs_max);
@@ -433,7 +485,24 @@ void read_prediction(field_reader& fields, std::optional<api_error>& error, cons
   }
 }
 
-/// {"type": "text" | "json_object" | "json_schema", "json_schema": {"name", "schema", "strict"}}.
+// Formats of answers in several servers' words.
+
+/// A text for a regular expression; see runtime/grammar/README.md.
+std::string text_schema(const std::string& pattern) { return dump_json(json{{"redline:text", pattern}}); }
+
+/// A JSON schema as an object, or as text that is one.
+std::optional<std::string> schema_of(field_reader& fields, const std::string& name, const json& given) {
+  if (given.is_object()) return dump_json(given);
+  if (given.is_string()) {
+    const auto parsed = parse_json<json>(given.get_ref<const std::string&>());
+    if (parsed && parsed->is_object()) return dump_json(*parsed);
+  }
+  fields.refuse(name, "'" + fields.path_of(name) + "' must be a JSON schema: an object, or text that is one.");
+  return std::nullopt;
+}
+
+/// {"type": "text" | "json_object" | "json_schema", "json_schema": {"name", "schema", "strict"}}; llama.cpp's clients
+/// send a "schema" beside "json_object".
 void read_format(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
                  generation_request& out) {
   const json* given = fields.object("response_format");
@@ -442,7 +511,9 @@ void read_format(field_reader& fields, std::optional<api_error>& error, const re
   const auto type = inner.text("type", limits.name_bytes_max);
   if (type == "text") return;
   if (type == "json_object") {
+    const json* rules = inner.find("schema");
     out.schema = R"({"type":"object"})";
+    if (rules && *rules != json::object()) out.schema = schema_of(inner, "schema", *rules);
     return;
   }
   if (type != "json_schema") {
@@ -457,22 +528,6 @@ void read_format(field_reader& fields, std::optional<api_error>& error, const re
   const json* rules = schema.object("schema");
   if (!rules) return schema.refuse("schema", "'response_format.json_schema.schema' is required.");
   out.schema = dump_json(*rules);
-}
-
-// The same in other servers' words.
-
-/// A text for a regular expression; see runtime/grammar/README.md.
-std::string text_schema(const std::string& pattern) { return dump_json(json{{"redline:text", pattern}}); }
-
-/// A JSON schema as an object, or as text that is one.
-std::optional<std::string> schema_of(field_reader& fields, const std::string& name, const json& given) {
-  if (given.is_object()) return dump_json(given);
-  if (given.is_string()) {
-    const auto parsed = parse_json<json>(given.get_ref<const std::string&>());
-    if (parsed && parsed->is_object()) return dump_json(*parsed);
-  }
-  fields.refuse(name, "'" + fields.path_of(name) + "' must be a JSON schema: an object, or text that is one.");
-  return std::nullopt;
 }
 
 /// One of some texts, as an expression.
@@ -561,7 +616,7 @@ void check_grammar(field_reader& fields, generation_request& out) {
   if (out.ignore_eos) refuse("ignore_eos");
   if (out.tokens_min > 0) refuse("min_tokens");
   // The tokens are those of the program and its spans, not those of the text that the client sees.
-  if (out.copy && out.logprobs) refuse("logprobs");
+  if (out.copy && out.logprobs) refuse(out.from == endpoint::native ? "n_probs" : "logprobs");
   if (out.copy && out.return_token_ids) refuse("return_token_ids");
   if (out.copy && out.best_of > out.n) refuse("best_of");
   // Together with the grammar's masks they could leave no token at all.
@@ -628,7 +683,7 @@ checked<generation_request> read_fields(const json& body, endpoint from, prompt_
   read_redline(fields, error, limits, out);
   read_format(fields, error, limits, out);
   read_other_formats(fields, error, out);
-  if (from == endpoint::chat) read_tools(fields, error, limits, out);
+  if (from == endpoint::chat) out.tools = read_tools(fields, error, limits);
   if (form == prompt_form::none && out.tools) {
     fields.refuse("tools", "'tools' is not supported on this endpoint; /v1/chat/completions has it.",
                   "unsupported_parameter");
@@ -729,6 +784,7 @@ checked<tokenize_request> parse_tokenize_request(std::string_view body, const re
   out.is_vllm_shape = !content;
   if (has_messages) {
     out.messages = message_reader(limits, error).read(fields);
+    out.tools = read_tools(fields, error, limits);
     read_template_variables(fields, limits, out.template_variables);
   } else if (content || prompt) {
     out.text = content ? *content : *prompt;
@@ -770,6 +826,7 @@ checked<template_request> parse_template_request(std::string_view body, const re
   field_reader fields(*parsed, "", error);
   out.model = fields.text("model", limits.name_bytes_max).value_or("");
   out.messages = message_reader(limits, error).read(fields);
+  out.tools = read_tools(fields, error, limits);
   read_template_variables(fields, limits, out.template_variables);
   out.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
   if (error) return std::move(*error);

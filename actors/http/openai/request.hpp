@@ -132,8 +132,9 @@ struct generation_request {
   std::uint32_t tokens_min = 0;
   bool ignore_eos = false;
   std::vector<std::string> stop;
-  std::vector<token> stop_tokens;      // that end the answer beside the model's own
-  std::vector<std::string> bad_words;  // texts whose tokens, one after the other, do not come
+  std::vector<token> stop_tokens;                        // that end the answer beside the model's own
+  std::vector<std::string> bad_words;                    // texts whose tokens, one after the other, do not come
+  std::vector<std::pair<std::string, float>> text_bias;  // of each of a text's tokens, beside sampling.logit_bias
   std::uint32_t n = 1;
   std::uint32_t best_of = 1;  // answers to choose the n most probable from
   std::optional<fill_request> fill;
@@ -143,7 +144,8 @@ struct generation_request {
   bool wants_list = false;                   // native: several prompts were given, if only one
   bool echo = false;                         // completions: the text begins with the prompt
   bool computes_only = false;                // max_tokens 0: the KV of the prompt is wanted, and no answer
-  bool return_token_ids = false;             // of prompt and answer
+  bool return_token_ids = false;             // of prompt and answer; native: of the answer
+  bool tokens_as_ids = false;                // log-probabilities name tokens "token_id:7"
   std::vector<std::string> ignored;          // fields that were not looked at, or only hints that nothing follows
 
   std::string session_key;  // requests of one key are best answered by one worker of a pool; empty: none
@@ -176,6 +178,14 @@ struct generation_request {
     if (!echo || !logprobs) return prompt_logprobs;
     return std::max(top_logprobs, prompt_logprobs.value_or(0));
   }
+  /// The answer's tokens are told beside its text. llama.cpp's streams always have them.
+  [[nodiscard]] bool shows_ids() const { return return_token_ids || (from == endpoint::native && stream && !copy); }
+  /// In llama.cpp's shape: whether the answer has this member.
+  [[nodiscard]] bool shows_field(std::string_view name) const {
+    return response_fields.empty() || std::ranges::any_of(response_fields, [name](const std::string& path) {
+             return path == name || (path.starts_with(name) && path[name.size()] == '/');
+           });
+  }
   /// The model is shown tools, and its answer is looked through for calls.
   [[nodiscard]] bool calls_tools() const { return tools && tools->call != tools::choice::none; }
   /// Over the server's own; with a prediction and no method named, one that reads it.
@@ -207,6 +217,7 @@ struct tokenize_request {
   std::string model;
   std::optional<std::string> text;  // absent: messages
   json messages = json::array();
+  std::optional<tools::tool_set> tools;
   json template_variables = json::object();
   bool add_special = false;
   bool parse_special = true;          // as completions read their prompts
@@ -225,6 +236,7 @@ checked<detokenize_request> parse_detokenize_request(std::string_view body, cons
 struct template_request {
   std::string model;
   json messages = json::array();
+  std::optional<tools::tool_set> tools;
   json template_variables = json::object();
   bool add_generation_prompt = true;
 };

@@ -43,25 +43,20 @@ json null_if_empty(const std::string& text) { return text.empty() ? json(nullptr
 
 // Log-probabilities in the shape of each endpoint.
 
-json chat_token(const token_probability& one) {
+/// vLLM's way to name a token whatever its bytes.
+std::string id_name(token id) { return "token_id:" + std::to_string(id); }
+
+json chat_token(const response_head& head, const token_probability& one) {
   json object;
-  object["token"] = one.bytes;
+  object["token"] = head.tokens_as_ids ? id_name(one.id) : one.bytes;
   object["logprob"] = shown_logprob(one.logprob);
   object["bytes"] = byte_array(one.bytes);
   return object;
 }
 
-json chat_logprobs(std::span<const token_report> tokens) {
-  json content = json::array();
-  for (const auto& report : tokens) {
-    json entry = chat_token(report.chosen);
-    json top = json::array();
-    for (const auto& other : report.top) top.push_back(chat_token(other));
-    entry["top_logprobs"] = std::move(top);
-    content.push_back(std::move(entry));
-  }
+json chat_logprobs(const response_head& head, std::span<const token_report> tokens) {
   json object;
-  object["content"] = std::move(content);
+  object["content"] = token_logprobs(head, tokens);
   object["refusal"] = nullptr;
   return object;
 }
@@ -74,16 +69,22 @@ std::string completion_token(const std::string& bytes) {
   return text;
 }
 
-/// offset: of the first one in the text; below 0 where the prompt's first tokens are no text of the client's.
-json completion_logprobs(std::span<const token_report> tokens, std::uint32_t top_count, std::int64_t& offset) {
+/// offset: of the first one in the text; below 0 where the prompt's first tokens are no text of the client's. The
+/// token that was chosen is among the alternatives in any case.
+json completion_logprobs(const response_head& head, std::span<const token_report> tokens, std::int64_t& offset) {
+  const auto name = [&head](const token_probability& one) {
+    return head.tokens_as_ids ? id_name(one.id) : completion_token(one.bytes);
+  };
   json names = json::array(), logprobs = json::array(), tops = json::array(), offsets = json::array();
   for (const auto& report : tokens) {
-    names.push_back(completion_token(report.chosen.bytes));
+    names.push_back(name(report.chosen));
     logprobs.push_back(report.has_logprob ? json(shown_logprob(report.chosen.logprob)) : json(nullptr));
     json top = json::object();
-    for (const auto& other : std::span(report.top).first(std::min<std::size_t>(top_count, report.top.size()))) {
-      top[completion_token(other.bytes)] = shown_logprob(other.logprob);
+    for (const auto& other : std::span(report.top).first(std::min<std::size_t>(head.top_logprobs, report.top.size()))) {
+      top[name(other)] = shown_logprob(other.logprob);
     }
+    if (const auto chosen = name(report.chosen); !top.contains(chosen))
+      top[chosen] = shown_logprob(report.chosen.logprob);
     tops.push_back(report.has_logprob ? std::move(top) : json(nullptr));
     offsets.push_back(std::max<std::int64_t>(offset, 0));
     offset += static_cast<std::int64_t>(characters_of(report.chosen.bytes));
@@ -244,7 +245,7 @@ json choice_object(const response_head& head, const choice& one) {
       message["tool_calls"] = std::move(calls);
     }
     object["message"] = std::move(message);
-    object["logprobs"] = has_logprobs ? chat_logprobs(*one.tokens) : json(nullptr);
+    object["logprobs"] = has_logprobs ? chat_logprobs(head, *one.tokens) : json(nullptr);
   } else {
     object["text"] = one.text;
     object["logprobs"] = nullptr;
@@ -254,7 +255,7 @@ json choice_object(const response_head& head, const choice& one) {
       if (has_prompt) all = one.read->tokens;
       all.insert(all.end(), one.tokens->begin(), one.tokens->end());
       std::int64_t offset = has_prompt ? first_offset(*one.read) : 0;
-      object["logprobs"] = completion_logprobs(all, head.top_logprobs, offset);
+      object["logprobs"] = completion_logprobs(head, all, offset);
     }
     if (head.prompt_logprobs && one.read != nullptr)
       object["prompt_logprobs"] = prompt_logprobs(*one.read, *head.prompt_logprobs);
@@ -262,7 +263,8 @@ json choice_object(const response_head& head, const choice& one) {
   object["finish_reason"] = text_of(one.finish);
   if (head.shows_ids) {
     object["token_ids"] = one.tokens ? token_ids(*one.tokens) : json::array();
-    object["prompt_token_ids"] = one.prompt;
+    // vLLM's chats have those of the prompt once, in the response.
+    if (!is_chat_shaped(head.from)) object["prompt_token_ids"] = one.prompt;
   }
   if (one.program) object["redline"] = program_object(*one.program);
   return object;
@@ -293,6 +295,18 @@ json card_object(const model_card& card) {
 }
 
 }  // namespace
+
+json token_logprobs(const response_head& head, std::span<const token_report> tokens) {
+  json list = json::array();
+  for (const auto& report : tokens) {
+    json entry = chat_token(head, report.chosen);
+    json top = json::array();
+    for (const auto& other : report.top) top.push_back(chat_token(head, other));
+    entry["top_logprobs"] = std::move(top);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
 
 std::string_view text_of(finish_reason why) {
   switch (why) {
@@ -353,6 +367,8 @@ std::string completion_body(const response_head& head, std::span<const choice> c
   for (const auto& one : choices) list.push_back(choice_object(head, one));
   object["choices"] = std::move(list);
   object["usage"] = usage_object(usage);
+  if (is_chat_shaped(head.from) && head.shows_ids && !choices.empty())
+    object["prompt_token_ids"] = choices.front().prompt;
   if (is_chat_shaped(head.from) && head.prompt_logprobs && !choices.empty() && choices.front().read != nullptr)
     object["prompt_logprobs"] = prompt_logprobs(*choices.front().read, *head.prompt_logprobs);
   return dump_json(object);
@@ -379,14 +395,16 @@ json event_writer::chunk() const {
   return object;
 }
 
-/// content: the members between index and finish_reason.
-std::string event_writer::event(std::uint32_t index, json content, std::optional<finish_reason> why) const {
+/// content: the members between index and finish_reason. members: of the event beside its choice; null: none.
+std::string event_writer::event(std::uint32_t index, json content, std::optional<finish_reason> why,
+                                json members) const {
   json one;
   one["index"] = index;
   for (auto& [key, value] : content.get_ref<json::object_t&>()) one[key] = std::move(value);
   one["finish_reason"] = why ? json(text_of(*why)) : json(nullptr);
   json object = chunk();
   object["choices"].push_back(std::move(one));
+  if (members.is_object()) object.update(members);
   return as_event(object);
 }
 
@@ -444,8 +462,9 @@ std::string event_writer::first(std::uint32_t index, std::span<const token> prom
     content["text"] = "";
   }
   content["logprobs"] = nullptr;
-  if (has_ids) content["prompt_token_ids"] = prompt;
-  return event(index, std::move(content), std::nullopt);
+  json members;
+  if (has_ids) (is_chat_shaped(head_.from) ? members : content)["prompt_token_ids"] = prompt;
+  return event(index, std::move(content), std::nullopt, std::move(members));
 }
 
 /// What of the text is new to the client.
@@ -482,7 +501,7 @@ std::string event_writer::echo(std::uint32_t index, std::string_view text, const
   if (has_diverged_ || (rest.empty() && reports.empty())) return {};
   json content;
   content["text"] = rest;
-  content["logprobs"] = completion_logprobs(reports, head_.top_logprobs, text_offsets_[index]);
+  content["logprobs"] = completion_logprobs(head_, reports, text_offsets_[index]);
   return event(index, std::move(content), std::nullopt);
 }
 
@@ -502,11 +521,10 @@ std::string event_writer::delta(std::uint32_t index, std::string_view text, cons
     if (!thought.empty()) part["reasoning_content"] = thought;
     if (!rest.empty() || thought.empty()) part["content"] = rest;
     content["delta"] = std::move(part);
-    content["logprobs"] = has_logprobs ? chat_logprobs(reports) : json(nullptr);
+    content["logprobs"] = has_logprobs ? chat_logprobs(head_, reports) : json(nullptr);
   } else {
     content["text"] = rest;
-    content["logprobs"] =
-        has_logprobs ? completion_logprobs(reports, head_.top_logprobs, text_offsets_[index]) : json(nullptr);
+    content["logprobs"] = has_logprobs ? completion_logprobs(head_, reports, text_offsets_[index]) : json(nullptr);
   }
   if (head_.shows_ids) content["token_ids"] = token_ids(reports);
   return event(index, std::move(content), std::nullopt);
@@ -600,10 +618,10 @@ std::string model_list_body(std::span<const model_card> cards) {
 std::string props_body(const server_props& of) {
   json settings;
   settings["n_ctx"] = of.context_tokens_max;
-  settings["params"] = json::object();
+  settings["params"] = of.settings;
   json object;
   object["default_generation_settings"] = std::move(settings);
-  object["total_slots"] = of.answers_max;
+  object["total_slots"] = of.slots_count;
   object["model_alias"] = of.model;
   object["model_path"] = of.model;
   object["modalities"] = json{{"vision", false}, {"audio", false}};

@@ -29,8 +29,11 @@ struct response_head {
   std::string system_fingerprint;                  // build and model digest; empty: null
   bool shows_logprobs = true;                      // of the tokens that are given
   bool shows_ids = false;                          // of these and of the prompt's
+  bool tokens_as_ids = false;                      // log-probabilities name tokens by them
   std::vector<std::string> fields{};               // native: those that are sent; empty: all
   bool is_list = false;                            // native: the choices as an array
+  std::shared_ptr<const json> settings{};          // native: see native_settings; null: they are not sent
+  std::uint32_t context_tokens_max = 0;            // native: to see whether the context cut an answer
   std::uint32_t prompt_tokens = 0;                 // of all prompts, where that is known when the answer begins
   bool echoes = false;                             // choices begin with their prompts
   std::uint32_t top_logprobs = 0xffffffffU;        // alternatives that are shown, of those that are there
@@ -45,6 +48,9 @@ struct answer_shape {
   answer_shape& operator=(const answer_shape&) = delete;
   [[nodiscard]] virtual std::unique_ptr<answer_writer> make_writer(const response_head& head) const = 0;
 };
+
+/// One object a token with its alternatives, as in chats' `logprobs.content`.
+json token_logprobs(const response_head& head, std::span<const token_report> tokens);
 
 /// "chatcmpl-..." or "cmpl-..." from 128 random bits.
 std::string response_id(endpoint from, std::uint64_t high, std::uint64_t low);
@@ -106,7 +112,7 @@ class event_writer final : public answer_writer {
  private:
   json chunk() const;
   [[nodiscard]] bool note_finish(std::uint32_t index);
-  std::string event(std::uint32_t index, json content, std::optional<finish_reason> why) const;
+  std::string event(std::uint32_t index, json content, std::optional<finish_reason> why, json members = nullptr) const;
   [[nodiscard]] std::string as_event(const json& object) const;
   std::string event_of(std::uint32_t index, json delta) const;
   std::string_view take_text(std::uint32_t index, std::string_view text);
@@ -155,7 +161,8 @@ std::string version_body(std::string_view version);
 struct server_props {
   std::string model;
   std::uint32_t context_tokens_max = 0;
-  std::uint32_t answers_max = 0;  // at the same time
+  std::uint32_t slots_count = 0;  // answers that are computed in turn
+  json settings;                  // of a request that says nothing; see native_settings
   std::string chat_template, bos, eos, build;
 };
 std::string props_body(const server_props& of);

@@ -150,8 +150,8 @@ void add_tool(field_reader& fields, std::string_view field, tools::tool one, con
   out.all.push_back(std::move(one));
 }
 
-void read_tools(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
-                generation_request& out) {
+std::optional<tools::tool_set> read_tools(field_reader& fields, std::optional<api_error>& error,
+                                          const request_limits& limits) {
   tools::tool_set set;
   read_list(fields, error, limits, "tools", false, set);
   if (set.all.empty()) read_list(fields, error, limits, "functions", true, set);
@@ -160,12 +160,12 @@ void read_tools(field_reader& fields, std::optional<api_error>& error, const req
     if (choice && *choice != "none" && *choice != "auto") {
       fields.refuse("tool_choice", "'tool_choice' needs 'tools' with at least one function.");
     }
-    return;
+    return std::nullopt;
   }
   read_choice(fields, error, limits, set);
   if (!fields.boolean("parallel_tool_calls").value_or(true)) set.many = false;
   if (set.is_legacy) set.many = false;  // an answer has room for one function_call
-  out.tools = std::move(set);
+  return set;
 }
 
 }  // namespace redline::api

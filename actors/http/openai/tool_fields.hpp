@@ -10,10 +10,10 @@
 namespace redline::api {
 
 /// `tools`, `tool_choice` and `parallel_tool_calls`, and what they were called before, `functions` and `function_call`.
-/// Tools of other types than function, which a server would have to run itself, are left out, as is everything when no
-/// tool is left.
-void read_tools(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
-                generation_request& out);
+/// Tools of other types than function, which a server would have to run itself, are left out; nullopt when no tool is
+/// left.
+std::optional<tools::tool_set> read_tools(field_reader& fields, std::optional<api_error>& error,
+                                          const request_limits& limits);
 
 /// A tool's name, as requests and messages may have it; absent after a refusal.
 std::optional<std::string> read_tool_name(field_reader& fields, const request_limits& limits);

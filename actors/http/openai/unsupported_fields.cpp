@@ -49,7 +49,7 @@ constexpr unsupported_field both_endpoints[] = {
     {"kv_transfer_params", harmless::none},
     {"vllm_xargs", harmless::is_empty},
     // llama.cpp
-    {"n_probs", harmless::is_zero},
+    {"post_sampling_probs", harmless::is_false},
     {"mirostat", harmless::is_zero},
     {"typical_p", harmless::is_one},
     {"top_n_sigma", harmless::is_minus_one},
@@ -57,6 +57,10 @@ constexpr unsupported_field both_endpoints[] = {
     {"dry_multiplier", harmless::is_zero},
     {"dynatemp_range", harmless::is_zero},
     {"lora", harmless::is_empty},
+};
+
+constexpr unsupported_field openai_only[] = {
+    {"n_probs", harmless::is_zero},  // which chats and completions call logprobs
 };
 
 constexpr unsupported_field completions_only[] = {
@@ -128,6 +132,7 @@ std::optional<api_error> find_unsupported(const json& body, endpoint from) {
   for (const auto& [key, value] : body.get_ref<const json::object_t&>()) {
     const auto* field = find_in(both_endpoints, key);
     if (!field) field = from == endpoint::chat ? find_in(chat_only, key) : find_in(completions_only, key);
+    if (!field && from != endpoint::native) field = find_in(openai_only, key);
     if (!field || asks_nothing(value, field->unless)) continue;
     return bad_field(key, "'" + key + "' is not supported with this value on this endpoint.", "unsupported_parameter");
   }
@@ -142,6 +147,7 @@ std::vector<std::string> list_ignored(std::span<const field_reader::named_value>
       if (known == nullptr) known = find_in(table, key);
     };
     look_in(both_endpoints);
+    look_in(openai_only);
     look_in(chat_only);
     look_in(completions_only);
     look_in(hints);

@@ -194,6 +194,19 @@ void add_format(field_reader& request, json& out, std::optional<api_error>& erro
   out["response_format"]["json_schema"] = std::move(schema);
 }
 
+/// Log-probabilities are asked for by a name among what else may be included. Others name what there is none of here.
+void add_logprobs(field_reader& request, json& out) {
+  constexpr std::size_t includes_max = 64;
+  const json* names = request.array("include", includes_max);
+  const auto top = request.integer("top_logprobs", 0, usual.top_logprobs_max).value_or(0);
+  if (names != nullptr && std::find(names->begin(), names->end(), "message.output_text.logprobs") != names->end()) {
+    out["logprobs"] = true;
+    out["top_logprobs"] = top;
+  } else if (top > 0) {
+    request.refuse("top_logprobs", "'top_logprobs' needs 'message.output_text.logprobs' in 'include'.");
+  }
+}
+
 /// What needs something that was kept from before.
 void refuse_memory(field_reader& request) {
   if (request.find("previous_response_id") != nullptr) {
@@ -247,7 +260,6 @@ void check_repeated(field_reader& request, std::optional<api_error>& error) {
   check_metadata(request);
   static_cast<void>(request.boolean("parallel_tool_calls"));
   static_cast<void>(request.integer("max_tool_calls", 1, std::numeric_limits<std::int32_t>::max()));
-  static_cast<void>(request.integer("top_logprobs", 0, usual.top_logprobs_max));
   if (const json* reasoning = request.object("reasoning")) {
     field_reader fields(*reasoning, "reasoning", error);
     for (const auto* name : {"effort", "summary", "generate_summary"}) {
@@ -280,6 +292,7 @@ api::checked<api::generation_request> parse_responses(std::string_view body, con
   out["messages"] = std::move(messages);
   add_tools(fields, out, error);
   add_format(fields, out, error);
+  add_logprobs(fields, out);
   api::copy_members(*parsed, out,
                     {{"model", "model"},
                      {"max_output_tokens", "max_completion_tokens"},
@@ -306,10 +319,12 @@ api::checked<api::generation_request> parse_responses(std::string_view body, con
                               std::to_string(repeated_bytes_max) +
                               " allowed. Send long instructions as a message of 'input'.");
   }
-  return api::read_translated(
-      out, std::move(shape),
-      {{"max_output_tokens", "max_completion_tokens"}, {"text.format", "response_format"}, {"input", "messages"}},
-      limits);
+  return api::read_translated(out, std::move(shape),
+                              {{"max_output_tokens", "max_completion_tokens"},
+                               {"text.format", "response_format"},
+                               {"input", "messages"},
+                               {"include", "logprobs"}},
+                              limits);
 }
 
 }  // namespace redline::responses

@@ -1,5 +1,6 @@
 #include "actors/http/responses/responses_response.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -20,11 +21,11 @@ json usage_of(const api::usage_report& usage) {
   return object;
 }
 
-json text_part(std::string text) {
+json text_part(std::string text, json logprobs = json::array()) {
   json part;
   part["type"] = "output_text";
   part["annotations"] = json::array();
-  part["logprobs"] = json::array();
+  part["logprobs"] = std::move(logprobs);
   part["text"] = std::move(text);
   return part;
 }
@@ -39,19 +40,17 @@ json thought_part(std::string text) {
 class response_writer final : public api::answer_writer {
  public:
   response_writer(const api::response_head& head, std::shared_ptr<const std::string> repeated)
-      : id_(head.id.substr(head.id.find('-') + 1)),
-        model_(head.model),
-        created_(head.created_seconds),
-        repeated_(std::move(repeated)) {}
+      : head_(head), id_(head.id.substr(head.id.find('-') + 1)), repeated_(std::move(repeated)) {}
 
   std::string first(std::uint32_t /*index*/, std::span<const token> /*prompt*/) override {
     const auto response = whole_text(response_object("in_progress", json::array()));
     std::string events = response_event("response.created", sequence_++, response);
     return events += response_event("response.in_progress", sequence_++, response);
   }
-  std::string delta(std::uint32_t /*index*/, std::string_view text, const std::vector<api::token_report>* /*tokens*/,
+  std::string delta(std::uint32_t /*index*/, std::string_view text, const std::vector<api::token_report>* tokens,
                     std::string_view reasoning) override {
     std::string events;
+    if (tokens != nullptr && reasoning.empty()) add(token_logprobs(head_, *tokens), fresh_logprobs_);
     if (!reasoning.empty()) {
       events += open(item::thought);
       text_ += reasoning;
@@ -60,11 +59,14 @@ class response_writer final : public api::answer_writer {
     if (text.empty()) return events;
     events += open(item::message);
     text_ += text;
-    return events += event("response.output_text.delta", of_part({{"delta", text}, {"logprobs", json::array()}}));
+    const json fresh = std::exchange(fresh_logprobs_, json::array());
+    add(fresh, logprobs_);
+    return events += event("response.output_text.delta", of_part({{"delta", text}, {"logprobs", fresh}}));
   }
   std::string call(std::uint32_t /*index*/, std::uint32_t /*number*/, const tools::tool_call& begun,
                    bool /*is_legacy*/) override {
     std::string events = close_item();
+    fresh_logprobs_ = json::array();  // of the call's own tokens, which have no place here
     call_ = begun;
     return events +=
            event("response.output_item.added",
@@ -104,7 +106,10 @@ class response_writer final : public api::answer_writer {
       output.push_back(thought_object(one.reasoning, 0, is_last ? status : "completed"));
     }
     if (!one.text.empty() || (one.calls.empty() && output.empty())) {
-      output.push_back(message_object(one.text, output.size(), status));
+      std::span<const api::token_report> tokens;
+      if (head_.shows_logprobs && one.tokens) tokens = *one.tokens;
+      tokens = tokens.subspan(std::min<std::size_t>(usage.reasoning_tokens, tokens.size()));
+      output.push_back(message_object(text_part(one.text, token_logprobs(head_, tokens)), output.size(), status));
     }
     for (const auto& call : one.calls) output.push_back(call_object(call, output.size(), status));
     json response = response_object(is_cut ? "incomplete" : "completed", std::move(output));
@@ -129,13 +134,16 @@ class response_writer final : public api::answer_writer {
     out["arguments"] = call.arguments;
     return out;
   }
-  [[nodiscard]] json message_object(std::string text, std::size_t at, const char* status) const {
+  static void add(json from, json& to) {
+    for (auto& one : from) to.push_back(std::move(one));
+  }
+  [[nodiscard]] json message_object(json part, std::size_t at, const char* status) const {
     json message;
     message["id"] = item_id("msg_", at);
     message["type"] = "message";
     message["status"] = status;
     message["role"] = "assistant";
-    message["content"] = json::array({text_part(std::move(text))});
+    message["content"] = json::array({std::move(part)});
     return message;
   }
   [[nodiscard]] json thought_object(std::string text, std::size_t at, const char* status) const {
@@ -151,12 +159,12 @@ class response_writer final : public api::answer_writer {
     json object;
     object["id"] = "resp_" + id_;
     object["object"] = "response";
-    object["created_at"] = created_;
+    object["created_at"] = head_.created_seconds;
     object["status"] = status;
     object["background"] = false;
     object["error"] = nullptr;
     object["incomplete_details"] = status == "incomplete" ? json{{"reason", "max_output_tokens"}} : json(nullptr);
-    object["model"] = model_;
+    object["model"] = head_.model;
     object["output"] = std::move(output);
     object["previous_response_id"] = nullptr;
     object["store"] = false;
@@ -184,12 +192,12 @@ class response_writer final : public api::answer_writer {
   }
   enum class item : std::uint8_t { none, message, thought };
 
-  [[nodiscard]] json open_object(std::string text, const char* status) const {
-    return open_ == item::message ? message_object(std::move(text), output_.size(), status)
-                                  : thought_object(std::move(text), output_.size(), status);
+  [[nodiscard]] json open_object(const std::string& text, const char* status) const {
+    return open_ == item::message ? message_object(open_part(text), output_.size(), status)
+                                  : thought_object(text, output_.size(), status);
   }
-  [[nodiscard]] json open_part(std::string text) const {
-    return open_ == item::message ? text_part(std::move(text)) : thought_part(std::move(text));
+  [[nodiscard]] json open_part(const std::string& text) const {
+    return open_ == item::message ? text_part(text, logprobs_) : thought_part(text);
   }
   /// Members of an event about the part of the item that is open.
   [[nodiscard]] json of_part(json members) const {
@@ -213,12 +221,14 @@ class response_writer final : public api::answer_writer {
     std::string events;
     if (open_ != item::none) {
       if (open_ == item::message) {
-        events += event("response.output_text.done", of_part({{"text", text_}, {"logprobs", json::array()}}));
+        add(std::exchange(fresh_logprobs_, json::array()), logprobs_);
+        events += event("response.output_text.done", of_part({{"text", text_}, {"logprobs", logprobs_}}));
       } else {
         events += event("response.reasoning_text.done", of_part({{"text", text_}}));
       }
       events += event("response.content_part.done", of_part({{"part", open_part(text_)}}));
       output_.push_back(open_object(std::exchange(text_, {}), status));
+      logprobs_ = json::array();
       open_ = item::none;
     } else if (const auto call = std::exchange(call_, std::nullopt)) {
       events +=
@@ -231,12 +241,14 @@ class response_writer final : public api::answer_writer {
     return events += event("response.output_item.done", {{"output_index", at}, {"item", output_.back()}});
   }
 
-  const std::string id_, model_;
-  const std::int64_t created_;
+  const api::response_head head_;
+  const std::string id_;
   const std::shared_ptr<const std::string> repeated_;  // an object of JSON, with members
   std::uint64_t sequence_ = 0;
   json output_ = json::array();           // items that are whole
   std::string text_;                      // of the message or the thought that is open
+  json logprobs_ = json::array();         // of the message that is open
+  json fresh_logprobs_ = json::array();   // of tokens whose text was not told yet
   std::optional<tools::tool_call> call_;  // that is open
   item open_ = item::none;
   api::finish_reason finish_ = api::finish_reason::stop;

@@ -175,7 +175,7 @@ class quality_bench {
     const std::uint64_t rows = tried.computed_count();
     edit_sample s;
     s.update_ms = ms_of([&] {
-      tried.become(cache.follow(after_), after_);
+      tried.become(cache.follow(after_).splices, after_);
       tried.prepare();
     });
     s.computed = static_cast<double>(tried.computed_count() - rows);
@@ -355,7 +355,7 @@ json measure_insertion(const pie_options& f, bench_model& m, std::uint32_t lengt
     log.become({}, before);
     log.pretend();
     const double took = ms_of([&] {
-      log.become(cache.follow(after), after);
+      log.become(cache.follow(after).splices, after);
       log.prepare();
     });
     const double read = ms_of([&] { (void)log.read_last(); });

@@ -47,6 +47,13 @@ server_view view_of(const json& first, const json& second) {
   return view;
 }
 
+TEST(server_view, shows_conflicts_about_names) {
+  auto one = event();
+  one["server"]["conflicts"] = {"model 'm' is not \x1b[2Kserved", 7};
+  EXPECT_THAT(joined(view_of(one, one).lines(100, 0, worker_order::name)),
+              HasSubstr("\nCONFLICT: model 'm' is not ?[2Kserved\n"));
+}
+
 TEST(server_view, makes_rates_of_totals) {
   const auto view = view_of(event(100, 1000), event(300, 1800));
   EXPECT_EQ(joined(view.lines(100, 0, worker_order::name)),

@@ -431,6 +431,19 @@ TEST_F(edit_sessions, edit_as_a_chat_with_the_file_in_it_does) {
   EXPECT_EQ(body["choices"], call("POST", "/v1/chat/completions", chat).second["choices"]);
 }
 
+TEST_F(edit_sessions, show_a_model_line_feeds_and_no_byte_order_mark_and_edit_no_zero_bytes) {
+  const json edit = {{"path", "a.py"}, {"instruction", "Rename x."}, {"max_tokens", 30}, {"temperature", 0}};
+  const auto plain = call("POST", at(open("x = 1\ny = 2\n"), "/edit"), edit).second;
+  const auto windows = call("POST", at(open("\xEF\xBB\xBFx = 1\r\ny = 2\r\n"), "/edit"), edit).second;
+  ASSERT_TRUE(plain.contains("choices")) << plain;
+  EXPECT_EQ(windows["choices"], plain["choices"]);
+  EXPECT_EQ(windows["usage"]["prompt_tokens"], plain["usage"]["prompt_tokens"]);
+  const auto [status, refused] = call("POST", at(open(std::string("x\0y\n", 4)), "/edit"), edit);
+  EXPECT_EQ(status, 400U);
+  EXPECT_THAT(refused["error"]["message"].get<std::string>(),
+              HasSubstr("a.py cannot be edited: it is no text in UTF-8"));
+}
+
 TEST_F(edit_sessions, go_on_after_a_client_left_in_the_middle) {
   const auto id = open("some text to go on with");
   const json wish = {{"path", "a.py"}, {"max_tokens", 60}, {"mode", "text"}};
@@ -551,6 +564,43 @@ TEST_F(edit_sessions, say_what_their_kv_is_worth_when_nothing_heals_it) {
     EXPECT_EQ(call("POST", at(id, "/complete"), wish).second["usage"]["redline"]["kv"], worth);
   }
 }
+
+/// A mode, and whether the client says where the cursor is: nowhere, at the change, or where it completes next.
+class edits_above_the_place : public edit_sessions,
+                              public testing::WithParamInterface<std::tuple<std::string, std::string>> {};
+
+TEST_P(edits_above_the_place, leave_the_kv_of_what_follows_them) {
+  const auto& [mode, cursor] = GetParam();
+  std::string text = twelve_lines();
+  const auto id = open(text, {{"cache", {{"policy", "pie"}, {"healing", false}}}});
+  const auto complete = [&](std::size_t byte) {
+    const json wish = {{"path", "a.py"}, {"max_tokens", 1}, {"mode", mode}, {"position", {{"byte", byte}}}};
+    const auto [status, answer] = call("POST", at(id, "/complete"), wish);
+    EXPECT_EQ(status, 200U) << answer;
+    return answer["usage"]["redline"];
+  };
+  complete(text.size());
+  std::int64_t version = 1;
+  for (const std::uint32_t line : {7U, 3U, 9U}) {
+    auto patch = insertion(++version, line, 0, "new\n");
+    std::size_t change = 0;
+    for (std::uint32_t i = 0; i < line; ++i) change = text.find('\n', change) + 1;
+    text.insert(change, "new\n");
+    if (cursor == "change") patch["cursor"] = {{"byte", change + 4}};
+    if (cursor == "place") patch["cursor"] = {{"byte", text.size()}};
+    const auto [status, body] = call("PATCH", at(id, "/files/a.py"), patch);
+    ASSERT_EQ(status, 200U) << body;
+    world.run_for(microseconds{1'000'000});
+    const auto used = complete(text.size());
+    EXPECT_LT(used["rows"], 8) << "line " << line;
+    EXPECT_GT(used["kv"]["stale"], 10) << "what follows the change was computed before it";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(modes, edits_above_the_place,
+                         testing::Combine(testing::Values("line", "text", "fim"),
+                                          testing::Values("nowhere", "change", "place")),
+                         [](const auto& of) { return std::get<0>(of.param) + "_" + std::get<1>(of.param); });
 
 /// One seed's story: edits at random places under a policy that keeps what is behind them; whatever happens, the answer
 /// is soon that of a session opened a moment ago.

@@ -54,6 +54,14 @@ TEST_F(prompt_builder_test, puts_nothing_around_a_text_but_what_the_model_wants)
   EXPECT_EQ(prompts.text("abc"), tokenizer->encode("abc", {.parse_special = true, .add_bos_eos = true}));
 }
 
+TEST_F(prompt_builder_test, gives_templates_an_empty_text_where_a_vocabulary_has_no_beginning) {
+  ASSERT_FALSE(tokenizer->vocab().bos());
+  const prompt_builder builder(tokenizer, *jinja::chat_template::parse("{{ bos_token + messages[0].content }}"));
+  const auto rendered = builder.render(json{{{"role", "user"}, {"content", "hi"}}}, true, 0);
+  ASSERT_TRUE(rendered) << rendered.error().describe();
+  EXPECT_EQ(rendered->text, "hi");
+}
+
 TEST_F(prompt_builder_test, takes_special_tokens_in_messages_as_text) {
   const std::string end(tokenizer->vocab().text(*tokenizer->vocab().eos()));
   const std::string message = "ends with " + end + end + ", and \uFDD0 too";

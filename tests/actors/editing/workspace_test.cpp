@@ -42,6 +42,18 @@ TEST_F(workspace_test, reads_what_is_before_and_after_the_place_to_fill_the_midd
   EXPECT_EQ(files.lay_out(at("a", 2, completion_mode::line))->stops, std::vector<std::string>{"\n"});
 }
 
+TEST_F(workspace_test, knows_what_of_the_file_no_prompt_has_yet_as_far_as_the_context_goes) {
+  auto files = make();
+  const std::string text = "0123456789!ABCDEFGHIJKLMNOPQRSTUVWXYZ#0123456789$ABCDEFGHIJKLM";  // a token each
+  ASSERT_FALSE(files.put("a", text + text, 1));
+  EXPECT_EQ(files.lay_out(at("a", 124, completion_mode::text))->behind, encode(""));
+  const auto line = files.lay_out(at("a", 24, completion_mode::line));
+  EXPECT_EQ(line->behind, encode((text + text).substr(24, context_max - 24)));
+  const auto fim = files.lay_out(at("a", 24, completion_mode::fim));
+  EXPECT_EQ(fim->prompt.size() + fim->behind.size(), context_max);
+  EXPECT_EQ(fim->behind, encode((text + text).substr(24 + context_max / 4, fim->behind.size()))) << "after the suffix";
+}
+
 TEST_F(workspace_test, leaves_a_quarter_of_the_context_for_the_answer_and_one_for_what_comes_after) {
   auto files = make();
   const std::string lines(300, 'x');

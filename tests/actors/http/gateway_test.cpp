@@ -663,6 +663,50 @@ TEST_F(gateway_alone, goes_on_only_with_streams_of_its_own_numerics) {
   EXPECT_EQ(id->choices[0].numerics, numerics_id("exact").value);
 }
 
+TEST_F(gateway_alone, does_not_go_on_by_other_defaults) {
+  const auto begun = ask_for_text(true);
+  run();
+  tell(session_text{.session = session_in_progress(), .text = "one", .tokens = {1}});
+  run();
+  more_headers = {{"last-event-id", id_in(events_of(all<http_stream>(), begun).back())}};
+  const auto code = [&] {
+    const auto again = ask_for_text(true);
+    run();
+    const auto refused = answer_to(again);
+    return refused && refused->body.find("event_id_of_other_model") != std::string::npos;
+  };
+  EXPECT_FALSE(code());
+  services->eviction_defaults = {.policy = kv::eviction_policy::shift, .n_keep = {}, .n_discard = {}, .n_ctx = 64};
+  EXPECT_TRUE(code());
+  services->eviction_defaults = {};
+  EXPECT_TRUE(services->models->remove(1));
+  auto model = make_model("tiny", tokenizer, 1);
+  model->sampling.emplace("tiny", model::sampling_defaults{.temperature = 0.5F});
+  services->models->publish(std::move(model));
+  EXPECT_TRUE(code());
+}
+
+TEST_F(gateway_alone, refuses_headers_of_which_two_readers_could_believe_different_ones) {
+  for (const auto* name : {"Origin", "host"}) {
+    more_headers = {{name, "http://localhost"}, {name, "http://elsewhere.example"}};
+    const auto asked = ask("GET", "/v1/models");
+    run();
+    EXPECT_EQ(status_of(asked), 400U) << name;
+    EXPECT_THAT(answer_to(asked)->body, HasSubstr("found several"));
+  }
+}
+
+TEST_F(gateway_alone, names_the_field_that_names_a_token_there_is_none_of) {
+  const std::pair<const char*, json> table[] = {
+      {"logit_bias", {{"999999", 1}}}, {"stop_token_ids", {999999}}, {"allowed_token_ids", {999999}}};
+  for (const auto& [field, value] : table) {
+    const auto asked = ask("POST", "/v1/completions", {{"prompt", "x"}, {field, value}});
+    run();
+    EXPECT_EQ(status_of(asked), 400U) << field;
+    EXPECT_EQ(json::parse(answer_to(asked)->body)["error"]["param"], field);
+  }
+}
+
 TEST_F(gateway_alone, does_not_go_on_with_a_stream_that_would_be_another) {
   const auto begun = ask_for_text(true);
   run();
@@ -972,6 +1016,32 @@ TEST_F(gateway_of_channels, other_protocols_have_their_own_places_for_it) {
   ASSERT_EQ(message["content"].size(), 2U) << message;
   EXPECT_EQ(message["content"][0]["thinking"], "hm < that");
   EXPECT_EQ(message["content"][1]["text"], "It is so.");
+}
+
+TEST_F(gateway_of_channels, shows_the_tools_of_a_conversation_to_who_asks_what_the_model_reads) {
+  const json tool = {{"type", "function"}, {"function", {{"name", "get_weather"}, {"description", "looks outside"}}}};
+  json body{{"model", "oss"}, {"messages", messages}};
+  const auto read = [&](const std::string& path) {
+    const auto id = ask("POST", path, body);
+    run();
+    EXPECT_EQ(status_of(id), 200U) << answer_to(id)->body;
+    return json::parse(answer_to(id)->body);
+  };
+  const std::size_t without = read("/tokenize")["count"];
+  body["tools"] = json::array({tool});
+  EXPECT_THAT(read("/apply-template")["prompt"].get<std::string>(), HasSubstr("get_weather"));
+  const std::size_t with = read("/tokenize")["count"];
+  EXPECT_GT(with, without);
+  services->speaks_vllm = true;
+  EXPECT_EQ(read("/v1/chat/completions/render")["token_ids"].size(), with) << "what the chat reads";
+  body["tool_choice"] = "none";
+  EXPECT_EQ(read("/tokenize")["count"], without);
+  body["model"] = "tiny";
+  body.erase("tool_choice");
+  const auto id = ask("POST", "/apply-template", body);
+  run();
+  EXPECT_EQ(status_of(id), 400U);
+  EXPECT_THAT(answer_to(id)->body, HasSubstr("'tools' cannot be used"));
 }
 
 TEST_F(gateway_of_channels, leaves_completions_and_what_is_not_split_alone) {
@@ -1382,6 +1452,141 @@ TEST_F(gateway_alone, begins_a_stream_as_soon_as_its_request_is_admitted) {
   EXPECT_THAT(events_of(all<http_stream>(), id).back(), HasSubstr("queue_full")) << "too late for a status";
   EXPECT_FALSE(answer_to(id));
   EXPECT_EQ(metric("redline_refused_total{code=\"queue_full\",status=\"429\"}"), 1);
+}
+
+TEST_F(gateway_alone, counts_what_was_used_in_every_event_from_the_first_on) {
+  const json asked{{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                   {"stream", true},
+                   {"stream_options", {{"include_usage", true}, {"continuous_usage_stats", true}}}};
+  for (const bool is_long : {false, true}) {
+    sent.clear();
+    const auto id = ask("POST", "/v1/chat/completions", asked);
+    run();
+    const auto session = session_in_progress();
+    if (is_long) tell(session_admitted{session});
+    run();
+    tell(session_text{.session = session, .text = "xy", .tokens = {1, 2}});
+    run();
+    std::vector<json> usages;
+    for (const auto& event : events_of(all<http_stream>(), id)) {
+      usages.push_back(json::parse(event.substr(event.find("data: ") + 6))["usage"]);
+    }
+    ASSERT_EQ(usages.size(), 2U);
+    ASSERT_TRUE(usages[0].is_object()) << is_long;
+    EXPECT_GT(usages[0]["prompt_tokens"], 2);
+    EXPECT_EQ(usages[0]["completion_tokens"], 0) << "the role comes before any text";
+    EXPECT_EQ(usages[1]["completion_tokens"], 2);
+    tell(http_closed{id});
+    run();
+  }
+}
+
+TEST_F(gateway_alone, names_the_field_that_has_a_token_which_the_model_has_not) {
+  const std::pair<const char*, json> wrong[] = {
+      {"logit_bias", {{"5000", 1}}}, {"stop_token_ids", {5000}}, {"allowed_token_ids", {5000}}};
+  for (const auto& [field, value] : wrong) {
+    const auto id =
+        ask("POST", "/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "hi"}}}}, {field, value}});
+    run();
+    ASSERT_EQ(status_of(id), 400U);
+    const auto error = json::parse(answer_to(id)->body)["error"];
+    EXPECT_EQ(error["param"], field);
+    EXPECT_THAT(error["message"].dump(), HasSubstr("found 5000"));
+  }
+}
+
+TEST_F(gateway_alone, says_why_it_ranks_nothing_and_saves_no_slots) {
+  for (const char* path : {"/rerank", "/v1/rerank", "/v1/reranking", "/slots/0"}) {
+    const auto id = ask("POST", path, {{"query", "a"}});
+    run();
+    EXPECT_EQ(status_of(id), 400U) << path;
+    EXPECT_EQ(json::parse(answer_to(id)->body)["error"]["code"], "unsupported_endpoint") << path;
+  }
+}
+
+TEST_F(gateway_alone, has_a_slot_for_each_answer_that_runs_and_none_for_those_that_wait) {
+  services->running_max = 2;
+  for (int i = 0; i < 4; ++i) ask_for_text();
+  run();
+  tell(session_text{.session = all_sessions()[3], .text = "x", .tokens = {1}});
+  run();
+  auto id = ask("GET", "/slots");
+  run();
+  const auto slots = json::parse(answer_to(id)->body);
+  ASSERT_EQ(slots.size(), 2U);
+  for (const auto& slot : slots) EXPECT_EQ(slot["is_processing"], true);
+  EXPECT_EQ(slots[0]["next_token"][0]["n_decoded"], 1);
+  id = ask("GET", "/props");
+  run();
+  const auto props = json::parse(answer_to(id)->body);
+  EXPECT_EQ(props["total_slots"], 2);
+  EXPECT_EQ(props["default_generation_settings"]["params"]["top_k"], 40);
+}
+
+TEST_F(gateway_alone, answers_llama_cpps_clients_with_what_they_read) {
+  json asked{{"prompt", "hi"},
+             {"n_predict", 4},
+             {"n_probs", 1},
+             {"seed", 3},
+             {"logit_bias", json::array({json::array({"ab", false})})}};
+  auto id = ask("POST", "/completion", asked);
+  run();
+  ASSERT_FALSE(answer_to(id)) << answer_to(id)->body;
+  const auto round = all<verify_run>().at(0);
+  const auto spelled = tokenizer->encode("ab", {.continues = true});
+  ASSERT_EQ(round.sampling.logit_bias.size(), spelled.size());
+  for (const auto& [t, bias] : round.sampling.logit_bias) {
+    EXPECT_TRUE(std::ranges::count(spelled, t) == 1 && std::isinf(bias));
+  }
+  const session_id session = session_in_progress();
+  const session_text text{
+      .session = session, .text = "x", .tokens = {7}, .logprobs = {{.logprob = -0.5F, .top = {{9, -0.25F}}}}};
+  tell(text);
+  tell(session_finished{.session = session, .reason = finish_reason::stop});
+  run();
+  const auto whole = json::parse(answer_to(id)->body);
+  EXPECT_EQ(whole["prompt"], "hi") << whole;
+  EXPECT_EQ(whole["generation_settings"]["n_predict"], 4);
+  EXPECT_EQ(whole["generation_settings"]["seed"], 3);
+  EXPECT_EQ(whole["tokens"], json::array()) << "unless return_tokens asks for them";
+  EXPECT_EQ(whole["completion_probabilities"][0]["id"], 7);
+  EXPECT_EQ(whole["completion_probabilities"][0]["top_logprobs"][0]["id"], 9);
+
+  sent.clear();
+  asked["stream"] = true;
+  id = ask("POST", "/completion", asked);
+  run();
+  session_text again = text;
+  again.session = session_in_progress();
+  tell(again);
+  tell(session_finished{.session = again.session, .reason = finish_reason::stop});
+  run();
+  const auto events = events_of(all<http_stream>(), id);
+  ASSERT_EQ(events.size(), 2U);
+  const auto part = json::parse(events[0].substr(events[0].find("data: ") + 6));
+  EXPECT_EQ(part["tokens"], json::array({7}));
+  EXPECT_EQ(part["completion_probabilities"].size(), 1U);
+  const auto last = json::parse(events[1].substr(events[1].find("data: ") + 6));
+  EXPECT_EQ(last["stop"], true);
+  EXPECT_EQ(last["prompt"], "hi");
+  EXPECT_EQ(last["generation_settings"]["stream"], true);
+}
+
+TEST_F(gateway_alone, refuses_to_repeat_a_prompt_in_each_of_llama_cpps_answers_without_bound) {
+  const std::string prompt(200, 'p');
+  services->answer_bytes_max = 300;
+  const auto ask_with = [&](const json& more) {
+    json body{{"prompt", prompt}, {"n_predict", 4}};
+    body.update(more);
+    const auto id = ask("POST", "/completion", body);
+    run();
+    return answer_to(id);
+  };
+  EXPECT_FALSE(ask_with(json::object()));
+  const auto refused = ask_with({{"n_cmpl", 2}});
+  ASSERT_TRUE(refused) << "each answer has the prompt";
+  EXPECT_THAT(refused->body, HasSubstr("answer_too_large"));
+  EXPECT_FALSE(ask_with({{"n_cmpl", 2}, {"response_fields", {"content"}}}));
 }
 
 TEST_F(gateway_alone, holds_the_connection_of_a_whole_answer_open_once_it_is_admitted) {

@@ -512,5 +512,44 @@ TEST_F(placer_test, does_not_believe_a_card_that_is_none) {
   EXPECT_EQ(place(), 0U);
 }
 
+TEST_F(placer_test, says_by_what_right_models_have_their_names) {
+  const auto since = [](std::int64_t seconds, std::uint64_t model = 7) {
+    auto c = card("exact", model);
+    c.since = seconds;
+    return c;
+  };
+  come(5, since(200));
+  EXPECT_EQ(last<model_standing>(models_at), (model_standing{7, true, 200}));
+  come(6, since(100));
+  EXPECT_EQ(last<model_standing>(models_at), (model_standing{7, true, 100})) << "the longest counts";
+  come(8, since(50, 9));
+  EXPECT_EQ(last<model_standing>(models_at), (model_standing{9, true, 50}));
+  come(5, since(200));
+  EXPECT_EQ(last<model_standing>(models_at), std::nullopt) << "nothing changed";
+  auto leaving = since(100);
+  leaving.is_draining = true;
+  come(6, leaving);
+  EXPECT_EQ(last<model_standing>(models_at), (model_standing{7, true, 200}));
+  go(5);
+  EXPECT_EQ(last<model_standing>(models_at), (model_standing{7, false, 0}));
+}
+
+TEST_F(placer_test, an_answer_that_comes_as_the_last_worker_leaves_is_still_made_there) {
+  come(5);
+  come(6, card("exact", 8));
+  auto leaving = card();
+  leaving.is_draining = true;
+  come(5, leaving);
+  ask({.session = {1}, .model = 7});
+  EXPECT_EQ(place(), 5U);
+  pass(microseconds{300'000});
+  ask({.session = {2}, .model = 7}, other_session_at);
+  EXPECT_EQ(place(other_session_at), 0U) << "it may be gone any moment";
+  come(9);
+  pass(microseconds{300'000});
+  EXPECT_EQ(place(), 9U) << "it moves on";
+  EXPECT_EQ(place(other_session_at), 9U);
+}
+
 }  // namespace
 }  // namespace redline::actors

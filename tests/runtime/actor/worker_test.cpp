@@ -155,6 +155,26 @@ TEST_F(worker_test, returns_messages_to_nobody_and_messages_nobody_wants) {
   EXPECT_FALSE(w.run_ready());
 }
 
+/// Sends a note to the sender of each of its own, and does not care what becomes of it.
+class careless final : public actor_of<careless> {
+ public:
+  using accepts = protocol<note>;
+  using actor_of::actor_of;
+  void on(const note&) { context().send(context().sender(), note{"answer"}); }
+};
+
+TEST_F(worker_test, an_actor_may_leave_unsaid_what_becomes_of_its_messages) {
+  const auto s = w.add<careless>(5, "careless", {4, 4}, [](actor_context& c) { return std::make_unique<careless>(c); });
+  const auto before = read_undelivered_counts();
+  w.deliver(frame_of(s.where, sender, undeliverable{}));
+  wire.refusal = failure{errc::unreachable, "the session is over"};
+  tell(s.where, "question");
+  run();
+  const auto after = read_undelivered_counts();
+  EXPECT_EQ(after.unreachable, before.unreachable + 1) << "the answer";
+  EXPECT_EQ(after.unknown, before.unknown) << "but not the word that it did not arrive";
+}
+
 TEST_F(worker_test, never_returns_a_returned_message) {
   w.deliver(frame_of(make_address(1, 2, 99), sender, undeliverable{}));
   w.deliver(frame_of(make_address(1, 2, 99), {}, note{"from nobody"}));

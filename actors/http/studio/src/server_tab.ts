@@ -13,7 +13,7 @@ interface Batch {
 }
 
 interface Status {
-  server: { version: string; ready: boolean; uptime_seconds: number; models: string[] };
+  server: { version: string; ready: boolean; uptime_seconds: number; models: string[]; conflicts?: string[] };
   answers: { running: number; waiting: number; edit_sessions: number };
   schedulers: {
     worker: string;
@@ -100,6 +100,7 @@ export function make_server_tab(report: (error: unknown) => void): { element: HT
       ['KV pages held', `${number_text(held)} of ${number_text(pages)}`],
       ['drafts accepted', last.drafted_total === 0 ? '-' : `${number_text((100 * last.accepted_total) / last.drafted_total)} %`],
       ['models', last.server.ready ? last.server.models.join(', ') : 'not ready'],
+      ...(last.server.conflicts ?? []).map((why): [string, string] => ['name conflict', why]),
       ['version', `${last.server.version}, up ${uptime < 3600 ? `${Math.floor(uptime / 60)} min` : `${number_text(uptime / 3600, 1)} h`}`],
     ];
     fill(cards, ...figures.flatMap(([name, value]) => [h('div', {}, h('dt', {}, name), h('dd', {}, value))]));

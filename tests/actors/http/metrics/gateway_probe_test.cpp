@@ -31,6 +31,7 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
   const std::string text = probe.text({});
   const std::map<std::string, std::string> expected = {
       {"redline_answers_running", "gauge"},
+      {"redline_model_name_conflicts", "gauge"},
       {"redline_bridge_refused_total", "counter"},
       {"redline_cached_prompt_tokens_total", "counter"},
       {"redline_copied_forced_total", "counter"},

@@ -240,7 +240,7 @@ TEST(chat_request, refuses_fields_of_a_wrong_type_or_range) {
           {R"("logprobs": 3)", "logprobs", "", "must be a boolean"},
           {R"("top_logprobs": 3)", "top_logprobs", "", "needs 'logprobs'"},
           {R"("logprobs": true, "top_logprobs": 21)", "top_logprobs", "", ""},
-          {R"("logit_bias": [])", "logit_bias", "", "must be an object"},
+          {R"("logit_bias": 7)", "logit_bias", "", "an object of biases"},
           {R"("logit_bias": {"hello": 1})", "logit_bias", "", "'hello'"},
           {R"("logit_bias": {"-1": 1})", "logit_bias", "", ""},
           {R"("logit_bias": {"01": 1})", "logit_bias", "", ""},
@@ -509,7 +509,7 @@ TEST(infill_request, refuses_bad_fields) {
   EXPECT_EQ(refused(R"("input_extra": [{"filename": "x"}])"), "input_extra[0].text");
   EXPECT_EQ(refused(R"("n_indent": -1)"), "n_indent");
   EXPECT_EQ(refused(R"("response_fields": [1])"), "response_fields[0]");
-  EXPECT_EQ(refused(R"("n_probs": 5)"), "n_probs");
+  EXPECT_EQ(refused(R"("n_probs": 21)"), "n_probs");
 }
 
 TEST(native_request, is_read_as_tabby_and_continue_send_it) {
@@ -526,6 +526,36 @@ TEST(native_request, is_read_as_tabby_and_continue_send_it) {
   EXPECT_EQ(plain->tokens_max, std::nullopt);
   EXPECT_EQ(parse_native_request(R"({"prompt": "x", "n_cmpl": 3})")->n, 3u);
   EXPECT_TRUE(parse_native_request(R"({"prompt": ["x"]})")->wants_list);
+}
+
+TEST(native_request, takes_biases_as_pairs_and_asks_for_probabilities) {
+  const auto r = *parse_native_request(
+      R"({"prompt":"a","n_probs":5,"stream":true,"logit_bias":[[15,-1.5],[3,false],[" no",-100]]})");
+  ASSERT_EQ(r.sampling.logit_bias.size(), 2U);
+  EXPECT_EQ(r.sampling.logit_bias[0].first, 3);
+  EXPECT_TRUE(std::isinf(r.sampling.logit_bias[0].second)) << "false forbids the token";
+  EXPECT_EQ(r.sampling.logit_bias[1], (std::pair<token, float>(15, -1.5F)));
+  EXPECT_EQ(r.text_bias, (std::vector<std::pair<std::string, float>>{{" no", -100.0F}}));
+  const auto named = *parse_native_request(R"({"prompt":"a","logit_bias":{"15":-1.5," no":-100}})");
+  EXPECT_EQ(named.sampling.logit_bias, (std::vector<std::pair<token, float>>{{15, -1.5F}}));
+  EXPECT_EQ(named.text_bias, r.text_bias);
+  EXPECT_TRUE(r.logprobs);
+  EXPECT_EQ(r.top_logprobs, 5U);
+  EXPECT_TRUE(r.ignored.empty());
+  EXPECT_TRUE(r.shows_ids()) << "a stream's parts have their tokens";
+  EXPECT_FALSE(parse_native_request(R"({"prompt":"a"})")->shows_ids());
+  EXPECT_FALSE(parse_native_request(R"({"prompt":"a","n_probs":0})")->logprobs);
+  const auto refused = [](const std::string& more) {
+    return parse_native_request(R"({"prompt":"a",)" + more + "}").error().param;
+  };
+  EXPECT_EQ(refused(R"("logit_bias":[[15]])"), "logit_bias[0]");
+  EXPECT_EQ(refused(R"("logit_bias":[[15,1],7])"), "logit_bias[1]");
+  EXPECT_EQ(refused(R"("logit_bias":[[-1,1]])"), "logit_bias[0][0]");
+  EXPECT_EQ(refused(R"("logit_bias":[[1,true]])"), "logit_bias[0][1]");
+  EXPECT_EQ(refused(R"("logit_bias":[[1,101]])"), "logit_bias[0][1]");
+  EXPECT_EQ(refused(R"("logit_bias":7)"), "logit_bias");
+  EXPECT_EQ(refused(R"("n_probs":21)"), "n_probs");
+  EXPECT_EQ(refused(R"("n_probs":3,"post_sampling_probs":true)"), "post_sampling_probs");
 }
 
 TEST(native_request, is_told_from_openai_by_n_predict_where_both_have_one_path) {
@@ -679,6 +709,17 @@ TEST(chat_request, keeps_what_the_model_thought_for_the_template) {
                                           R"("reasoning_content":"why"},{"role":"user","content":"c"}])");
 }
 
+TEST(chat_request, reads_thoughts_under_their_newer_name_too) {
+  const auto with = [](const std::string& more) {
+    return parse_chat_request(R"({"messages": [{"role": "assistant", "content": "b")" + more +
+                              R"(}, {"role": "user", "content": "c"}]})")
+        ->messages[0];
+  };
+  EXPECT_EQ(with(R"(, "reasoning": "a")")["reasoning_content"], "a");
+  EXPECT_EQ(with(R"(, "reasoning": "a", "reasoning_content": "z")")["reasoning_content"], "z");
+  EXPECT_FALSE(with("").contains("reasoning_content"));
+}
+
 TEST(completion_request, refuses_bad_fields) {
   expect_refusals(
       {
@@ -750,6 +791,20 @@ TEST(tokenize_request, takes_both_shapes_with_their_defaults) {
   for (const char* bad : {"{}", R"({"content":"a","prompt":"b"})", R"({"content":5})", R"({"messages":[]})", "[]"}) {
     EXPECT_FALSE(parse_tokenize_request(bad)) << bad;
   }
+}
+
+TEST(tokenize_request, takes_the_tools_of_a_conversation) {
+  const std::string chat =
+      R"({"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"f"}}],)";
+  const auto tokens = *parse_tokenize_request(chat + R"("tool_choice":"none"})");
+  ASSERT_TRUE(tokens.tools);
+  EXPECT_EQ(tokens.tools->all[0].name, "f");
+  EXPECT_EQ(tokens.tools->call, tools::choice::none);
+  const auto text = *parse_template_request(chat + R"("add_generation_prompt":false})");
+  ASSERT_TRUE(text.tools);
+  EXPECT_EQ(text.tools->all[0].name, "f");
+  EXPECT_EQ(parse_template_request(R"({"messages":[{"role":"user","content":"a"}],"tools":7})").error().param, "tools");
+  EXPECT_FALSE(parse_template_request(R"({"messages":[{"role":"user","content":"a"}]})")->tools);
 }
 
 TEST(detokenize_request, takes_token_ids_only) {
@@ -838,6 +893,11 @@ TEST(request, reads_what_to_copy_from) {
 TEST(request, reads_the_format_of_the_answer) {
   EXPECT_FALSE(chat(R"("response_format": {"type": "text"})")->schema);
   EXPECT_EQ(chat(R"("response_format": {"type": "json_object"})")->schema, R"({"type":"object"})");
+  EXPECT_EQ(chat(R"("response_format": {"type": "json_object", "schema": {}})")->schema, R"({"type":"object"})");
+  EXPECT_EQ(chat(R"("response_format": {"type": "json_object", "schema": {"const": "42"}})")->schema,
+            R"({"const":"42"})");
+  EXPECT_EQ(chat(R"("response_format": {"type": "json_object", "schema": 123})").error().param,
+            "response_format.schema");
   EXPECT_EQ(
       chat(
           R"("response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": {"type": "null"}}})")

@@ -117,6 +117,38 @@ TEST(chat_response, shows_token_ids_when_asked) {
   EXPECT_TRUE(event["choices"][0]["logprobs"].is_null());
 }
 
+TEST(chat_response, has_the_prompts_token_ids_once_as_vllm_does) {
+  auto head = head_of(endpoint::chat);
+  head.shows_ids = true;
+  choice one{0, "ab", finish_reason::stop, std::vector<token_report>{{{"a", 0}, {}, 7}, {{"b", 0}, {}, 8}}};
+  one.prompt = {1, 2};
+  const auto body = *parse_json<json>(completion_body(head, {&one, 1}, {}));
+  EXPECT_EQ(dump_json(body["prompt_token_ids"]), "[1,2]");
+  EXPECT_EQ(dump_json(body["choices"][0]["token_ids"]), "[7,8]");
+  EXPECT_FALSE(body["choices"][0].contains("prompt_token_ids"));
+
+  event_writer writer(head, false, first_id(1));
+  const auto first = event_object(writer.first(0, one.prompt));
+  EXPECT_EQ(dump_json(first["prompt_token_ids"]), "[1,2]");
+  EXPECT_FALSE(first["choices"][0].contains("prompt_token_ids"));
+  EXPECT_FALSE(event_object(writer.delta(0, "ab", &*one.tokens)).contains("prompt_token_ids"));
+}
+
+TEST(log_probabilities, name_tokens_by_their_ids_when_asked) {
+  const std::vector<token_report> tokens{{{"a", -0.5F, 7}, {{"b", -0.25F, 8}}, 7}};
+  const choice one{0, "a", finish_reason::stop, tokens};
+  auto head = head_of(endpoint::chat);
+  head.tokens_as_ids = true;
+  const auto chat = (*parse_json<json>(completion_body(head, {&one, 1}, {})))["choices"][0]["logprobs"]["content"][0];
+  EXPECT_EQ(chat["token"], "token_id:7");
+  EXPECT_EQ(chat["top_logprobs"][0]["token"], "token_id:8");
+  EXPECT_EQ(dump_json(chat["bytes"]), "[97]");
+  head.from = endpoint::completions;
+  const auto list = (*parse_json<json>(completion_body(head, {&one, 1}, {})))["choices"][0]["logprobs"];
+  EXPECT_EQ(dump_json(list["tokens"]), R"(["token_id:7"])");
+  EXPECT_EQ(dump_json(list["top_logprobs"]), R"([{"token_id:8":-0.25,"token_id:7":-0.5}])");
+}
+
 TEST(events, say_what_was_used_so_far_when_asked) {
   event_writer writer(head_of(endpoint::chat), true, first_id(1));
   writer.note_progress(10, 3);
@@ -193,9 +225,10 @@ TEST(chat_response, reports_log_probabilities) {
 TEST(completion_response, reports_log_probabilities_with_running_offsets) {
   event_writer writer(head_of(endpoint::completions), false, first_id());
   const auto first = event_object(writer.delta(0, "t", &two_tokens));
-  EXPECT_EQ(dump_json(first["choices"][0]["logprobs"]),
-            "{\"tokens\":[\"h\u00e9\",\"bytes:\\\\xe2\\\\x80\"],\"token_logprobs\":[-0.5,-9999.0],"
-            "\"top_logprobs\":[{\"h\u00e9\":-0.5,\"x\":-1.25},{}],\"text_offset\":[0,2]}");
+  EXPECT_EQ(
+      dump_json(first["choices"][0]["logprobs"]),
+      "{\"tokens\":[\"h\u00e9\",\"bytes:\\\\xe2\\\\x80\"],\"token_logprobs\":[-0.5,-9999.0],"
+      "\"top_logprobs\":[{\"h\u00e9\":-0.5,\"x\":-1.25},{\"bytes:\\\\xe2\\\\x80\":-9999.0}],\"text_offset\":[0,2]}");
   EXPECT_EQ(dump_json(event_object(writer.delta(0, "t", &two_tokens))["choices"][0]["logprobs"]["text_offset"]),
             "[3,5]");
   EXPECT_EQ(dump_json(event_object(writer.delta(1, "t", &two_tokens))["choices"][0]["logprobs"]["text_offset"]),
@@ -223,7 +256,10 @@ TEST(completion_response, reports_log_probabilities_of_an_echoed_prompt) {
   const auto& whole = body["choices"][0]["logprobs"];
   EXPECT_EQ(dump_json(whole["tokens"]), "[\"<s>\",\"h\u00e9\",\" b\",\"h\u00e9\",\"bytes:\\\\xe2\\\\x80\"]");
   EXPECT_EQ(dump_json(whole["token_logprobs"]), "[null,-0.5,-3.0,-0.5,-9999.0]");
-  EXPECT_EQ(dump_json(whole["top_logprobs"]), "[null,{\"x\":-0.25},{\"x\":-0.25},{\"h\u00e9\":-0.5},{}]");
+  EXPECT_EQ(dump_json(whole["top_logprobs"]),
+            "[null,{\"x\":-0.25,\"h\u00e9\":-0.5},{\"x\":-0.25,\" b\":-3.0},{\"h\u00e9\":-0.5},"
+            "{\"bytes:\\\\xe2\\\\x80\":-9999.0}]")
+      << "the tokens that stand there are among them, beside one alternative";
   EXPECT_EQ(dump_json(whole["text_offset"]), "[0,0,2,4,6]");
 
   // A stream says the same in parts.

@@ -56,6 +56,19 @@ TEST(responses_request, reads_lengths_formats_and_our_own_members) {
   EXPECT_EQ(request->reasoning_effort, "low");
 }
 
+TEST(responses_request, asks_for_log_probabilities_by_what_is_to_be_included) {
+  const std::string asks =
+      R"({"input": "a", "include": ["reasoning.encrypted_content", "message.output_text.logprobs"])";
+  const auto r = parse_responses(asks + R"(, "top_logprobs": 3})");
+  ASSERT_TRUE(r);
+  EXPECT_TRUE(r->logprobs);
+  EXPECT_EQ(r->top_logprobs, 3U);
+  EXPECT_EQ(parse_responses(asks + "}")->top_logprobs, 0U);
+  EXPECT_FALSE(parse_responses(R"({"input": "a", "include": ["reasoning.encrypted_content"]})")->logprobs);
+  EXPECT_EQ(parse_responses(R"({"input": "a", "top_logprobs": 3})").error().param, "top_logprobs");
+  EXPECT_EQ(parse_responses(asks + R"(, "redline": {"copy": "forced", "files": ["x"]}})").error().param, "include");
+}
+
 TEST(responses_request, says_that_nothing_is_stored) {
   const auto earlier = refusal(R"({"input": "hi", "previous_response_id": "resp_1"})");
   EXPECT_EQ(earlier.code, "previous_response_not_found");

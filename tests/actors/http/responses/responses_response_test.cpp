@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace redline::responses {
 namespace {
 
@@ -81,6 +83,40 @@ TEST(responses_response, streams_numbered_events_that_add_up_to_the_whole) {
   EXPECT_EQ(events[6]["text"], "ab");
   const std::vector<api::choice> choices{{.text = "ab"}};
   EXPECT_EQ(events.back()["response"], json::parse(writer_for()->whole(choices, usage)));
+}
+
+TEST(responses_response, gives_log_probabilities_of_the_texts_tokens) {
+  const std::vector<api::token_report> thought{{.chosen = {"t", -3.0F, 1}, .top = {}, .id = 1}};
+  const std::vector<api::token_report> one{{.chosen = {"a", -0.5F, 2}, .top = {{"a", -0.5F, 2}}, .id = 2}};
+  const std::vector<api::token_report> two{{.chosen = {"b", -1.0F, 3}, .top = {}, .id = 3}};
+  const json first = {{"token", "a"},
+                      {"logprob", -0.5},
+                      {"bytes", {97}},
+                      {"top_logprobs", {{{"token", "a"}, {"logprob", -0.5}, {"bytes", {97}}}}}};
+  const auto writer = writer_for();
+  std::string text = writer->first(0, {});
+  text += writer->delta(0, {}, &thought, "t");
+  text += writer->delta(0, {}, &one, {});  // whose text is held back
+  text += writer->delta(0, "ab", &two, {});
+  text += writer->finish({});
+  text += writer->end(usage);
+  const auto events = events_in(text);
+  const auto find = [&](const std::string& type) {
+    return *std::ranges::find_if(events, [&](const json& e) { return e["type"] == type; });
+  };
+  const auto delta = find("response.output_text.delta")["logprobs"];
+  ASSERT_EQ(delta.size(), 2U);
+  EXPECT_EQ(delta[0], first);
+  EXPECT_EQ(delta[1]["token"], "b");
+  EXPECT_EQ(find("response.output_text.done")["logprobs"], delta);
+  EXPECT_EQ(events.back()["response"]["output"][1]["content"][0]["logprobs"], delta);
+
+  api::choice whole{.text = "ab", .reasoning = "t"};
+  whole.tokens = {thought[0], one[0], two[0]};
+  auto cost = usage;
+  cost.reasoning_tokens = 1;
+  const auto body = json::parse(writer_for()->whole({&whole, 1}, cost));
+  EXPECT_EQ(body["output"][1]["content"][0]["logprobs"], delta);
 }
 
 TEST(responses_response, tells_thoughts_as_an_item_before_the_text) {

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Runs what lies in a folder of public suites against a build of Redline and prints tables in Markdown.
+
+    conformance.py --probe PROGRAM [--redline PROGRAM --models FOLDER] [--work FOLDER] [--kinds schemas,...] FOLDER
+
+Kinds: `schemas` (JSON-Schema-Test-Suite), `masks` (maskbench's instances of JSONSchemaBench), `templates` (folders of
+*.jinja), `llama` and `vllm` (those servers' own tests; they want pytest, and REDLINE_PORT names a port to use). The exit
+status is 0 whatever the tables say, 1 where the folder has none of these, and with --strict 1 where an invalid instance is
+accepted or a template is rendered differently.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import peer_suites
+import schema_suites
+import template_suite
+from probe import Probe
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="holds the suites, each as its repository has it")
+    parser.add_argument("--probe", required=True, help="the program conformance_probe")
+    parser.add_argument("--redline", default="", help="the program redline, for the servers' tests")
+    parser.add_argument("--models", default="", help="the folder of the demonstration models")
+    parser.add_argument("--work", type=Path, help="where the servers' tests are copied to")
+    parser.add_argument("--kinds", default="schemas,masks,templates,llama,vllm")
+    parser.add_argument("--only", default="", help="of the servers' tests, files with one of these texts in their names")
+    parser.add_argument("--every", type=int, default=0, help="of maskbench one schema in so many")
+    parser.add_argument("--strict", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    asked = arguments()
+    kinds = asked.kinds.split(",")
+    folder = asked.folder.resolve()
+    probe = Probe(asked.probe)
+    found = wrong = 0
+    if "schemas" in kinds:
+        for suite in schema_suites.find_test_suite(folder):
+            found += 1
+            wrong += schema_suites.run_test_suite(probe, suite).wrong
+            print(flush=True)
+    if "masks" in kinds:
+        for suite in schema_suites.find_maskbench(folder):
+            found += 1
+            wrong += schema_suites.run_maskbench(probe, suite, asked.every).wrong
+            print(flush=True)
+    if "templates" in kinds:
+        for suite in template_suite.find_templates(folder):
+            found += 1
+            counts = template_suite.run_templates(probe, suite)
+            wrong += counts["different"] + counts["only Redline fails"]
+            print(flush=True)
+    if asked.redline:
+        work = asked.work or Path(tempfile.mkdtemp())
+        environment = {"REDLINE_BIN": str(Path(asked.redline).resolve()),
+                       "REDLINE_MODELS": str(Path(asked.models).resolve()),
+                       "REDLINE_PORT": os.environ.get("REDLINE_PORT", "8089")}
+        only = [name for name in asked.only.split(",") if name]
+        for kind, find, run in (("llama", peer_suites.find_llama, peer_suites.run_llama),
+                                ("vllm", peer_suites.find_vllm, peer_suites.run_vllm)):
+            for suite in find(folder) if kind in kinds else []:
+                found += 1
+                run(suite, work.resolve(), environment, only)
+                print(flush=True)
+    if found == 0:
+        print(f"{folder} holds no suite of the kinds {', '.join(kinds)}; see tests/conformance/README.md for their names",
+              file=sys.stderr)
+        return 1
+    return 1 if asked.strict and wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
