@@ -51,31 +51,10 @@ outcome<session_partners, refusal> answer_factory::partners_for(draft::method ho
   return refusal{.field = "redline.speculation.method", .why = partners.error()};
 }
 
-std::optional<refusal> answer_factory::check_token_ids(const answer_spec& spec) const {
-  const auto check = [this](token id, const std::string& field) -> std::optional<refusal> {
-    if (parts_.tokenizer->vocab().contains(id)) return std::nullopt;
-    return refusal{
-        .field = field,
-        .why = {errc::invalid_argument, "expected token ids from 0 to " + std::to_string(parts_.tokenizer->size() - 1) +
-                                            " in '" + field + "', found " + std::to_string(id)}};
-  };
-  for (const auto& [id, bias] : spec.sampling.logit_bias) {
-    if (auto why = check(id, "logit_bias")) return why;
-  }
-  for (const token id : spec.stop_tokens) {
-    if (auto why = check(id, "stop_token_ids")) return why;
-  }
-  for (const token id : spec.sampling.allowed) {
-    if (auto why = check(id, "allowed_token_ids")) return why;
-  }
-  return std::nullopt;
-}
-
 outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::vector<token> prompt,
                                                  std::shared_ptr<const output_rules> rules,
                                                  std::optional<std::vector<token_range>> turns,
                                                  const std::string& prompt_field) const {
-  if (auto why = check_token_ids(spec)) return std::move(*why);
   generation_spec g;
   g.session = spec.session;
   g.tenant = spec.tenant;
@@ -112,7 +91,8 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   g.prompt_logprobs = spec.prompt_logprobs;
   auto work = token_log::make(std::move(g), parts_.tokenizer);
   if (work) return std::move(*work);
-  return refusal{.field = prompt_field, .why = work.error()};
+  const auto unknown = token_log::find_unknown(spec.sampling, spec.stop_tokens, parts_.tokenizer->vocab());
+  return refusal{.field = unknown ? std::string(unknown->field) : prompt_field, .why = work.error()};
 }
 
 outcome<answer_factory::answer, refusal> answer_factory::prepare(const answer_spec& spec, std::vector<token> prompt,

@@ -66,8 +66,6 @@ class answer_factory {
                                                  const std::string& prompt_field, actor::address client) const;
 
  private:
-  [[nodiscard]] std::optional<refusal> check_token_ids(const answer_spec& spec) const;
-
   parts parts_;
   mutable std::atomic<std::uint32_t> room_{0xffffffffU};
   std::vector<token> end_tokens_;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/messages/session_messages.hpp"
@@ -60,6 +61,14 @@ class token_log {
   /// and when the window has no room for what is kept, what is discarded and one token more. With eviction, a
   /// conversation that is too long for the window begins without its oldest turns.
   static result<token_log> make(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer);
+
+  /// A token that a field of the request names beside the prompt, and that the vocabulary has not.
+  struct unknown_token {
+    std::string_view field;
+    token id = 0;
+  };
+  static std::optional<unknown_token> find_unknown(const model::sampling_params& sampling,
+                                                   std::span<const token> stop_tokens, const text::vocabulary& vocab);
 
   struct progress {
     std::string text;
