@@ -5,16 +5,6 @@
 #include "runtime/base/assert.hpp"
 
 namespace redline::scheduler {
-namespace {
-
-constexpr microseconds return_min{100};  // shorter ones are not told apart
-
-}  // namespace
-
-void admission::note_return(microseconds after) {
-  returns_.observe(static_cast<double>(std::clamp(after, return_min, return_max).count()));
-}
-
 /// The order that the sequence is in, and its time there; nullptr if in none.
 std::pair<admission::by_time*, instant> admission::order_of(sequence_id sequence, const standing& at) {
   if (!has_place(sequence)) {
@@ -139,14 +129,6 @@ bool admission::has_share(tenant_id tenant, std::uint32_t waiting_max) const {
     }
   }
   return own_count < std::min<std::size_t>(waiting_max, std::max<std::size_t>(1, waiting_max / waiting_tenants));
-}
-
-std::optional<instant> admission::pause_end(instant now) const {
-  if (between_rounds_.empty()) return std::nullopt;
-  const std::chrono::duration<double, std::micro> pause(returns_.value());
-  const instant end =
-      between_rounds_.rbegin()->first + std::min(std::chrono::duration_cast<microseconds>(pause), return_max);
-  return end > now ? std::optional(end) : std::nullopt;
 }
 
 void admission::check_integrity() const {

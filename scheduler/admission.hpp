@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "runtime/cost/running_quantile.hpp"
 #include "scheduler/standing.hpp"
 
 namespace redline::scheduler {
@@ -39,11 +38,9 @@ class admission {
   /// Though more than waiting_max wait: whether the tenant has less than its share of those places, at least one.
   [[nodiscard]] bool has_share(tenant_id tenant, std::uint32_t waiting_max) const;
   [[nodiscard]] bool has_open_prefill() const { return open_prefills_count_ > 0; }
-  /// A session asked for its next round this long after an answer.
-  void note_return(microseconds after);
-  /// While a session that was answered just now may ask for its next round at any moment: until when. Were a long pass
-  /// begun meanwhile, the session would wait for two.
-  [[nodiscard]] std::optional<instant> pause_end(instant now) const;
+  using by_time = std::set<std::pair<instant, sequence_id>>;  // two may come at one instant
+  /// Sequences whose last round had an answer and that have no open one, by when they were answered.
+  [[nodiscard]] const by_time& between_rounds() const { return between_rounds_; }
 
   /// The standing is what was told last.
   [[nodiscard]] bool knows(sequence_id sequence, const standing& at) const {
@@ -54,8 +51,6 @@ class admission {
   void check_integrity() const;
 
  private:
-  using by_time = std::set<std::pair<instant, sequence_id>>;  // two may come at one instant
-
   void list(sequence_id sequence, const standing& at);
   void unlist(sequence_id sequence, const standing& at);
   [[nodiscard]] std::pair<by_time*, instant> order_of(sequence_id sequence, const standing& at);
@@ -71,12 +66,7 @@ class admission {
     bool operator==(const tenant_places&) const = default;
   };
 
-  /// No session is waited for longer, though it makes its draft with a model.
-  static constexpr microseconds return_max{30'000};
-
   std::uint32_t places_max_;
-  /// How soon all but one of a hundred sessions ask for their next round, in microseconds.
-  cost::running_quantile returns_{0.99, static_cast<double>(return_max.count()), 0.5};
   std::unordered_map<sequence_id, standing> known_;
   std::set<sequence_id> placed_;
   // Each sequence is in at most one of these four:
@@ -84,7 +74,7 @@ class admission {
   by_time waiting_prefills_;  // the same of prefills
   by_time idle_;              // with a place and no open round, by idle_since
   by_time running_prefills_;  // prefills with a place, not in flight, by arrival
-  by_time between_rounds_;    // those whose last round had an answer and that have no open one, by idle_since
+  by_time between_rounds_;
   std::map<tenant_id, tenant_places> tenants_;  // that have some
   std::uint32_t open_prefills_count_ = 0;
 };

@@ -19,6 +19,8 @@ struct planned_run {
   bool wants_logits = false;      // the log is complete with this run
 
   [[nodiscard]] std::uint32_t rows() const { return log_count + draft_count; }
+  /// As `work_item::decodes`.
+  [[nodiscard]] bool decodes() const { return wants_logits && log_count == 1 && first > 0; }
 };
 
 /// Why an item is not in the plan, or not with all it offered.

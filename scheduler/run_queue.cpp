@@ -12,11 +12,20 @@ constexpr double alone_factor = 2.5;  // of a pass's time
 constexpr double lateness_max = 2;    // a machine that is even later is busy with something else
 // Of the time in which drafts seemed not to pay, this part goes to trying one: what it takes is seen only so.
 constexpr int trial_share = 32;
+constexpr std::size_t expected_max = 256;  // sequences that a wait is weighed for, the latest answered
+constexpr std::size_t tenants_max = 1024;  // whose return times are kept apart
+// Before any session was seen to come back: as one that drafts with a model.
+constexpr microseconds first_return{30'000};
+constexpr double fill_pace = 1.0 / 32;
+constexpr double around_pace = 1.0 / 16;
+constexpr double around_us_max = 10'000;  // what takes longer is no part of every pass
 
 }  // namespace
 
 run_queue::run_queue(queue_limits limits, std::unique_ptr<policy> order)
-    : limits_(limits), policy_(std::move(order)), places_(limits.running_max) {}
+    : limits_(limits), policy_(std::move(order)), places_(limits.running_max) {
+  all_returns_.observe(first_return);
+}
 
 /// What is answered to a round that is not taken.
 std::optional<submit_outcome> run_queue::refusal(const submission& s) const {
@@ -59,7 +68,11 @@ run_queue::entry& run_queue::open_sequence(const submission& s, instant now) {
 void run_queue::open_round(entry& e, const submission& s, instant now) {
   sequence_state& q = e.second;
   const bool was_answered = q.at.idle_since != instant{} && !q.at.open && !q.at.prefill_only;
-  if (was_answered) places_.note_return(now - q.at.idle_since);
+  if (was_answered) {
+    note_return(q, now - q.at.idle_since);
+    if (pass_out_ && !s.prefill_only) ++asked_meanwhile_;
+  }
+  q.next = sequence_state::next_round::may_come;
   if (q.log.change(s.splices, s.from, s.tail)) note_change(e);
   q.cached_count = q.log.kv_count();
   q.awaits.reset();
@@ -101,8 +114,10 @@ void run_queue::close(entry& e, instant now) {
 
 void run_queue::give_up(sequence_id sequence, round_id round, instant now) {
   const auto it = sequences_.find(sequence);
-  if (it == sequences_.end() || !it->second.at.open || it->second.round != round) return;
-  if (it->second.at.in_flight) {
+  if (it == sequences_.end() || it->second.round != round) return;
+  if (!it->second.at.open) {
+    it->second.next = sequence_state::next_round::not_expected;
+  } else if (it->second.at.in_flight) {
     it->second.given_up = true;
   } else {
     close(*it, now);
@@ -139,6 +154,8 @@ work_item run_queue::item_of(const entry& e) const {
 batch_plan run_queue::plan(budget limits, instant now) {
   page_tokens_ = limits.page_tokens;
   places_.admit(now);
+  if (still_waits(now)) return {};
+  if (!pass_out_) planned_at_ = now;
   items_.clear();
   for (const sequence_id sequence : places_.placed()) {
     entry& e = *sequences_.find(sequence);
@@ -158,21 +175,81 @@ batch_plan run_queue::plan(budget limits, instant now) {
                                                            std::clamp(lateness_.value(), 1.0, lateness_max))};
   long_pass_ = limits.time_max / 2;
   auto plan = build_batch(items_, {order_.begin(), first_background}, limits, cost_);
-  const auto pause = places_.pause_end(now);
-  // Sessions that were answered a moment ago ask again at once. A long pass of prompts waits for them, or they would be
-  // in every second one only.
-  const auto is_chunk = [](const planned_run& r) { return r.log_count > 1; };
-  if (pause && plan.predicted >= 2 * (*pause - now) && std::any_of(plan.runs.begin(), plan.runs.end(), is_chunk)) {
-    return {};
-  }
-  if (!plan.runs.empty() || !plan.left.empty() || pause) return plan;
+  if (!plan.runs.empty() && begins_to_wait(plan, false, limits.time_max, now)) return {};
+  if (!plan.runs.empty() || !plan.left.empty() || first_background == order_.end()) return plan;
   // Prefills have passes of their own, of one chunk, so that a round that comes meanwhile waits for no more than that.
   limits.rows_max = std::min(limits.rows_max, limits.prompt_chunk_rows_max);
-  return build_batch(items_, {first_background, order_.end()}, limits, cost_);
+  plan = build_batch(items_, {first_background, order_.end()}, limits, cost_);
+  if (!plan.runs.empty() && begins_to_wait(plan, true, limits.time_max, now)) return {};
+  return plan;
 }
 
-std::optional<instant> run_queue::next_look(instant now) const {
-  return items_.empty() && !places_.has_open_prefill() ? std::nullopt : places_.pause_end(now);
+const return_times& run_queue::returns_of(tenant_id tenant) const {
+  const auto known = tenant_returns_.find(tenant);
+  return known == tenant_returns_.end() ? all_returns_ : known->second;
+}
+
+void run_queue::note_return(sequence_state& q, microseconds after) {
+  q.returns.observe(after);
+  if (!std::exchange(returns_seen_, true)) all_returns_ = return_times{all_returns_memory};
+  all_returns_.observe(after);
+  if (tenant_returns_.size() >= tenants_max && !tenant_returns_.contains(q.tenant)) tenant_returns_.clear();
+  tenant_returns_.try_emplace(q.tenant, all_returns_memory).first->second.observe(after);
+}
+
+bool run_queue::is_away(sequence_id sequence) const {
+  const auto it = sequences_.find(sequence);
+  return it != sequences_.end() && it->second.next == sequence_state::next_round::is_waited_for;
+}
+
+/// Until all have come, or are gone, or the time is over.
+bool run_queue::still_waits(instant now) {
+  if (!wait_end_) return false;
+  while (!waited_for_.empty() && !is_away(waited_for_.back())) waited_for_.pop_back();
+  if (!waited_for_.empty() && now < *wait_end_) return true;
+  for (const sequence_id sequence : waited_for_) {
+    if (!is_away(sequence)) continue;
+    sequences_.at(sequence).next = sequence_state::next_round::not_expected;
+    ++gathered_.missed;
+  }
+  gathered_.waited += now - wait_began_;
+  waited_for_.clear();
+  wait_end_.reset();
+  return false;
+}
+
+bool run_queue::begins_to_wait(const batch_plan& plan, bool is_background, microseconds time_max, instant now) {
+  std::vector<expected_round> expected;
+  std::vector<sequence_id> who;
+  const auto& away = places_.between_rounds();
+  for (auto at = away.rbegin(); at != away.rend() && expected.size() < expected_max; ++at) {
+    const auto& [since, sequence] = *at;
+    if (now - since >= return_times::longest()) break;
+    const sequence_state& q = sequences_.at(sequence);
+    if (q.next != sequence_state::next_round::may_come || !places_.has_place(sequence)) continue;
+    expected.push_back({q.returns.predict(now - since, returns_of(q.tenant)),
+                        cost::size_of_run(q.log.count() - 1, q.last_rows, q.last_rows)});
+    who.push_back(sequence);
+  }
+  const bool answers = std::ranges::any_of(plan.runs, [](const planned_run& r) { return r.wants_logits; });
+  const auto wait = choose_wait({.rounds = is_background ? 0 : static_cast<double>(plan.runs.size()),
+                                 .size = plan.size,
+                                 .time_max = time_max,
+                                 .comes_back = answers ? all_returns_.typical() : microseconds{0},
+                                 .around = microseconds{static_cast<std::int64_t>(around_us_)},
+                                 .expected = expected},
+                                cost_);
+  if (!wait) return false;
+  const auto step = static_cast<std::size_t>(*wait);
+  for (std::size_t i = 0; i < who.size(); ++i) {
+    if (expected[i].comes_within[step] < counted_on_chance) continue;
+    sequences_.at(who[i]).next = sequence_state::next_round::is_waited_for;
+    waited_for_.push_back(who[i]);
+  }
+  wait_began_ = now;
+  wait_end_ = now + return_times::step(step);
+  ++gathered_.waits;
+  return true;
 }
 
 void run_queue::learn_costs(std::span<const cost::cost_sample> samples, const cost::mixture_shape& of) {
@@ -189,6 +266,8 @@ void run_queue::begin(const batch_plan& plan) {
     places_.update(run.sequence, q.at);
   }
   if (plan.runs.empty()) return;
+  pass_out_ = true;
+  asked_meanwhile_ = 0;
   for (const left_out& l : plan.left) ++sequences_.at(l.sequence).missed_count;
 }
 
@@ -198,6 +277,7 @@ void run_queue::end_run(entry& e) {
 }
 
 void run_queue::put_back(const batch_plan& plan) {
+  pass_out_ = false;
   for (const auto& run : plan.runs) {
     const auto it = sequences_.find(run.sequence);
     if (it == sequences_.end() || !it->second.at.in_flight) continue;
@@ -211,6 +291,10 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
   REDLINE_ASSERT(plan.runs.size() == answers.size(), "one answer for every run");
   cost_.observe(plan.size, took, experts);
   cost_.observe_text(plan.size, experts);
+  if (pass_out_) {
+    const auto around = static_cast<double>((now - planned_at_ - took).count());
+    around_us_ += around_pace * (std::clamp(around, 0.0, around_us_max) - around_us_);
+  }
   if (plan.predicted > std::max(long_pass_, microseconds{0}))
     lateness_.observe(static_cast<double>(took.count()) / static_cast<double>(plan.predicted.count()));
   if (plan.verifies_drafts()) {
@@ -218,6 +302,7 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
   } else if (plan.drafts_cut > 0) {
     untried_ += took;
   }
+  note_fill(plan);
   std::vector<round_outcome> done;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const planned_run& run = plan.runs[i];
@@ -233,6 +318,7 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     bool is_over = true;
     if (run.wants_logits) {
       const run_answer& answer = answers[i];
+      q.last_rows = 1 + run.draft_count;
       q.log.note_verified(run.first, answer.accepted_count, answer.tokens);
       if (const std::uint32_t refused = run.draft_count - answer.accepted_count; refused > 0) {
         q.room += refused;
@@ -250,6 +336,19 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     if (is_over || q.given_up) close(*it, now);
   }
   return done;
+}
+
+/// Decoding sequences that were in the pass, of those that could have been.
+void run_queue::note_fill(const batch_plan& plan) {
+  if (!std::exchange(pass_out_, false)) return;
+  const auto in_it = std::ranges::count_if(plan.runs, [](const planned_run& r) { return r.decodes(); });
+  if (in_it == 0) return;
+  const auto left = std::ranges::count_if(plan.left, [&](const left_out& l) {
+    const auto it = sequences_.find(l.sequence);
+    return it != sequences_.end() && it->second.at.open && item_of(*it).decodes();
+  });
+  const auto could_be = static_cast<double>(in_it + left + asked_meanwhile_);
+  gathered_.fill += fill_pace * (static_cast<double>(in_it) / could_be - gathered_.fill);
 }
 
 std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, instant now) {
@@ -291,6 +390,7 @@ void run_queue::lose_kv(entry& e) {
 }
 
 void run_queue::forget_all_kv() {
+  pass_out_ = false;
   for (entry& e : sequences_) {
     lose_kv(e);
     end_run(e);

@@ -10,6 +10,7 @@
 #include "runtime/cost/running_quantile.hpp"
 #include "scheduler/admission.hpp"
 #include "scheduler/batch_builder.hpp"
+#include "scheduler/gathering.hpp"
 #include "scheduler/policy.hpp"
 #include "scheduler/sequence_log.hpp"
 
@@ -72,6 +73,14 @@ struct round_outcome {
   std::uint32_t cached_count = 0;  // tokens of the log that had KV before the round
 };
 
+/// How passes were filled, since the start.
+struct gathering_counts {
+  std::uint64_t waits = 0;  // passes that waited for sequences between rounds
+  microseconds waited{0};
+  std::uint64_t missed = 0;  // sequences that did not come within the wait for them
+  double fill = 1;  // decoding sequences of a pass, of those that were ready or asked while it ran; lately, on average
+};
+
 /// Result of one planned run: how much of the draft was accepted, and the tokens to append (none for a prompt chunk).
 struct run_answer {
   std::uint32_t accepted_count = 0;
@@ -92,11 +101,12 @@ class run_queue {
   /// Forgets the sequence. A run of it that is in flight is ignored when it completes.
   void release(sequence_id sequence);
 
-  /// The next pass under `limits`; empty when nothing can run, or when a long pass with prompts waits a moment for the
-  /// sessions between two rounds of an answer. Prefills have passes of their own, of one chunk, when there are no such.
+  /// The next pass under `limits`; empty when nothing can run, or when the pass waits for sequences between two rounds
+  /// of an answer (`choose_wait`). No sequence is waited for twice in one absence. Prefills have passes of their own,
+  /// of one chunk.
   batch_plan plan(budget limits, instant now);
-  /// When to plan again although nothing happened: the end of the pause in which sessions between rounds come back.
-  [[nodiscard]] std::optional<instant> next_look(instant now) const;
+  /// When to plan again although nothing happened: the end of the wait.
+  [[nodiscard]] std::optional<instant> next_look() const { return wait_end_; }
   /// Marks the plan's runs as in flight, and those that it left out as passed over.
   void begin(const batch_plan& plan);
   /// Takes the answers, one per run of the plan in order; returns the rounds that are now answered. experts: distinct
@@ -151,6 +161,7 @@ class run_queue {
   /// What a row of a long prompt takes; 0: not known.
   [[nodiscard]] double prompt_row_us() const;
   [[nodiscard]] const cost::cost_model& cost() const { return cost_; }
+  [[nodiscard]] const gathering_counts& gathered() const { return gathered_; }
   /// Passes measured elsewhere of a model with these experts, for a queue that has seen none. Ignored once passes were
   /// seen.
   void learn_costs(std::span<const cost::cost_sample> samples, const cost::mixture_shape& of = {});
@@ -181,9 +192,14 @@ class run_queue {
     std::uint32_t rows = 0;
     std::uint32_t cached_count = 0;  // tokens that had KV when it began
     std::uint32_t missed_count = 0;  // passes in a row that left it out
-    bool given_up = false;           // with a run in flight: it is closed when that completes
+    std::uint32_t last_rows = 1;     // of its last run that wanted logits
+    enum class next_round : std::uint8_t { may_come, is_waited_for, not_expected } next = next_round::may_come;
+    return_times returns{returns_memory};
+    bool given_up = false;  // with a run in flight: it is closed when that completes
   };
   using entry = std::pair<const sequence_id, sequence_state>;
+  static constexpr double returns_memory = 16;       // rounds of one sequence
+  static constexpr double all_returns_memory = 256;  // rounds of all of a tenant, or of all
 
   [[nodiscard]] std::optional<submit_outcome> refusal(const submission& s) const;
   entry& open_sequence(const submission& s, instant now);
@@ -192,6 +208,12 @@ class run_queue {
   void end_run(entry& e);
   void note_change(entry& e);
   void lose_kv(entry& e);
+  [[nodiscard]] const return_times& returns_of(tenant_id tenant) const;
+  void note_return(sequence_state& q, microseconds after);
+  void note_fill(const batch_plan& plan);
+  [[nodiscard]] bool is_away(sequence_id sequence) const;
+  [[nodiscard]] bool still_waits(instant now);
+  [[nodiscard]] bool begins_to_wait(const batch_plan& plan, bool is_background, microseconds time_max, instant now);
   [[nodiscard]] work_item item_of(const entry& e) const;
   /// The next tokens to compute, for the round at hand.
   [[nodiscard]] static token_range pending(const sequence_state& q) { return q.log.pending(q.at.prefill_only); }
@@ -209,6 +231,17 @@ class run_queue {
   microseconds untried_{0};    // of passes since a draft was verified, while drafts were there and seemed not to pay
   std::vector<work_item> items_;
   std::vector<item_index> order_;
+  std::unordered_map<tenant_id, return_times> tenant_returns_;  // at most tenants_max
+  return_times all_returns_{all_returns_memory};
+  bool returns_seen_ = false;            // until then all_returns_ is a guess
+  std::optional<instant> wait_end_;      // a pass waits for sequences between rounds:
+  instant wait_began_;                   // since then,
+  std::vector<sequence_id> waited_for_;  // for these
+  bool pass_out_ = false;                // from begin to complete
+  instant planned_at_;                   // the pass that is out
+  double around_us_ = 0;                 // what a pass takes beside its computation: lately, on average
+  std::uint32_t asked_meanwhile_ = 0;    // rounds after the first of an answer, during the pass
+  gathering_counts gathered_;
 };
 
 }  // namespace redline::scheduler

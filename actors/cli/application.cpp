@@ -6,6 +6,7 @@
 #include <iostream>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/flags/config_file.hpp"
@@ -25,10 +26,7 @@ void name_environment(CLI::App& app) {
     const auto& names = option->get_lnames();
     if (names.empty() || !option->get_configurable()) continue;
     if (names.front() == "help" || names.front() == "version") continue;
-    std::string name = "REDLINE_" + names.front();
-    std::replace(name.begin(), name.end(), '-', '_');
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
-    option->envname(name);
+    option->envname(environment_name(names.front()));
   }
   for (CLI::App* sub : app.get_subcommands({})) name_environment(*sub);
 }
@@ -59,18 +57,35 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return meant ? "; did you mean '" + *meant + "'?" : ";";
 }
 
+/// For those who know other servers: --listen says where this one does. Empty: it is about something else.
+std::string as_listen(const std::vector<std::string>& words, const std::string& flag) {
+  const auto at = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.starts_with(flag); });
+  std::string value;
+  if (at->size() > flag.size())
+    value = at->substr(flag.size() + 1);
+  else if (at + 1 != words.end() && !(at + 1)->starts_with('-'))
+    value = *(at + 1);
+  if (flag == "--port") return "--listen 127.0.0.1:" + (value.empty() ? std::string("PORT") : value);
+  if (flag == "--host") return "--listen " + (value.empty() ? std::string("HOST") : value) + ":8080";
+  return {};
+}
+
 /// A word that begins with a dash and is no option of the command or the program.
 std::optional<std::string> explain_unknown_flag(const CLI::App& app) {
   const CLI::App& last = last_command(app);
   if (last.get_prefix_command()) return std::nullopt;
-  for (const std::string& word : app.remaining(true)) {
+  const auto words = app.remaining(true);
+  for (const std::string& word : words) {
     if (!word.starts_with('-') || word.size() < 2) continue;
     const std::string flag = word.substr(0, word.find('='));
     std::vector<std::string> names;
     for (const CLI::App* c = &last; c != nullptr; c = c->get_parent()) {
       for (const argument_text& a : describe(*c).arguments) names.insert(names.end(), a.flags.begin(), a.flags.end());
     }
-    return "'" + words_of(last) + "' has no option " + flag + did_you_mean(flag, names) + " '" + words_of(last) +
+    const bool listens = std::find(names.begin(), names.end(), "--listen") != names.end();
+    const std::string listen = listens ? as_listen(words, flag) : std::string();
+    return "'" + words_of(last) + "' has no option " + flag +
+           (listen.empty() ? did_you_mean(flag, names) : "; did you mean '" + listen + "'?") + " '" + words_of(last) +
            " --help' lists them";
   }
   return std::nullopt;
@@ -79,10 +94,15 @@ std::optional<std::string> explain_unknown_flag(const CLI::App& app) {
 /// What the parser says too shortly; nothing where its own words do.
 std::optional<std::string> explain(const CLI::App& app, const CLI::ParseError& e) {
   if (e.get_exit_code() == 0) return std::nullopt;  // --help, --version
-  if (auto why = explain_unknown_flag(app)) return why;
+  // The options of a command that there is not are not the program's.
+  const auto unread = app.remaining(true);
+  const bool lacks_command = &last_command(app) == &app && !unread.empty() && !unread.front().starts_with('-');
+  if (!lacks_command) {
+    if (auto why = explain_unknown_flag(app)) return why;
+  }
   if (dynamic_cast<const CLI::FileError*>(&e) != nullptr) return "--config: " + std::string(e.what());
   const CLI::App& last = last_command(app);
-  const auto words = app.remaining(true);
+  const auto& words = unread;
   const bool wants_command = last.get_require_subcommand_min() > 0;
   if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr && !words.empty() && !wants_command) {
     return "'" + words_of(last) + "' does not know what to do with '" + words.front() + "'; '" + words_of(last) +
@@ -94,6 +114,33 @@ std::optional<std::string> explain(const CLI::App& app, const CLI::ParseError& e
   return "expected a command" + (&last == &app ? std::string() : " of '" + words_of(last) + "'") +
          (words.empty() ? std::string(";") : ", found '" + words.front() + "'" + did_you_mean(words.front(), names)) +
          " '" + words_of(last) + " --help' lists them";
+}
+
+/// Of a key in a section of the configuration that its command does not know: "; did you mean 'rows-max'?".
+std::string suggest_key(const CLI::App& app, const std::string& section, const std::string& key) {
+  const CLI::App* command = &app;
+  std::istringstream parts(section);
+  for (std::string part; command != nullptr && std::getline(parts, part, '.');) {
+    const auto found = command->get_subcommands([&](const CLI::App* sub) { return sub->get_name() == part; });
+    command = found.empty() ? nullptr : found.front();
+  }
+  if (command == nullptr) return {};
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command->get_options()) {
+    if (option->get_configurable() && !option->get_lnames().empty()) names.push_back(option->get_lnames().front());
+  }
+  const auto meant = suggest(key, names);
+  return meant ? "; did you mean '" + *meant + "'?" : "";
+}
+
+/// "help serve" as "serve --help", which other programs take as well.
+std::vector<char*> with_help_as_flag(int argc, char** argv) {
+  static char flag[] = "--help";
+  std::vector<char*> words(argv, argv + argc);
+  if (argc < 2 || std::string_view(argv[1]) != "help") return words;
+  words.erase(words.begin() + 1);
+  words.push_back(flag);
+  return words;
 }
 
 /// Options that a command needs are no longer missing: what it has is to be shown. Returns them in `needed`.
@@ -159,9 +206,11 @@ int run_application(int argc, char** argv, const std::string& name, const std::s
   for (const add_command add : commands) add(app, exit_code);
   name_environment(app);
   try {
-    app.parse(argc, argv);
+    auto words = with_help_as_flag(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& e) {
-    auto why = config.explain(e.what(), {argv, static_cast<std::size_t>(argc)});
+    auto why = config.explain(e.what(), {argv, static_cast<std::size_t>(argc)},
+                              [&app](const auto& section, const auto& key) { return suggest_key(app, section, key); });
     if (!why) why = explain(app, e);
     if (why) {
       std::cerr << name << ": " << *why << "\n";

@@ -13,7 +13,8 @@
 namespace redline::actors::cli {
 
 /// `redline serve` in a process of its own, on a free port of this machine; ended with this object, and with the thread
-/// that launched it.
+/// that launched it. It serves only this process: it tells its port through a pipe, and takes no key but a random one
+/// that it has from its environment, which other users cannot read.
 class child_server {
  public:
   child_server() = default;
@@ -21,19 +22,30 @@ class child_server {
   child_server(const child_server&) = delete;
   child_server& operator=(const child_server&) = delete;
 
-  /// serve's flags besides where to listen. The URL, once the models are loaded. For comparisons: prompts share
+  struct door {
+    std::string url;
+    std::string api_key;
+  };
+
+  /// serve's flags besides where to listen. Its door, once the models are loaded. For comparisons: prompts share
   /// nothing.
-  result<std::string> start(const std::vector<std::string>& serve_flags);
+  result<door> start(const std::vector<std::string>& serve_flags);
 
   // The same in two steps, the second perhaps on another thread.
   enum class prompts : std::uint8_t { apart, shared };
   result<void> launch(const std::vector<std::string>& serve_flags, prompts sharing);
   /// given_up: once true it fails soon. Null: nobody gives up.
-  result<std::string> wait_until_ready(std::chrono::seconds patience, const std::atomic<bool>* given_up = nullptr);
+  result<door> wait_until_ready(std::chrono::seconds patience, const std::atomic<bool>* given_up = nullptr);
 
  private:
+  [[nodiscard]] bool has_ended();
+  /// Reads what the child says on the pipe, for 100 ms at most; true once the port is known.
+  bool hear_port();
+
   pid_t pid_ = 0;
-  std::string port_file_;
+  int port_pipe_ = -1;  // its reading end
+  std::string port_;    // as it was told, so far
+  std::string api_key_;
 };
 
 }  // namespace redline::actors::cli

@@ -1,14 +1,22 @@
 #include "actors/cli/command.hpp"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <sstream>
+
+#include "runtime/base/terminal_text.hpp"
 
 namespace redline::actors::cli {
 
 int report(const failure& why) {
   // The code's sentence is for logs, where failures of one kind are looked for.
-  std::cerr << "redline: " << (why.context.empty() ? why.describe() : why.context) << "\n";
+  // It may tell what a server or a file says.
+  std::cerr << "redline: " << shown_on_terminal(why.context.empty() ? why.describe() : why.context) << "\n";
   switch (why.code) {
     case errc::invalid_argument:
       return exit_usage;
@@ -26,6 +34,25 @@ int report(const failure& why) {
 }
 
 int report(const result<void>& outcome) { return outcome ? 0 : report(outcome.error()); }
+
+bool is_output_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
+
+void print_text(std::string_view text) {
+  if (is_output_terminal())
+    std::cout << shown_on_terminal(text);
+  else
+    std::cout.write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+int finish_output(int exit_code) {
+  errno = 0;
+  std::cout.flush();
+  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+  if (is_written) return exit_code;
+  std::cerr << "redline: standard output could not be written" << (errno != 0 ? ": " : "")
+            << (errno != 0 ? std::strerror(errno) : "") << "; what it has is not all\n";
+  return exit_code != 0 ? exit_code : exit_failed;
+}
 
 result<std::string> read_whole(const std::string& path) {
   std::ostringstream out;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "runtime/base/result.hpp"
 
@@ -16,6 +17,14 @@ inline constexpr int exit_config = 78;
 int report(const failure& why);
 /// The same for a command's outcome: 0 when all went well.
 int report(const result<void>& outcome);
+
+[[nodiscard]] bool is_output_terminal();
+/// Writes text that this program did not make, such as a model's, to standard output: as it is, and on a terminal so
+/// that it obeys none of it. A piece of a stream ends at a character.
+void print_text(std::string_view text);
+/// Writes out what waits to be, and the exit code: the given one, but a failure, which is told, where something of
+/// standard output could not be written.
+int finish_output(int exit_code);
 
 /// The whole file or standard input ("-").
 result<std::string> read_whole(const std::string& path);

@@ -6,14 +6,18 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "actors/cli/json_members.hpp"
 #include "actors/cli/local_runner.hpp"
+#include "actors/cli/server_address.hpp"
 #include "actors/editing/prompt_builder.hpp"
+#include "runtime/json/strict_json.hpp"
 #include "transport/http_client.hpp"
 
 namespace redline::actors::cli {
 namespace {
 
-constexpr std::size_t file_bytes_max = 4 << 20;
+using json = nlohmann::ordered_json;
+
 constexpr std::size_t edits_at_once_max = 64;  // of this process; later ones wait for a place
 constexpr std::size_t calls_at_once_max = 16;  // of a server, each on a connection of its own
 
@@ -37,14 +41,9 @@ result<edit_outcome> outcome_of(const edit_task& task, const method_flags& metho
   out.copied_verified = got.stats.copied_verified;
   out.program = got.copied.program;
   out.method = method.method;
-  if (method.method == "copy") {
-    if (got.reason != finish_reason::stop) {
-      return failure{errc::unusable_answer, "the model's program did not end within the context"};
-    }
-    out.after = out.answer;
-    return out;
-  }
-  REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, out.answer));
+  const edit_answer answer{
+      .text = out.answer, .is_whole = got.reason == finish_reason::stop, .is_program = method.method == "copy"};
+  REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, answer));
   return out;
 }
 
@@ -52,6 +51,7 @@ result<edit_outcome> outcome_of(const edit_task& task, const method_flags& metho
 
 result<generation_spec> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
                                    const std::optional<copy_options>& copy) {
+  REDLINE_TRY(check_editable(task));
   REDLINE_TRY_ASSIGN(const auto prompts, prompt_builder::make(e.tokenizer()));
   const std::string message = copy ? program_message_of(task, wording_of(*copy)) : message_of(task);
   generation_spec g;
@@ -60,18 +60,19 @@ result<generation_spec> request_of(const edit_task& task, const draft::draft_opt
   g.draft = how;
   if (copy) {
     if (!e.token_trie()) return failure{errc::unsupported_format, "the model's vocabulary cannot spell programs"};
-    REDLINE_TRY_ASSIGN(g.rules, make_copy_rules(e.token_trie(), {task.before}, *copy));
+    REDLINE_TRY_ASSIGN(g.rules, make_copy_rules(e.token_trie(), {shown_file(task)}, *copy));
   }
-  if (draft::reads_prediction(how.how)) g.prediction = e.tokenizer()->encode(task.before);
+  if (draft::reads_prediction(how.how)) g.prediction = e.tokenizer()->encode(shown_file(task));
   return g;
 }
 
 result<edit_outcome> edit_on_server(const std::string& url, const std::string& api_key, const edit_task& task,
                                     const method_flags& method,
                                     const std::function<void(const std::string&)>& on_text) {
-  using json = nlohmann::ordered_json;
-  REDLINE_TRY_ASSIGN(auto where, transport::parse_http_url(url));
-  where.target = (where.target == "/" ? "" : where.target) + "/v1/chat/completions";
+  REDLINE_TRY(check_editable(task));
+  REDLINE_TRY_ASSIGN(auto server, server_address::parse(url, api_key));
+  auto& [where, headers] = server;
+  where.target += "/v1/chat/completions";
   const bool copies = method.method == "copy";
   json speculation = json::object();
   speculation["method"] = copies ? "lookup" : method.method;
@@ -85,29 +86,21 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
                {"stream", true},
                {"stream_options", {{"include_usage", true}}},
                {"redline", {{"speculation", speculation}}}};
-  if (predicts_old_file(method.method)) body["prediction"] = {{"type", "content"}, {"content", task.before}};
+  if (predicts_old_file(method.method)) body["prediction"] = {{"type", "content"}, {"content", shown_file(task)}};
   if (copies) {
     body["redline"]["copy"] = {{"trust", method.copy_trust},
                                {"spans", method.copy_spans},
                                {"anchors", method.copy_anchors},
                                {"confidence_min", method.copy_confidence_min}};
-    body["redline"]["files"] = {task.before};
+    body["redline"]["files"] = {shown_file(task)};
   }
-  std::string text;
-  try {
-    text = body.dump();
-  } catch (const json::exception&) {
-    return failure{errc::invalid_argument,
-                   task.path + " is not UTF-8, which a server's JSON cannot carry; edit it without --server"};
-  }
-  std::vector<transport::http_header> headers{{"Content-Type", "application/json"}};
-  if (!api_key.empty()) headers.push_back({"Authorization", "Bearer " + api_key});
+  const std::string text = dump_json(body);  // an instruction that is not UTF-8 is shown as U+FFFD
 
   edit_outcome out;
   out.method = method.method;
   std::optional<failure> broken;
   bool done = false;
-  bool ended = false;  // by the model, not by a limit
+  bool ended = false;  // by the model
   const auto began = std::chrono::steady_clock::now();
   const auto answer = transport::http_post_stream(where, headers, text, [&](const transport::sse_event& event) {
     if (event.data == "[DONE]") {
@@ -119,30 +112,29 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
       broken = failure{errc::malformed_message, "the server sent an event that is no JSON object"};
       return false;
     }
-    if (chunk.contains("error")) {
-      broken = failure{errc::internal, "the server says: " + chunk["error"].value("message", std::string("an error"))};
+    if (!member(chunk, "error").is_null()) {
+      broken = failure{errc::internal, "the server says: " + text_of(member(chunk, "error", "message"))};
       return false;
     }
-    if (chunk.contains("choices") && !chunk["choices"].empty()) {
-      const auto& delta = chunk["choices"][0]["delta"];
-      if (delta.contains("content") && delta["content"].is_string()) {
-        out.answer += delta["content"].get<std::string>();
+    if (const json& choices = member(chunk, "choices"); choices.is_array() && !choices.empty()) {
+      const json& choice = choices[0];
+      if (const std::string piece = text_of(member(choice, "delta", "content")); !piece.empty()) {
+        out.answer += piece;
         on_text(out.answer);
       }
-      ended = ended || chunk["choices"][0].value("finish_reason", json()) == "stop";
-      if (chunk["choices"][0].contains("redline"))
-        out.program = chunk["choices"][0]["redline"].value("program", std::string());
+      if (const std::string finish = text_of(member(choice, "finish_reason")); !finish.empty())
+        ended = is_models_own_end(finish);
+      if (member(choice, "redline").is_object()) out.program = text_of(member(choice, "redline", "program"));
     }
-    if (chunk.contains("usage") && chunk["usage"].is_object()) {
-      const auto& usage = chunk["usage"];
-      out.completion_tokens = usage.value("completion_tokens", 0u);
-      const json ours = usage.value("redline", json::object());
-      out.target_passes = ours.value("target_passes", 0u);
-      out.draft_passes = ours.value("draft_passes", 0u);
-      out.drafted = ours.value("drafted", 0u);
-      out.accepted = ours.value("accepted", 0u);
-      out.copied_forced = ours.value("copied_forced", 0u);
-      out.copied_verified = ours.value("copied_verified", 0u);
+    if (const json& usage = member(chunk, "usage"); usage.is_object()) {
+      const json& ours = member(usage, "redline");
+      out.completion_tokens = count_of(member(usage, "completion_tokens"));
+      out.target_passes = count_of(member(ours, "target_passes"));
+      out.draft_passes = count_of(member(ours, "draft_passes"));
+      out.drafted = count_of(member(ours, "drafted"));
+      out.accepted = count_of(member(ours, "accepted"));
+      out.copied_forced = count_of(member(ours, "copied_forced"));
+      out.copied_verified = count_of(member(ours, "copied_verified"));
     }
     return true;
   });
@@ -151,23 +143,21 @@ result<edit_outcome> edit_on_server(const std::string& url, const std::string& a
   if (answer->status != 200) {
     const json error = json::parse(answer->body, nullptr, false);
     std::string why = "HTTP status " + std::to_string(answer->status);
-    if (error.is_object() && error.contains("error")) why += ": " + error["error"].value("message", std::string());
+    if (const json& told = member(error, "error", "message"); told.is_string()) {
+      if (text_of(member(error, "error", "code")) == "context_length_exceeded")
+        return failure{errc::context_length_exceeded, text_of(told)};
+      why += ": " + text_of(told);
+    }
     return failure{errc::internal, "the server refused: " + why};
   }
   if (!done) return failure{errc::io_error, "the server's answer broke off"};
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  if (copies) {
-    if (!ended) return failure{errc::unusable_answer, "the model's program did not end within the context"};
-    out.after = out.answer;
-    return out;
-  }
-  REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, out.answer));
+  REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, {.text = out.answer, .is_whole = ended, .is_program = copies}));
   return out;
 }
 
 result<edit_outcome> edit_locally(engine_options options, const edit_task& task, const method_flags& method,
                                   const std::function<void(const std::string&)>& on_text) {
-  if (task.before.size() > file_bytes_max) return failure{errc::invalid_argument, task.path + " is too large to edit"};
   REDLINE_TRY_ASSIGN(const auto how, to_draft_options(method, !options.draft_path.empty()));
   std::string answer;
   std::optional<copy_options> copy;

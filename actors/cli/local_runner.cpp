@@ -47,6 +47,7 @@ local_runner::~local_runner() {
 result<std::unique_ptr<local_runner>> local_runner::create(engine_options options, std::uint32_t users) {
   std::unique_ptr<local_runner> r(new local_runner);
   options.scheduling.limits.running_max = users;
+  options.shows_memory = false;  // that is for servers
   options.on_fatal = [into = r->answers_](const std::string& why) { into->break_down({errc::internal, why}); };
   REDLINE_TRY_ASSIGN(r->engine_, engine::create(std::move(options)));
   r->client_ = r->engine_->io()

@@ -33,8 +33,8 @@ void show_progress(progress_line& line, const std::string& what, std::uint64_t d
   if (done >= all) return line.clear();
   const int filled = static_cast<int>(30 * done / std::max<std::uint64_t>(all, 1));
   line.show(what + " [" + std::string(static_cast<std::size_t>(filled), '#') +
-            std::string(static_cast<std::size_t>(30 - filled), '.') + "] " + std::to_string(done >> 20) + " of " +
-            std::to_string(all >> 20) + " MiB");
+            std::string(static_cast<std::size_t>(30 - filled), '.') + "]" +
+            (all >> 20 == 0 ? "" : " " + std::to_string(done >> 20) + " of " + std::to_string(all >> 20) + " MiB"));
 }
 
 }  // namespace redline::actors::cli

@@ -80,6 +80,12 @@ result<server_status> server_status::parse(const std::string& event) {
       s.models += (s.models.empty() ? "" : ", ") + word(m);
     }
   }
+  if (const json& conflicts = member(server, "conflicts"); conflicts.is_array()) {
+    for (const json& one : conflicts) {
+      if (s.conflicts.size() == server_view::conflicts_max) break;
+      s.conflicts.push_back(word(one));
+    }
+  }
   s.running = number(answers, "running");
   s.waiting = number(answers, "waiting");
   s.edit_sessions = number(answers, "edit_sessions");
@@ -94,7 +100,9 @@ result<server_status> server_status::parse(const std::string& event) {
   }
   for (const json& w : member(all, "schedulers")) {
     if (s.workers.size() == server_view::workers_max) break;
-    s.workers.push_back({.name = word(member(w, "worker")),
+    const std::string id = word(member(w, "worker")), name = word(member(w, "name"));
+    s.workers.push_back({.id = id,
+                         .name = name.empty() ? id : name,
                          .ready = flag(w, "ready"),
                          .running = number(w, "running"),
                          .waiting = number(w, "waiting"),
@@ -102,6 +110,7 @@ result<server_status> server_status::parse(const std::string& event) {
                          .pages_held = number(w, "pages_held"),
                          .preempted = number(w, "preempted_total"),
                          .cost_error = number(w, "cost_error_ratio"),
+                         .batch_fill = number(w, "batch_fill"),
                          .batches = number(w, "batches_total"),
                          .rows = number(w, "rows_total"),
                          .busy_us = number(w, "busy_us_total")});
@@ -129,7 +138,7 @@ server_view::rates server_view::rates_of(const totals& now, const totals& before
 
 server_view::rates server_view::rates_of(const server_status::worker& w) const {
   if (!before_) return {};
-  const auto was = std::ranges::find(before_->workers, w.name, &server_status::worker::name);
+  const auto was = std::ranges::find(before_->workers, w.id, &server_status::worker::id);
   if (was == before_->workers.end()) return {};
   return rates_of(totals{w.batches, w.rows, w.busy_us}, totals{was->batches, was->rows, was->busy_us});
 }
@@ -170,13 +179,13 @@ std::vector<std::string> server_view::table(std::size_t width, worker_order orde
         return a.w->name < b.w->name;
     }
   });
-  constexpr std::array<std::string_view, 9> heads = {"worker",    "running", "waiting",   "pages",   "passes/s",
-                                                     "rows/pass", "busy",    "preempted", "cost off"};
+  constexpr std::array<std::string_view, 10> heads = {"worker",    "running", "waiting", "pages",     "passes/s",
+                                                      "rows/pass", "fill",    "busy",    "preempted", "cost off"};
   std::vector<std::array<std::string, heads.size()>> cells;
   for (const auto& [w, r] : rows) {
     cells.push_back({w->name + (w->ready ? "" : " (not ready)"), text_of(w->running), text_of(w->waiting),
                      text_of(w->pages_held) + "/" + text_of(w->pages), text_of(r.passes), text_of(r.rows_per_pass, 1),
-                     share(r.busy, 1), text_of(w->preempted), share(w->cost_error, 1)});
+                     share(w->batch_fill, 1), share(r.busy, 1), text_of(w->preempted), share(w->cost_error, 1)});
   }
   // Columns that do not fit are left out, the last ones first.
   std::vector<std::string> lines(cells.size() + 1);
@@ -207,6 +216,7 @@ std::vector<std::string> server_view::lines(std::size_t width, std::size_t heigh
   flow({text_of(tokens_per_second()) + " tokens/s", text_of(s.running) + " running", text_of(s.waiting) + " waiting",
         text_of(s.edit_sessions) + " edit sessions"},
        width, out);
+  for (const std::string& one : s.conflicts) flow({"CONFLICT: " + one}, width, out);
   std::vector<std::string> drafts{"drafts accepted " + share(s.accepted, s.drafted)};
   for (const auto& one : s.sources) drafts.push_back(one.name + " " + share(one.accepted, one.drafted));
   flow(drafts, width, out);

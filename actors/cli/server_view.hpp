@@ -15,9 +15,9 @@ namespace redline::actors::cli {
 /// What a server says of itself in an event of /v1/redline/status. Words are printable ASCII, whatever was sent.
 struct server_status {
   struct worker {
-    std::string name;
+    std::string id, name;
     bool ready = false;
-    double running = 0, waiting = 0, pages = 0, pages_held = 0, preempted = 0, cost_error = 0;
+    double running = 0, waiting = 0, pages = 0, pages_held = 0, preempted = 0, cost_error = 0, batch_fill = 0;
     double batches = 0, rows = 0, busy_us = 0;  // totals
   };
   struct source {
@@ -25,6 +25,7 @@ struct server_status {
     double drafted = 0, accepted = 0;
   };
   std::string version, models;
+  std::vector<std::string> conflicts;  // about the models' names
   bool ready = false;
   double uptime_seconds = 0, running = 0, waiting = 0, edit_sessions = 0;
   double tokens = 0, drafted = 0, accepted = 0;  // totals
@@ -41,6 +42,7 @@ enum class worker_order : std::uint8_t { name, running, pages, rate, last_ };
 class server_view {
  public:
   static constexpr std::size_t workers_max = 256;
+  static constexpr std::size_t conflicts_max = 4;
 
   /// seconds: of any clock.
   void take(server_status now, double seconds);

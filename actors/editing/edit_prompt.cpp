@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/document/file_form.hpp"
 #include "runtime/document/line_diff.hpp"
 
 namespace redline::actors {
@@ -46,41 +47,10 @@ fence_line read_fence_line(std::string_view line) {
   return {count, is_blank(rest)};
 }
 
-bool lacks_final_line_feed(const edit_task& task) { return !task.before.empty() && !task.before.ends_with('\n'); }
+bool lacks_final_line_feed(std::string_view text) { return !text.empty() && !text.ends_with('\n'); }
 
-}  // namespace
-
-std::string message_of(const edit_task& task) {
-  const std::string fence = fence_of(task.before);
-  return task.instruction + "\n" + fence + language_of(task.path) + "\n" + task.before +
-         (lacks_final_line_feed(task) ? "\n" : "") + fence;
-}
-
-std::string program_message_of(const edit_task& task, const program_wording& how) {
-  std::string numbered;
-  std::size_t number = 0;
-  for (const auto line : text::split_lines(task.before)) {
-    numbered += std::to_string(++number) + "\t" + std::string(line);
-  }
-  const std::string fence = fence_of(task.before);
-  const std::string file =
-      fence + language_of(task.path) + "\n" + numbered + (lacks_final_line_feed(task) ? "\n" : "") + fence;
-  std::string ops;
-  if (how.lines && how.anchors) {
-    ops +=
-        "<copy lines=\"i-j\" first=\"...\" last=\"...\"/> copies lines i to j of the file and says how each of the two "
-        "begins "
-        "(24 characters at most, up to a quote), ";
-  } else if (how.lines) {
-    ops += "<copy lines=\"i-j\"/> copies lines i to j of the file, ";
-  }
-  if (how.tokens) ops += "<copy tokens=\"i-j\"/> copies its tokens i to j, ";
-  return task.instruction + "\nWrite an edit program that makes the new file: " + ops +
-         "<gen>text</gen> writes new text, </program> ends it. The file, each line behind its number:\n" + file;
-}
-
-result<std::string> file_of_answer(const edit_task& task, const std::string& answer) {
-  const std::size_t shortest = fence_of(task.before).size();
+/// The file in what is left of an answer that the model ended.
+result<std::string> take_out_of_fence(std::size_t shortest, const std::string& answer) {
   std::string file;
   std::size_t outer = 0;  // backticks of the fence around the file
   std::size_t inner = 0;  // of a code block inside of the file, whose end is not the file's
@@ -108,20 +78,77 @@ result<std::string> file_of_answer(const edit_task& task, const std::string& ans
     }
     file += line;
   }
-  if (!closed) {
-    return failure{errc::unusable_answer, outer != 0
-                                              ? "the model's answer ends inside the file (it did not close the fence)"
-                                              : "the model's answer holds no file in a code fence"};
+  if (closed) return file;
+  return failure{errc::unusable_answer, outer != 0
+                                            ? "the model's answer ends inside the file (it did not close the fence)"
+                                            : "the model's answer holds no file in a code fence"};
+}
+
+}  // namespace
+
+result<void> check_editable(const edit_task& task) {
+  const auto why = text::text_complaint(task.before);
+  if (!why) return {};
+  return failure{errc::invalid_argument, (task.path.empty() ? std::string("the file") : task.path) +
+                                             " cannot be edited: it is " + *why + "; it is left as it is"};
+}
+
+std::string shown_file(const edit_task& task) { return text::shown_text(task.before); }
+
+std::string message_of(const edit_task& task) {
+  const std::string shown = shown_file(task);
+  const std::string fence = fence_of(shown);
+  return task.instruction + "\n" + fence + language_of(task.path) + "\n" + shown +
+         (lacks_final_line_feed(shown) ? "\n" : "") + fence;
+}
+
+std::string program_message_of(const edit_task& task, const program_wording& how) {
+  const std::string shown = shown_file(task);
+  std::string numbered;
+  std::size_t number = 0;
+  for (const auto line : text::split_lines(shown)) {
+    numbered += std::to_string(++number) + "\t" + std::string(line);
   }
-  if (lacks_final_line_feed(task) && file.ends_with('\n')) file.pop_back();
-  return file;
+  const std::string fence = fence_of(shown);
+  const std::string file =
+      fence + language_of(task.path) + "\n" + numbered + (lacks_final_line_feed(shown) ? "\n" : "") + fence;
+  std::string ops;
+  if (how.lines && how.anchors) {
+    ops +=
+        "<copy lines=\"i-j\" first=\"...\" last=\"...\"/> copies lines i to j of the file and says how each of the two "
+        "begins "
+        "(24 characters at most, up to a quote), ";
+  } else if (how.lines) {
+    ops += "<copy lines=\"i-j\"/> copies lines i to j of the file, ";
+  }
+  if (how.tokens) ops += "<copy tokens=\"i-j\"/> copies its tokens i to j, ";
+  return task.instruction + "\nWrite an edit program that makes the new file: " + ops +
+         "<gen>text</gen> writes new text, </program> ends it. The file, each line behind its number:\n" + file;
+}
+
+bool is_models_own_end(std::string_view finish_reason) { return finish_reason == "stop"; }
+
+result<std::string> file_of_answer(const edit_task& task, const edit_answer& answer) {
+  REDLINE_TRY(check_editable(task));
+  if (!answer.is_whole) {
+    return failure{errc::unusable_answer,
+                   "the model's answer was cut before its end, by the context or a limit of tokens, and the file would "
+                   "be, too; nothing was taken from it"};
+  }
+  if (const auto why = text::text_complaint(answer.text)) {
+    return failure{errc::unusable_answer, "the model's answer is " + *why + "; nothing was taken from it"};
+  }
+  if (answer.is_program) return text::with_form_of(task.before, answer.text);
+  REDLINE_TRY_ASSIGN(const auto file, take_out_of_fence(fence_of(shown_file(task)).size(), answer.text));
+  return text::with_form_of(task.before, file);
 }
 
 std::string answer_of(const edit_task& task, const std::string& after) {
-  const std::string fence = fence_of(task.before);
+  const std::string fence = fence_of(shown_file(task));
+  const std::string shown = text::shown_text(after);
   // file_of_answer takes the line feed away again where the old file had none.
-  const bool ends_line = !lacks_final_line_feed(task) && (after.empty() || after.ends_with('\n'));
-  return fence + language_of(task.path) + "\n" + after + (ends_line ? "" : "\n") + fence;
+  const bool ends_line = !lacks_final_line_feed(task.before) && (shown.empty() || shown.ends_with('\n'));
+  return fence + language_of(task.path) + "\n" + shown + (ends_line ? "" : "\n") + fence;
 }
 
 }  // namespace redline::actors

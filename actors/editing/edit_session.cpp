@@ -319,13 +319,19 @@ void edit_session::on(const edit_file& m) {
       if (!found) return found.error();
       const auto& document = (*found)->document;
       if (auto why = answers->check_length(document.text().size(), "path")) return std::move(*why);
-      auto prompt =
-          prompts->message_with_file(message_of({m.path, document.text(), m.instruction}), m.spec.created_seconds);
+      const edit_task task{m.path, document.text(), m.instruction};
+      if (const auto checked = check_editable(task); !checked) return refusal{.why = checked.error()};
+      auto prompt = prompts->message_with_file(message_of(task), m.spec.created_seconds);
       if (!prompt) return refusal{.why = prompt.error()};
       auto rules = answers->rules_for(m.spec);
       if (!rules) return rules.error();
       edit out{std::move(*prompt), m.spec, std::move(*rules)};
-      if (m.predicts_file) out.spec.prediction.assign(document.tokens().begin(), document.tokens().end());
+      if (!m.predicts_file) return out;
+      const std::string shown = shown_file(task);
+      if (shown == document.text())
+        out.spec.prediction.assign(document.tokens().begin(), document.tokens().end());
+      else
+        out.spec.prediction = answers->tokenizer()->encode(shown);
       return out;
     };
     work_on_files(m.exchange, files_->bytes(m.path), job, [this, exchange = m.exchange](edit task) {

@@ -145,7 +145,8 @@ completions::request_state completions::make_state(const caller& who, expected_a
                   .held_bytes = held_bytes};
   const std::uint64_t high = from.had ? from.had->response_high : context_.env().random();
   const std::uint64_t low = from.had ? from.had->response_low : context_.env().random();
-  const auto begin = first_event_id(*r.model, r.asked, high, low, from.spec.created_seconds);
+  const auto begin =
+      first_event_id(*r.model, r.asked, services_->eviction_defaults, high, low, from.spec.created_seconds);
   r.head = {.from = r.asked.from,
             .id = api::response_id(r.asked.from, high, low),
             .created_seconds = from.spec.created_seconds,

@@ -182,17 +182,19 @@ const gateway::route gateway::routes[] = {
      [](gateway& g, const route_context& r) { g.edits_.drop_file(r); }},
 };
 
-std::optional<api::api_error> gateway::authenticate(const http_arrived& m, caller& who) const {
-  if (services_->keys.empty()) return std::nullopt;
+std::optional<api::api_error> gateway::authenticate(const http_arrived& m, caller& who, request_facts& facts) const {
+  const auto keys = services_->keys->snapshot();
+  if (keys->empty()) return std::nullopt;
   const auto key = shown_key([&](std::string_view name) -> std::optional<std::string_view> {
     const auto* value = find_header(m.headers, name);
     return value != nullptr ? std::optional<std::string_view>(*value) : std::nullopt;
   });
-  const auto owner = key ? services_->keys.find(*key) : std::nullopt;
+  const auto owner = key ? keys->find(*key) : std::nullopt;
   if (!owner) {
     return api::error_of({errc::unauthorized, key ? "this API key is not known" : "an API key is required"});
   }
   who.tenant = owner->tenant;
+  facts.tenant_name = owner->name;
   return std::nullopt;
 }
 
@@ -201,6 +203,7 @@ std::optional<api::api_error> gateway::authenticate(const http_arrived& m, calle
 gateway::destination gateway::find_route(const std::string& method, std::string_view path) const {
   destination out;
   path = without_version(path);
+  if (path.starts_with("/api/")) out.error_body = ollama::error_body;  // whichever of Ollama's paths it may be
   for (const route& one : routes) {
     if (one.is_of_vllm && !services_->speaks_vllm) continue;
     auto matched = match_path(one.path, path);
@@ -244,14 +247,20 @@ void gateway::on(http_arrived&& m) {
   if (where.error_body != nullptr) facts->error_body = where.error_body;
   facts->is_looked_at_often = where.found != nullptr && where.found->is_looked_at_often();
   const auto* origin = find_header(m.headers, "origin");
-  if (origin != nullptr) facts->more_headers = services_->pages.headers_for(*origin);
+  if (origin != nullptr && !is_repeated(m.headers, "origin"))
+    facts->more_headers = services_->pages.headers_for(*origin);
   const bool knows_origin = !facts->more_headers.empty();
   // Who watches the server does so for hours.
   const bool is_watched = facts->is_looked_at_often || facts->route == "/redline/status";
   if (services_->tracer && !is_watched) facts->span = begin_span(m, *facts, who.request_id);
   who.facts = facts;
 
-  if (services_->keys.empty()) {
+  for (const auto* name : {"Host", "Origin"}) {
+    if (is_repeated(m.headers, name))
+      return replies_.refuse(who,
+                             api::bad_field(name, "Expected one header " + std::string(name) + ", found several."));
+  }
+  if (!services_->wants_key()) {
     if (const auto why = services_->guard.check(m, knows_origin)) return replies_.refuse(who, *why);
   }
   // Without CORS headers a browser reads the answer as "not for other origins", which is the default we want.
@@ -264,7 +273,7 @@ void gateway::on(http_arrived&& m) {
   const bool is_open = found != nullptr && (found->needs == route::access::open ||
                                             (found->needs == route::access::monitoring && services_->metrics_are_open));
   if (!is_open) {
-    if (const auto why = authenticate(m, who)) return replies_.refuse(who, *why);
+    if (const auto why = authenticate(m, who, *facts)) return replies_.refuse(who, *why);
   }
   if (ready_.draining() && found != nullptr && found->needs == route::access::with_key) {
     return replies_.refuse(who, *ready_.why_not(context().now()));
@@ -284,11 +293,9 @@ std::shared_ptr<trace::open_span> gateway::begin_span(const http_arrived& m, con
   const bool has_route = facts.route != request_facts().route;
   std::string name = is_known ? m.method : "HTTP";
   if (has_route) name.append(" ").append(facts.route);
-  const auto is_parent = [](const auto& header) { return transport::equal_ignoring_case(header.first, "traceparent"); };
   const auto* given = find_header(m.headers, "traceparent");
-  const auto from = given != nullptr && std::count_if(m.headers.begin(), m.headers.end(), is_parent) == 1
-                        ? trace::parse_traceparent(*given)
-                        : std::nullopt;
+  const auto from =
+      given != nullptr && !is_repeated(m.headers, "traceparent") ? trace::parse_traceparent(*given) : std::nullopt;
   if (from && !from->is_sampled) return nullptr;
   auto& env = context().env();
   auto span = from ? trace::open_span(services_->tracer, env, from->parent, std::move(name), trace::span_kind::server)
@@ -306,7 +313,7 @@ void gateway::serve_front_page(const route_context& r) {
   const auto why = why_not_ready();
   front_page page{.version = build_version(), .state = why ? why->message : "ready"};
   page.lacks_studio = !find_studio_file("index.html");
-  page.needs_key = !services_->keys.empty();
+  page.needs_key = services_->wants_key();
   const auto* host = find_header(r.request.headers, "host");
   constexpr auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -357,6 +364,7 @@ std::vector<api::model_card> gateway::list_models() const {
                      .created_seconds = created_seconds_,
                      .context_tokens_max = one.model->answers->context_max(),
                      .vocabulary_size = one.model->answers->tokenizer()->size(),
+                     .known_phrases = one.model->known_phrases,
                      .numerics = {}});
     for (const auto& name : one.model->computed_by) {
       cards.back().numerics.push_back({name, make_fingerprint(one.model->digest, numerics_id(name))});
@@ -501,6 +509,7 @@ void gateway::serve_metrics(const route_context& r) {
                            .request_bytes = services_->request_bytes->bytes(),
                            .request_bytes_refused = services_->request_bytes->refused_count(),
                            .answers_running = completions_.answers_count(),
+                           .name_conflicts = services_->models->snapshot()->conflicts().size(),
                            .scheduler = ready_.scheduler(),
                            .undelivered = actor::read_undelivered_counts(),
                            .refused_by_bridge = transport::read_bridge_counts(),
@@ -573,6 +582,7 @@ void gateway::tell_watchers(const scheduler_report& report) {
                                    .totals = services_->probe->read_totals(),
                                    .ready = !why_not_ready()};
   for (const auto& card : list_models()) state.models.push_back(card.id);
+  state.conflicts = services_->models->snapshot()->conflicts();
   watch_.tell(state, report, context().now());
 }
 

@@ -69,8 +69,9 @@ class gateway final : public actor::actor_of<gateway> {
   };
   [[nodiscard]] destination find_route(const std::string& method, std::string_view path) const;
   [[nodiscard]] api::api_error no_such_path(const std::string& path) const;
-  /// Why the request may not be served; else knows the caller's tenant afterwards.
-  [[nodiscard]] std::optional<api::api_error> authenticate(const http_arrived& m, caller& who) const;
+  /// Why the request may not be served; else `who` and `facts` name the caller's tenant afterwards.
+  [[nodiscard]] std::optional<api::api_error> authenticate(const http_arrived& m, caller& who,
+                                                           request_facts& facts) const;
   [[nodiscard]] std::optional<api::api_error> why_not_ready() const;
   [[nodiscard]] std::shared_ptr<trace::open_span> begin_span(const http_arrived& m, const request_facts& facts,
                                                              const std::string& request_id) const;

@@ -1,6 +1,13 @@
 #include "actors/http/gateway_services.hpp"
 
+#include <algorithm>
+
 namespace redline::actors {
+namespace {
+
+constexpr std::size_t names_shown_max = 8;
+
+}  // namespace
 
 api::checked<std::shared_ptr<const served_model>> gateway_services::find_model(const std::string& name) const {
   const auto catalog = models->snapshot();
@@ -11,8 +18,14 @@ api::checked<std::shared_ptr<const served_model>> gateway_services::find_model(c
   }
   auto found = catalog->find(name);
   if (!found && accept_any_model) found = catalog->find("");
-  if (!found) return api::error_of({errc::model_not_found, "no model '" + name + "'"});
-  return found;
+  if (found) return found;
+  std::string text = "no model '" + name + "'; here is: ";
+  for (std::size_t i = 0; i < std::min(catalog->models().size(), names_shown_max); ++i) {
+    text += (i == 0 ? "" : ", ") + catalog->models()[i].model->name;
+  }
+  if (catalog->models().size() > names_shown_max) text += ", ... (GET /v1/models lists all)";
+  text += ". Whoever runs the server can add a name with --alias, or take every name with --accept-any-model.";
+  return api::error_of({errc::model_not_found, std::move(text)});
 }
 
 std::optional<api::api_error> gateway_services::hold(byte_budget::claim& held, std::uint64_t bytes) const {

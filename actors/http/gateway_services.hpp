@@ -8,9 +8,9 @@
 #include "actors/editing/edit_memory.hpp"
 #include "actors/http/fields/api_error.hpp"
 #include "actors/http/metrics/gateway_probe.hpp"
-#include "actors/http/routing/api_keys.hpp"
 #include "actors/http/routing/browser_guard.hpp"
 #include "actors/http/routing/cross_origin.hpp"
+#include "actors/http/routing/key_ring.hpp"
 #include "actors/messages/edit_messages.hpp"
 #include "actors/pool/model_shelf.hpp"
 #include "runtime/actor/thread_pool.hpp"
@@ -29,7 +29,8 @@ struct gateway_services {
   actor::actor_ref<actors::placer> placer;       // of a pool: finds schedulers; else nobody
   std::uint64_t model = 0;                       // digest of its file, for the placer
   actor::address http;
-  api_keys keys;
+  /// Whether there are any never changes.
+  std::shared_ptr<key_ring> keys = std::make_shared<key_ring>();
   bool shows_studio = false;          // the page at /
   bool speaks_vllm = false;           // to routers made for vLLM: its metrics and some of its endpoints
   browser_guard guard;                // asked while there are no keys
@@ -47,6 +48,7 @@ struct gateway_services {
   std::shared_ptr<actor::thread_pool> pool;  // reads requests; null: they are read on the gateway's own thread
   std::function<void()> on_drained;          // called once, when the last request of a drain is over
 
+  [[nodiscard]] bool wants_key() const { return !keys->snapshot()->empty(); }
   /// Why a request may not come to hold so many bytes; nullopt: `held` has them.
   [[nodiscard]] std::optional<api::api_error> hold(byte_budget::claim& held, std::uint64_t bytes) const;
   /// The model that a request names; without a name the first one. On any thread.

@@ -43,7 +43,7 @@ result<std::unique_ptr<http_gate>> http_gate::start(transport::zmq_fabric& fabri
                                                     std::uint32_t actor_number,
                                                     const transport::http_front::options& options,
                                                     actor::actor_ref<gateway> to, actor::address supervisor,
-                                                    const api_keys& keys) {
+                                                    std::shared_ptr<const key_ring> keys) {
   auto s = std::make_unique<state>();
   s->wire = fabric.make_link(worker_number);
   s->core = std::make_unique<actor::worker>(fabric.process(), worker_number, *s->wire, real_environment());
@@ -59,10 +59,12 @@ result<std::unique_ptr<http_gate>> http_gate::start(transport::zmq_fabric& fabri
                         auto request) { with_actor([&](gate_actor& a) { a.arrived(id, std::move(request)); }); },
       .on_closed = [with_actor](auto id) { with_actor([&](gate_actor& a) { a.closed(id); }); },
       .on_flow = [with_actor](auto id, bool paused) { with_actor([&](gate_actor& a) { a.flow(id, paused); }); }};
-  if (keys.tenants_count() > 1) {
-    handlers.owner_of = [keys](const transport::http_front::header_finder& header) {
+  if (keys != nullptr) {
+    handlers.owner_of = [keys](const transport::http_front::header_finder& header) -> std::uint64_t {
+      const auto now = keys->snapshot();
+      if (now->tenants_count() < 2) return 0;
       const auto key = shown_key(header);
-      const auto owner = key ? keys.find(*key) : std::nullopt;
+      const auto owner = key ? now->find(*key) : std::nullopt;
       return owner ? owner->tenant.value : 0;
     };
   }

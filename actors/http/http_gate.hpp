@@ -3,7 +3,7 @@
 #include <memory>
 #include <thread>
 
-#include "actors/http/routing/api_keys.hpp"
+#include "actors/http/routing/key_ring.hpp"
 #include "actors/messages/http_messages.hpp"
 #include "runtime/actor/actor.hpp"
 #include "runtime/actor/worker.hpp"
@@ -19,12 +19,12 @@ class http_gate {
  public:
   /// Binds the port and starts serving; requests go to `to` from the first one on. The gate's actor is restarted by
   /// `supervisor`, which may be nobody. keys: whose tenants have shares of the requests under way; a lone one needs
-  /// none.
+  /// none. Null: there are none.
   static result<std::unique_ptr<http_gate>> start(transport::zmq_fabric& fabric, std::uint16_t worker_number,
                                                   std::uint32_t actor_number,
                                                   const transport::http_front::options& options,
                                                   actor::actor_ref<gateway> to, actor::address supervisor = {},
-                                                  const api_keys& keys = {});
+                                                  std::shared_ptr<const key_ring> keys = nullptr);
   ~http_gate();
   http_gate(const http_gate&) = delete;
   http_gate& operator=(const http_gate&) = delete;

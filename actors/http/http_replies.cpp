@@ -67,10 +67,15 @@ void http_replies::send_whole(const caller& who, unsigned status, std::string bo
 }
 
 std::vector<log_field> http_replies::describe(const caller& who, unsigned status) const {
-  std::vector<log_field> out{
-      {"request", who.request_id}, {"tenant", who.tenant.value}, {"method", who.facts->method},
-      {"path", who.facts->path},   {"status", status},           {"ms", (context_.now() - who.arrived).count() / 1000},
-      {"agent", who.facts->agent}};
+  const auto& name = who.facts->tenant_name;
+  const log_field tenant = name.empty() ? log_field{"tenant", who.tenant.value} : log_field{"tenant", name};
+  std::vector<log_field> out{{"request", who.request_id},
+                             tenant,
+                             {"method", who.facts->method},
+                             {"path", who.facts->path},
+                             {"status", status},
+                             {"ms", (context_.now() - who.arrived).count() / 1000},
+                             {"agent", who.facts->agent}};
   if (const auto span = who.span()) out.emplace_back("trace", span.trace_id());
   return out;
 }

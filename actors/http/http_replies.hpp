@@ -28,6 +28,7 @@ struct request_facts {
   std::string_view route = "none";  // the route's path
   bool is_looked_at_often = false;  // by monitors: no line of the log for each
   header_list more_headers;         // of every answer
+  std::string tenant_name;          // as the keys have it; empty: there is none
   std::string (*error_body)(const api::api_error&) = api::error_body;
   std::shared_ptr<trace::open_span> span;  // until the request is over; null: it is not traced
 };

@@ -252,7 +252,7 @@ api::checked<expected_answer> read_expected(const gateway_services& services, st
                                             api::generation_request asked, const request_circumstances& when) {
   if (!when.session_key.empty()) asked.session_key = when.session_key;
   add_text_bias(*model->answers->tokenizer(), asked.text_bias, asked.sampling);
-  auto had = read_resumption(*model, asked, when.last_event_id);
+  auto had = read_resumption(*model, asked, services.eviction_defaults, when.last_event_id);
   if (!had) return had.error();
   answer_spec spec{.tenant = when.tenant,
                    .tokens_max = asked.tokens_max,
@@ -290,8 +290,8 @@ api::checked<expected_answer> read_expected(const gateway_services& services, st
     const auto most = model->answers->context_max();
     if (spec.prediction.size() > most) {
       return api::bad_field(field,
-                            "'" + field + "' has " + std::to_string(spec.prediction.size()) +
-                                " tokens, more than the context of " + std::to_string(most) + ".",
+                            context_sentence(most) + " However, '" + field + "' has " +
+                                std::to_string(spec.prediction.size()) + " tokens: send less.",
                             "context_length_exceeded");
     }
   }

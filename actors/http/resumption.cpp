@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/actor/codec.hpp"
 #include "runtime/base/hash.hpp"
 #include "runtime/base/hex.hpp"
 #include "runtime/base/version.hpp"
@@ -20,9 +21,14 @@ api::api_error bad_id(std::string message, std::string code) {
   return api::bad_field(header, std::move(message), std::move(code));
 }
 
-}  // namespace
-
-std::uint32_t digest_model(const served_model& model) {
+/// Of what an answer depends on beside its request: the model, and what this server puts where the request is silent.
+std::uint32_t digest_surroundings(const served_model& model, const api::generation_request& asked,
+                                  const kv::eviction_options& eviction) {
+  auto sampling = asked.sampling;
+  sampling.seed = 0;  // the request's, or drawn from the answer's id
+  actor::encoder rules;
+  actor::encode_value(rules, sampling);
+  actor::encode_value(rules, asked.evicting(eviction));
   return fnv1a()
       .add(model.name)
       .add(std::uint8_t{0})
@@ -31,11 +37,16 @@ std::uint32_t digest_model(const served_model& model) {
       .add(version())
       .add(std::uint8_t{0})
       .add(std::to_string(model.answers->context_max()))
+      .add(std::uint8_t{0})
+      .add(rules.take())
       .folded();
 }
 
+}  // namespace
+
 api::checked<std::optional<api::event_id>> read_resumption(const served_model& model,
                                                            const api::generation_request& asked,
+                                                           const kv::eviction_options& eviction,
                                                            const std::string& last_event_id) {
   if (last_event_id.empty()) {
     if (asked.resume_texts.empty()) return std::optional<api::event_id>{};
@@ -62,11 +73,11 @@ api::checked<std::optional<api::event_id>> read_resumption(const served_model& m
   const auto is_of_others = [&](const api::event_id::position& p) {
     return model.numerics && p.is_begun && p.numerics != model.numerics.value;
   };
-  if (had->model_digest != digest_model(model) || std::ranges::any_of(had->choices, is_of_others)) {
+  if (had->model_digest != digest_surroundings(model, asked, eviction) ||
+      std::ranges::any_of(had->choices, is_of_others)) {
     return bad_id(
-        "Last-Event-ID is of a stream of another model, build, numerics or context length, which this server cannot go "
-        "on with: "
-        "leave the header out to begin anew.",
+        "Last-Event-ID is of a stream of another model, build, numerics or context length, or of a server with other "
+        "defaults for sampling or eviction, which this server cannot go on with: leave the header out to begin anew.",
         "event_id_of_other_model");
   }
   if (asked.resume_texts.size() > had->choices.size()) {
@@ -78,13 +89,14 @@ api::checked<std::optional<api::event_id>> read_resumption(const served_model& m
   return had;
 }
 
-api::event_id first_event_id(const served_model& model, const api::generation_request& asked, std::uint64_t high,
-                             std::uint64_t low, std::int64_t created_seconds) {
+api::event_id first_event_id(const served_model& model, const api::generation_request& asked,
+                             const kv::eviction_options& eviction, std::uint64_t high, std::uint64_t low,
+                             std::int64_t created_seconds) {
   return {.response_high = high,
           .response_low = low,
           .created_seconds = created_seconds,
           .request_digest = asked.digest,
-          .model_digest = digest_model(model),
+          .model_digest = digest_surroundings(model, asked, eviction),
           .choices = std::vector<api::event_id::position>(count_choices(asked))};
 }
 

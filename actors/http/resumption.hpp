@@ -14,18 +14,17 @@ namespace redline::actors {
 /// Streams that a client resumes at any server that has the same model: the id of the last event it got says what is to
 /// be sent, and the answer is made again, which gives the same bytes.
 
-/// Of what an answer depends on beside its request.
-[[nodiscard]] std::uint32_t digest_model(const served_model& model);
-
-/// What the client has of the stream that it asks for again; nothing: the request is a new one. last_event_id: the
-/// header, empty without one.
+/// What the client has of the stream that it asks for again; nothing: the request is a new one. eviction: the server's
+/// own rules, for what the request leaves open. last_event_id: the header, empty without one.
 api::checked<std::optional<api::event_id>> read_resumption(const served_model& model,
                                                            const api::generation_request& asked,
+                                                           const kv::eviction_options& eviction,
                                                            const std::string& last_event_id);
 
 /// The id of the event before the first one.
 [[nodiscard]] api::event_id first_event_id(const served_model& model, const api::generation_request& asked,
-                                           std::uint64_t high, std::uint64_t low, std::int64_t created_seconds);
+                                           const kv::eviction_options& eviction, std::uint64_t high, std::uint64_t low,
+                                           std::int64_t created_seconds);
 
 /// What a client is told whose beginning is not that of the answer as it is now.
 [[nodiscard]] api::api_error diverged_answer();

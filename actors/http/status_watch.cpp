@@ -22,6 +22,7 @@ api::json worker_object(const worker_status& w, std::uint64_t told) {
   api::json cost = api::json::array();
   for (const predicted_cost& c : w.cost) cost.push_back({{"rows", c.rows}, {"us", c.us}});
   return {{"worker", std::to_string(w.process)},
+          {"name", w.label.empty() ? std::to_string(w.process) : w.label},
           {"ready", w.ready},
           {"running", w.running_count},
           {"waiting", w.waiting_count},
@@ -32,6 +33,7 @@ api::json worker_object(const worker_status& w, std::uint64_t told) {
           {"busy_us_total", w.forward_us_total},
           {"preempted_total", w.preempted_total},
           {"cost_error_ratio", w.cost_error_ratio},
+          {"batch_fill", w.batch_fill},
           {"batches", std::move(batches)},
           {"cost", std::move(cost)}};
 }
@@ -72,7 +74,8 @@ void status_watch::tell(const server_state& server, const scheduler_report& repo
                             {{"version", build_version()},
                              {"ready", server.ready},
                              {"uptime_seconds", server.uptime_seconds},
-                             {"models", server.models}}},
+                             {"models", server.models},
+                             {"conflicts", server.conflicts}}},
                            {"answers",
                             {{"running", server.answers_running},
                              {"waiting", report.waiting_count},

@@ -27,6 +27,7 @@ class status_watch {
   /// What the gateway itself knows; the rest is the scheduler's report.
   struct server_state {
     std::vector<std::string> models;
+    std::vector<std::string> conflicts{};  // about their names; see model_catalog
     std::uint64_t uptime_seconds = 0;
     std::size_t answers_running = 0;
     std::size_t edit_sessions = 0;

@@ -48,13 +48,29 @@ struct process_card {
   std::uint32_t threads = 0;      // compute threads
   bool is_draining = false;       // it takes no new answers, and wants those that it has to go elsewhere
   prefix_sharing sharing = prefix_sharing::tenant;
+  std::int64_t since = 0;  // when it started, in Unix milliseconds; 0: a version that does not say it
+  std::string label;  // by which people know this process, such as "host:pid"; need not be its own alone
   bool operator==(const process_card&) const = default;
   static constexpr auto fields(auto& self) {
     return std::tie(self.role, self.version, self.host, self.name, self.aliases, self.has_target, self.has_draft,
                     self.model, self.header, self.vocabulary, self.numerics, self.context, self.running_max,
-                    self.waiting_max, self.pages_count, self.threads, self.is_draining, self.sharing);
+                    self.waiting_max, self.pages_count, self.threads, self.is_draining, self.sharing, self.since,
+                    self.label);
   }
 };
+
+/// A label as logs and terminals may show it: of other bytes than letters, digits and . _ - : nothing is left but '?',
+/// and of a long one the beginning.
+inline std::string shown_label(std::string_view label) {
+  constexpr std::size_t bytes_max = 64;
+  std::string out(label.substr(0, bytes_max));
+  for (char& c : out) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                          c == '_' || c == '-' || c == ':';
+    if (!is_plain) c = '?';
+  }
+  return out;
+}
 
 /// Asks a worker for a part of its target model's header: GGUF's metadata without tensors.
 struct read_header {
@@ -99,6 +115,19 @@ struct lose_model {
   std::uint64_t model = 0;
   std::string numerics;
   static constexpr auto fields(auto& self) { return std::tie(self.model, self.numerics); }
+};
+
+/// By what right a model has its names: whether it has workers that take work, and since when the longest of them runs.
+/// Of two models that claim one name the one that was there before has it.
+struct model_standing {
+  static constexpr actor::message_id id{0x0a16};
+  static constexpr std::string_view name = "model_standing";
+
+  std::uint64_t model = 0;
+  bool has_workers = false;
+  std::int64_t since = 0;  // process_card::since
+  bool operator==(const model_standing&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.model, self.has_workers, self.since); }
 };
 
 /// A fetcher's reminder that a part of a header, or another try, is due.

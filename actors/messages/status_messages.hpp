@@ -57,10 +57,12 @@ struct worker_status {
   double cost_error_ratio = 0;
   std::vector<batch_record> batches;  // the last, at most batches_max
   std::vector<predicted_cost> cost;   // of passes without context
+  double batch_fill = 1;              // as in scheduler_report
+  std::string label;                  // by which people know the process; see process_card
   static constexpr auto fields(auto& self) {
     return std::tie(self.process, self.ready, self.running_count, self.waiting_count, self.pages_count, self.pages_held,
                     self.batches_total, self.rows_total, self.forward_us_total, self.preempted_total,
-                    self.cost_error_ratio, self.batches, self.cost);
+                    self.cost_error_ratio, self.batches, self.cost, self.batch_fill, self.label);
   }
 };
 
@@ -90,12 +92,17 @@ struct scheduler_report {
   std::uint32_t prompt_row_ns = 0;     // what a row of a prompt takes; 0: not known
   std::vector<worker_status> workers;  // when asked for: this one, or of a pool all that have answered
   std::uint64_t experts_total = 0;     // distinct ones that passes touched, over all layers
+  double batch_fill = 1;  // running mean: decoding sequences in a pass, of those that were ready or asked while it ran
+  std::uint64_t waits_total = 0;         // passes that waited for sequences between rounds
+  std::uint64_t waited_us_total = 0;     // for that long
+  std::uint64_t waits_missed_total = 0;  // sequences that did not come within the wait for them
   static constexpr auto fields(auto& self) {
     return std::tie(self.ready, self.running_count, self.waiting_count, self.pages_count, self.pages_held,
                     self.batches_total, self.rows_total, self.forward_us_total, self.preempted_total, self.cached_total,
                     self.refused_total, self.cost_error_ratio, self.why_not, self.overflowed_total, self.tokens_max,
                     self.queried_total, self.asking_count, self.pending_rows, self.prompt_row_ns, self.workers,
-                    self.experts_total);
+                    self.experts_total, self.batch_fill, self.waits_total, self.waited_us_total,
+                    self.waits_missed_total);
   }
 };
 

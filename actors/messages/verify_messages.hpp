@@ -180,10 +180,10 @@ struct scheduler_tick {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// The scheduler to itself: sessions may have been quiet for long enough to work for those that do not wait.
-struct background_due {
+/// The scheduler to itself: the wait for sequences between two rounds is over.
+struct wait_over {
   static constexpr actor::message_id id{0x040b};
-  static constexpr std::string_view name = "background_due";
+  static constexpr std::string_view name = "wait_over";
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 

@@ -174,7 +174,7 @@ result<void> engine::plan_memory() const {
     add(*draft_file_, *draft_table_, draft_config_, draft_pages(), draft_rows_max, draft_rows_max);
   }
   if (plan.weights_bytes == 0) return {};
-  log_line(log_level::info, "engine", "memory: " + plan.describe());
+  if (options_.shows_memory) log_line(log_level::info, "engine", "memory: " + plan.describe());
   return plan.check(target_file_ ? options_.target_path : options_.draft_path);
 }
 
@@ -504,8 +504,10 @@ process_card engine::describe_itself() const {
                     .waiting_max = options_.scheduling.limits.waiting_max,
                     .pages_count = options_.scheduling.limits.pages_count,
                     .threads = options_.threads,
-                    .sharing = options_.scheduling.sharing};
+                    .sharing = options_.scheduling.sharing,
+                    .since = started_unix_ms_};
   card.numerics = numerics();
+  card.label = options_.label.empty() ? card.host + ":" + std::to_string(::getpid()) : options_.label;
   return card;
 }
 

@@ -67,6 +67,7 @@ struct engine_options {
   std::string target_path;  // of a gateway: what its workers must have; empty: whatever they have
   std::string model_name;   // for clients, and the other names that they may use
   std::vector<std::string> aliases;
+  std::string label;                // by which people know this process; empty: "host:pid"
   std::string draft_path;           // empty: no draft model
   std::uint32_t draft_context = 0;  // tokens that it looks at; 0: as many as it was trained for
   model::numerics numerics = model::numerics::automatic;
@@ -87,6 +88,7 @@ struct engine_options {
   double trace_ratio = 1;  // of the traces that begin in this process, the share that is recorded
   std::shared_ptr<model::token_chooser> target_chooser;  // null but in benchmarks
   std::shared_ptr<const model::token_chooser> draft_chooser;
+  bool shows_memory = true;  // a line of the log says what is planned
   /// A weight loader's progress: what, bytes done, bytes in all.
   std::function<void(const std::string&, std::uint64_t, std::uint64_t)> progress;
   /// Called from an actor's thread when supervision gives up.
@@ -144,6 +146,8 @@ class engine {
 
   /// Of the target model's file; 0 without one.
   [[nodiscard]] std::uint64_t model_digest() const;
+  /// Of the target model's file; null without one.
+  [[nodiscard]] const std::shared_ptr<const gguf::gguf_file>& target_file() const { return target_file_; }
   [[nodiscard]] const std::shared_ptr<const text::tokenizer>& tokenizer() const { return tokenizer_; }
   /// For grammars; null where the vocabulary is not enough for one.
   [[nodiscard]] const std::shared_ptr<const grammar::token_trie>& token_trie() const { return token_trie_; }
@@ -197,6 +201,9 @@ class engine {
   std::shared_ptr<const text::tokenizer> tokenizer_;
   std::shared_ptr<const grammar::token_trie> token_trie_;
   std::uint32_t context_max_ = 0;
+  const std::int64_t started_unix_ms_ =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
   mutable std::optional<std::uint64_t> model_digest_;
   std::shared_ptr<const std::string> header_;  // of the target's file, for gateways elsewhere
   std::unique_ptr<kernels::worker_team> target_team_;

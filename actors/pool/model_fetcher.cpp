@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/editing/known_phrases.hpp"
 #include "runtime/base/hex.hpp"
 #include "runtime/base/size_limits.hpp"
 #include "runtime/base/utf8.hpp"
@@ -225,6 +226,7 @@ result<model_fetcher::parsed_header> model_fetcher::parse(const std::string& byt
   if (auto trie = grammar::token_trie::make(out.tokenizer)) out.token_trie = std::move(*trie);
   REDLINE_TRY_ASSIGN(auto prompts, prompt_builder::make(out.tokenizer));
   out.prompts = std::make_shared<prompt_builder>(std::move(prompts));
+  out.known_phrases = known_phrases(*file);
   return out;
 }
 
@@ -278,6 +280,7 @@ void model_fetcher::make_model(models::value_type& m) {
     made->fingerprint = make_fingerprint(card.model, numerics_id(card.numerics));
     made->prompts = from.prompts;
     made->draft_defaults = defaults;
+    made->known_phrases = from.known_phrases;
     made->answers = std::make_shared<answer_factory>(
         answer_factory::parts{.tokenizer = from.tokenizer,
                               .token_trie = from.token_trie,

@@ -35,13 +35,14 @@ bool join_card(process_card& all, const process_card& one);
 /// the shelf. What it knows can be asked for again by those who told it.
 class model_fetcher final : public actor::actor_of<model_fetcher> {
  public:
-  using accepts =
-      actor::protocol<fetch_model, lose_model, header_part, fetch_due, actor::job_done, actor::undeliverable>;
+  using accepts = actor::protocol<fetch_model, lose_model, model_standing, header_part, fetch_due, actor::job_done,
+                                  actor::undeliverable>;
 
   model_fetcher(actor::actor_context& context, model_fetcher_options options);
 
   void on(const fetch_model& m);
   void on(const lose_model& m);
+  void on(const model_standing& m) { options_.shelf->rank(m.model, m.has_workers, m.since); }
   void on(const header_part& m);
   void on(const fetch_due& m);
   void on(const actor::job_done& m) { work_.on(m); }
@@ -53,6 +54,7 @@ class model_fetcher final : public actor::actor_of<model_fetcher> {
     std::shared_ptr<const text::tokenizer> tokenizer;
     std::shared_ptr<const grammar::token_trie> token_trie;
     std::shared_ptr<const prompt_builder> prompts;
+    std::vector<std::string> known_phrases;
   };
   enum class stage : std::uint8_t { waiting, asking, pausing, parsing, ready, unusable };
   struct header_state {

@@ -16,12 +16,15 @@ class model_shelf {
   void publish(std::shared_ptr<const served_model> model);
   /// False when no model has this digest.
   bool remove(std::uint64_t digest);
+  /// By what right the model with this digest has its names, also if it is published later; see model_claim. Without
+  /// this all models are equal.
+  void rank(std::uint64_t digest, bool has_workers, std::int64_t since);
 
  private:
   void replace_catalog();
 
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, std::shared_ptr<const served_model>> models_;  // by digest
+  std::map<std::uint64_t, model_claim> models_;  // by digest; null while it is only ranked
   std::shared_ptr<const model_catalog> catalog_ = std::make_shared<model_catalog>();
 };
 

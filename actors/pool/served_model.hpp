@@ -24,7 +24,8 @@ struct served_model {
   numerics_id numerics;  // of all its answers; not known: each answer's worker decides
   std::shared_ptr<const answer_factory> answers;
   std::shared_ptr<const prompt_builder> prompts;
-  draft::draft_options draft_defaults;  // for requests that name no method
+  draft::draft_options draft_defaults;     // for requests that name no method
+  std::vector<std::string> known_phrases;  // of a demonstration model; see known_phrases.hpp
   /// By the name that a request uses: its own, or an alias.
   std::map<std::string, model::sampling_defaults, std::less<>> sampling;
 

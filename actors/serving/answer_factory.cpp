@@ -82,6 +82,8 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   g.numerics = spec.numerics;
   g.indent_min = spec.indent_min;
   g.predict_us_max = spec.predict_us_max;
+  if (auto unknown = find_unknown_token(g, *parts_.tokenizer))
+    return refusal{.field = std::move(unknown->field), .why = std::move(unknown->why)};
   if (parts_.on_answer) {
     if (const auto known = parts_.on_answer(g.session, g.prompt, rules.get()); !known)
       return refusal{.field = prompt_field, .why = known.error()};
@@ -91,8 +93,7 @@ outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::v
   g.prompt_logprobs = spec.prompt_logprobs;
   auto work = token_log::make(std::move(g), parts_.tokenizer);
   if (work) return std::move(*work);
-  const auto unknown = token_log::find_unknown(spec.sampling, spec.stop_tokens, parts_.tokenizer->vocab());
-  return refusal{.field = unknown ? std::string(unknown->field) : prompt_field, .why = work.error()};
+  return refusal{.field = prompt_field, .why = work.error()};
 }
 
 outcome<answer_factory::answer, refusal> answer_factory::prepare(const answer_spec& spec, std::vector<token> prompt,

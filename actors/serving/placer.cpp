@@ -13,6 +13,13 @@ constexpr microseconds report_age_max{5'000'000};  // of a worker that says noth
 constexpr std::uint32_t retry_after_ms = 5'000;
 constexpr microseconds kind_kept{30'000'000};  // of numerics that no worker has, while others have the model
 constexpr std::uint32_t ticks_per_kept = 4;    // workers are asked once a second what they keep
+// A worker that leaves stays for half a second, for answers that were placed there before this was heard of.
+constexpr microseconds taken_while_leaving{250'000};
+
+/// "worker HOST:PID (NUMBER)".
+std::string describe(actor::process_number process, const process_card& card) {
+  return "worker " + shown_label(card.label) + " (" + std::to_string(process) + ")";
+}
 
 }  // namespace
 
@@ -27,8 +34,15 @@ void placer::on_start() {
 // ---- workers -------------------------------------------------------------------------------------------------------
 
 void placer::on(const actor::peer_state& m) {
-  if (m.process == 0 || !m.reachable) {
-    if (!m.why_not.empty()) why_none_ = m.why_not;
+  if (m.process == 0) {
+    has_broker_ = m.reachable;
+    why_alone_ = m.why_not;
+    return;
+  }
+  if (!m.reachable) {
+    const auto known = members_.find(m.process);
+    const bool was_of_use = known != members_.end() && known->second.card.has_target;
+    if (!m.why_not.empty()) why_none_ = (was_of_use ? "its last worker is gone: " : "") + m.why_not;
     return lose(m.process, m.why_not);
   }
   auto card = actor::decode<process_card>(m.card);
@@ -42,11 +56,11 @@ void placer::meet(actor::process_number process, process_card card) {
   known.unfit = options_.why_unfit ? options_.why_unfit(card) : std::nullopt;
   if (known.unfit) {
     why_none_ = *known.unfit;
-    context().log(log_level::error,
-                  "worker " + std::to_string(process) + " at " + card.host + " is of no use: " + *known.unfit);
+    context().log(log_level::error, describe(process, card) + " is of no use: " + *known.unfit);
   }
   const bool leaves = card.is_draining && !known.card.is_draining;
   known.card = std::move(card);
+  if (leaves) known.leaves_since = context().now();
   if (known.card.has_target && !known.unfit) {
     ask_status(process);
     context().send(options_.layout.cache_in(process), read_kept{known.kept_revision});
@@ -59,6 +73,7 @@ void placer::meet(actor::process_number process, process_card card) {
                      fetch_model{known.card, actor::make_address(process, at.header_worker, at.header)});
     }
   }
+  tell_standings();
   if (leaves || known.unfit) return move_guests(process);
   // What was sent while it was out of reach is lost: its sessions ask again, and the KV that it has is still good.
   for (const auto& [id, g] : guests_) {
@@ -67,11 +82,32 @@ void placer::meet(actor::process_number process, process_card card) {
 }
 
 void placer::lose(actor::process_number process, const std::string& why) {
-  if (!members_.contains(process)) return;
-  members_.erase(process);
-  context().log(log_level::warning, "lost worker " + std::to_string(process) + ": " + why);
+  const auto known = members_.find(process);
+  if (known == members_.end()) return;
+  context().log(log_level::warning, "lost " + describe(process, known->second.card) + ": " + why);
+  members_.erase(known);
   placement_.remove(process);
+  tell_standings();
   move_guests(process);
+}
+
+/// A worker that leaves holds no name for its model.
+void placer::tell_standings() {
+  if (options_.models.value == 0) return;
+  std::map<std::uint64_t, model_standing> now;
+  for (const auto& [model, last_seen] : models_) now[model].model = model;
+  for (const auto& [process, w] : members_) {
+    if (!w.card.has_target || w.unfit || w.card.is_draining) continue;
+    auto& one = now[w.card.model];
+    one.since = one.has_workers ? std::min(one.since, w.card.since) : w.card.since;
+    one.has_workers = true;
+  }
+  // Of a model that is lost nothing is told but that.
+  for (const auto& [model, one] : now) {
+    const auto told = standings_.find(model);
+    if (told == standings_.end() || told->second != one) context().send(options_.models, one);
+  }
+  standings_ = std::move(now);
 }
 
 void placer::ask_status(actor::process_number process) {
@@ -114,6 +150,9 @@ void placer::count_work(const scheduler_report& before, const scheduler_report& 
   add(&scheduler_report::batches_total);
   add(&scheduler_report::rows_total);
   add(&scheduler_report::experts_total);
+  add(&scheduler_report::waits_total);
+  add(&scheduler_report::waited_us_total);
+  add(&scheduler_report::waits_missed_total);
   add(&scheduler_report::forward_us_total);
   add(&scheduler_report::preempted_total);
   add(&scheduler_report::cached_total);
@@ -139,7 +178,8 @@ void placer::note_load(actor::process_number process, const member& m) {
 void placer::on(const report_status& m) {
   if (m.with_details) watched_until_ = context().now() + 4 * tick;
   scheduler_report sum = done_;
-  double error_weight = 0;
+  sum.batch_fill = 0;
+  double passes = 0;
   for (const auto& [process, w] : members_) {
     if (!w.report || w.unfit) continue;
     const auto& r = *w.report;
@@ -153,17 +193,36 @@ void placer::on(const report_status& m) {
     sum.pages_count += r.pages_count;
     sum.pages_held += r.pages_held;
     sum.cost_error_ratio += r.cost_error_ratio * static_cast<double>(r.batches_total);
-    error_weight += static_cast<double>(r.batches_total);
+    sum.batch_fill += r.batch_fill * static_cast<double>(r.batches_total);
+    passes += static_cast<double>(r.batches_total);
     if (!r.why_not.empty()) sum.why_not = r.why_not;
-    if (m.with_details) sum.workers.insert(sum.workers.end(), r.workers.begin(), r.workers.end());
+    if (!m.with_details) continue;
+    for (const worker_status& one : r.workers) {
+      sum.workers.push_back(one);
+      sum.workers.back().label = shown_label(w.card.label);
+    }
   }
-  if (error_weight > 0) sum.cost_error_ratio /= error_weight;
+  if (passes > 0) sum.cost_error_ratio /= passes;
+  sum.batch_fill = passes > 0 ? sum.batch_fill / passes : 1;
   if (sum.ready) {
     sum.why_not.clear();
   } else if (sum.why_not.empty()) {
-    sum.why_not = why_none_;
+    sum.why_not = what_is_missing();
   }
   context().send(context().sender(), sum);
+}
+
+std::string placer::what_is_missing() const {
+  bool has_worker = false;
+  for (const auto& [process, w] : members_) {
+    if (!w.card.has_target || w.unfit) continue;
+    if (!w.card.is_draining) return {};
+    has_worker = true;
+  }
+  if (!why_alone_.empty()) return why_alone_;
+  if (has_worker) return "all workers of the pool are ending";
+  if (!why_none_.empty()) return why_none_;
+  return has_broker_ ? "no worker has joined the pool" : "no broker has answered yet";
 }
 
 void placer::on(const placer_tick&) {
@@ -182,7 +241,7 @@ void placer::on(const placer_tick&) {
     if (asks_kept) context().send(options_.layout.cache_in(process), read_kept{w.kept_revision});
   }
   for (const auto process : silent) {
-    context().log(log_level::warning, "worker " + std::to_string(process) + " says nothing");
+    context().log(log_level::warning, describe(process, members_.at(process).card) + " says nothing");
     move_guests(process);
   }
   forget_models();
@@ -226,6 +285,7 @@ void placer::forget_models() {
   std::erase_if(models_, [&](const auto& one) {
     const bool is_gone = context().now() - one.second > options_.model_kept;
     if (is_gone && options_.models.value != 0) context().send(options_.models, lose_model{one.first, {}});
+    if (is_gone) standings_.erase(one.first);
     return is_gone;
   });
   std::erase_if(kinds_, [&](const auto& one) {
@@ -251,7 +311,7 @@ void placer::on(const place_session& m) {
   // A session that found its worker of no use is not sent back to it before the next tick, nor are two that both fail
   // made a loop.
   if (!is_new && g.waiting_since) return;
-  if (place(g)) return;
+  if (place(g) || place_at_leaving(g)) return;
   g.waiting_since = context().now();
   g.target = 0;
   g.is_leaving = false;
@@ -293,17 +353,38 @@ bool placer::place_among(guest& g, numerics_id numerics) {
                                          .random = static_cast<std::uint32_t>(context().env().random()),
                                          .may_be = may_be});
   if (!chosen) return false;
-  const auto& card = members_.at(*chosen).card;
+  take(g, *chosen);
+  return true;
+}
+
+/// A request may be read while its model's last worker begins to leave, and find its name with another file a moment
+/// later. It is still answered there, and moves on when there is another worker.
+bool placer::place_at_leaving(guest& g) {
+  for (const auto& [process, w] : members_) {
+    const bool is_just_leaving = w.card.is_draining && context().now() - w.leaves_since < taken_while_leaving;
+    const bool can = is_just_leaving && !w.unfit && w.report && w.report->ready &&
+                     (g.asked.model == 0 || w.card.model == g.asked.model) && w.card.context >= g.asked.tokens_max &&
+                     (!g.asked.numerics || numerics_id(w.card.numerics) == g.asked.numerics) &&
+                     !g.not_these.contains(process);
+    if (!can) continue;
+    take(g, process);
+    g.is_leaving = true;
+    return true;
+  }
+  return false;
+}
+
+void placer::take(guest& g, actor::process_number process) {
+  const auto& card = members_.at(process).card;
   g.waiting_since.reset();
   g.is_leaving = false;
-  g.target = *chosen;
+  g.target = process;
   g.numerics = numerics_id(card.numerics);
   const bool keeps_drafter = g.drafter != 0 && members_.contains(g.drafter) && !g.not_these.contains(g.drafter);
   if (g.asked.wants_draft && !keeps_drafter) {
-    g.drafter = card.has_draft ? *chosen : choose_drafter(card.vocabulary);
+    g.drafter = card.has_draft ? process : choose_drafter(card.vocabulary);
   }
   tell(g);
-  return true;
 }
 
 void placer::tell(const guest& g, bool ask_again) {

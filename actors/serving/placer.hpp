@@ -42,7 +42,7 @@ struct placer_options {
   std::optional<std::pair<actor::process_number, process_card>> own;
   /// Why a process is of no use to this gateway; empty: all are.
   std::function<std::optional<std::string>(const process_card&)> why_unfit;
-  actor::address models;                 // told of the workers' models (fetch_model, lose_model); may be nobody
+  actor::address models;  // told of the workers' models (fetch_model, lose_model, model_standing); may be nobody
   microseconds patience{20'000'000};     // sessions wait so long for a worker
   microseconds model_kept{600'000'000};  // a model without workers is offered so long: its sessions wait for one
 };
@@ -79,6 +79,7 @@ class placer final : public actor::actor_of<placer> {
     bool has_reported = false;
     double row_us = 0, pass_us = 0;
     std::uint64_t kept_revision = 0;  // of what it said that it keeps
+    instant leaves_since;             // when it is draining
   };
   struct guest {
     actor::address session;
@@ -98,13 +99,18 @@ class placer final : public actor::actor_of<placer> {
   /// False: nobody takes it now.
   bool place(guest& g);
   bool place_among(guest& g, numerics_id numerics);
+  bool place_at_leaving(guest& g);
+  void take(guest& g, actor::process_number process);
   void tell(const guest& g, bool ask_again = true);
   void give_up(session_id session);
   void forget_models();
+  void tell_standings();
   void count_work(const scheduler_report& before, const scheduler_report& now);
   void note_load(actor::process_number process, const member& m);
   [[nodiscard]] actor::process_number choose_drafter(std::uint64_t vocabulary);
   void ask_status(actor::process_number process);
+  /// What the pool lacks, as part of a sentence; empty: workers that are here are loading.
+  [[nodiscard]] std::string what_is_missing() const;
   [[nodiscard]] std::vector<std::uint64_t> keys_of(const place_session& asked) const;
 
   placer_options options_;
@@ -114,10 +120,13 @@ class placer final : public actor::actor_of<placer> {
   std::unordered_map<session_id, guest> guests_;
   std::map<std::uint64_t, instant> models_;                         // by digest, and when a worker was there last
   std::map<std::pair<std::uint64_t, std::string>, instant> kinds_;  // the same by digest and numerics
+  std::map<std::uint64_t, model_standing> standings_;               // as they were told last
   instant watched_until_;                                           // workers are asked for details
   bool places_are_due_ = false;
   std::uint32_t ticks_ = 0;
-  std::string why_none_;  // why the last process is of no use, where there is no other
+  bool has_broker_ = false;
+  std::string why_alone_;  // why no broker takes this process
+  std::string why_none_;   // why the last process is of no use, where there is no other
 };
 
 }  // namespace redline::actors

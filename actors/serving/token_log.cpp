@@ -75,34 +75,30 @@ std::string context_sentence(std::uint64_t tokens_max) {
   return "This model's maximum context length is " + std::to_string(tokens_max) + " tokens.";
 }
 
-std::optional<token_log::unknown_token> token_log::find_unknown(const model::sampling_params& sampling,
-                                                                std::span<const token> stop_tokens,
-                                                                const text::vocabulary& vocab) {
-  for (const auto& [id, bias] : sampling.logit_bias) {
-    if (!vocab.contains(id)) return unknown_token{"logit_bias", id};
-  }
-  for (const token id : stop_tokens) {
-    if (!vocab.contains(id)) return unknown_token{"stop_token_ids", id};
-  }
-  for (const token id : sampling.allowed) {
-    if (!vocab.contains(id)) return unknown_token{"allowed_token_ids", id};
-  }
-  return std::nullopt;
+std::optional<unknown_token> find_unknown_token(const generation_spec& spec, const text::tokenizer& tokenizer) {
+  std::optional<unknown_token> found;
+  const auto check = [&](token id, const char* field) {
+    if (found || tokenizer.vocab().contains(id)) return;
+    found = {field,
+             {errc::invalid_argument, "expected token ids from 0 to " + std::to_string(tokenizer.size() - 1) + " in '" +
+                                          field + "', found " + std::to_string(id)}};
+  };
+  for (const auto& [id, bias] : spec.sampling.logit_bias) check(id, "logit_bias");
+  for (const token id : spec.stop_tokens) check(id, "stop_token_ids");
+  for (const token id : spec.sampling.allowed) check(id, "allowed_token_ids");
+  return found;
 }
 
 result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer) {
-  const std::string known = "expected token ids from 0 to " + std::to_string(tokenizer->size() - 1);
-  if (const auto unknown = find_unknown(spec.sampling, spec.stop_tokens, tokenizer->vocab())) {
-    return failure{errc::invalid_argument,
-                   known + " in '" + std::string(unknown->field) + "', found " + std::to_string(unknown->id)};
-  }
   if (spec.prompt.empty())
     return failure{errc::invalid_argument, "expected a prompt of at least one token, found none"};
   for (const token t : spec.prompt) {
     if (!tokenizer->vocab().contains(t)) {
-      return failure{errc::invalid_argument, known + " in the prompt, found " + std::to_string(t)};
+      return failure{errc::invalid_argument, "expected token ids from 0 to " + std::to_string(tokenizer->size() - 1) +
+                                                 " in the prompt, found " + std::to_string(t)};
     }
   }
+  if (auto unknown = find_unknown_token(spec, *tokenizer)) return std::move(unknown->why);
   const std::uint32_t window = window_of(spec);
   const bool evicts = spec.eviction.policy != kv::eviction_policy::off;
   const std::uint64_t stays = evicts && spec.turns ? pinned_count(spec, spec.prompt.size()) : spec.prompt.size();

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "actors/messages/session_messages.hpp"
@@ -53,6 +52,14 @@ struct generation_spec {
 /// How clients (LiteLLM, and agents by it) recognise that a conversation has to be made shorter: by these words.
 std::string context_sentence(std::uint64_t tokens_max);
 
+/// A token id that the vocabulary lacks, and the option of the request that named it.
+struct unknown_token {
+  std::string field;
+  failure why;
+};
+/// The first one beside the prompt's; nullopt: there is none.
+std::optional<unknown_token> find_unknown_token(const generation_spec& spec, const text::tokenizer& tokenizer);
+
 /// The committed log of one answer, and what it means as text: appends tokens, cuts at end tokens, stop strings and
 /// limits. Tokens once committed are never undone; with eviction, the log is a window over them.
 class token_log {
@@ -61,14 +68,6 @@ class token_log {
   /// and when the window has no room for what is kept, what is discarded and one token more. With eviction, a
   /// conversation that is too long for the window begins without its oldest turns.
   static result<token_log> make(generation_spec spec, std::shared_ptr<const text::tokenizer> tokenizer);
-
-  /// A token that a field of the request names beside the prompt, and that the vocabulary has not.
-  struct unknown_token {
-    std::string_view field;
-    token id = 0;
-  };
-  static std::optional<unknown_token> find_unknown(const model::sampling_params& sampling,
-                                                   std::span<const token> stop_tokens, const text::vocabulary& vocab);
 
   struct progress {
     std::string text;

@@ -254,6 +254,7 @@ void verify_scheduler::on(const give_up_round& m) {
   queue_.give_up(m.sequence, m.round, context().now());
   end_trace(known->second);
   let_followers_look(m.sequence);
+  step();  // a pass may have waited for its next round
 }
 
 void verify_scheduler::on(const release_sequence& m) {
@@ -294,15 +295,16 @@ void verify_scheduler::step() {
   place();
 }
 
-/// now: when the plan was made, so that no pause ends unnoticed between the two.
+/// now: when the plan was made. A timer that is due later is left alone: planning once more does no harm.
 void verify_scheduler::look_again(instant now) {
-  const auto next = queue_.next_look(now);
-  if (!next || std::exchange(looking_, true)) return;
-  context().after(*next - now, background_due{});
+  const auto next = queue_.next_look();
+  if (!next || (look_at_ && *look_at_ <= *next)) return;
+  look_at_ = next;
+  context().after(*next - now, wait_over{});
 }
 
-void verify_scheduler::on(const background_due&) {
-  looking_ = false;
+void verify_scheduler::on(const wait_over&) {
+  look_at_.reset();
   step();
 }
 
@@ -739,7 +741,8 @@ worker_status verify_scheduler::as_worker() const {
                     .forward_us_total = report_.forward_us_total,
                     .preempted_total = report_.preempted_total,
                     .cost_error_ratio = report_.cost_error_ratio,
-                    .batches = {batches_.begin(), batches_.end()}};
+                    .batches = {batches_.begin(), batches_.end()},
+                    .batch_fill = queue_.gathered().fill};
   for (std::uint32_t rows = 1; rows <= worker_status::cost_rows_max && !queue_.cost().is_blank(); rows *= 2) {
     const auto predicted = queue_.cost().predict(cost::size_of_run(0, rows, 1));
     out.cost.push_back({rows, static_cast<std::uint64_t>(predicted.count())});
@@ -758,6 +761,11 @@ void verify_scheduler::on(const report_status& m) {
   report_.asking_count = static_cast<std::uint32_t>(std::ranges::count_if(clients_, [&](const auto& one) {
     return queue_.awaits_answer(one.first) || context().now() - one.second.heard < asking_age_max;
   }));
+  const auto& gathered = queue_.gathered();
+  report_.batch_fill = gathered.fill;
+  report_.waits_total = gathered.waits;
+  report_.waited_us_total = static_cast<std::uint64_t>(gathered.waited.count());
+  report_.waits_missed_total = gathered.missed;
   report_.workers.clear();
   if (m.with_details) report_.workers.push_back(as_worker());
   context().send(context().sender(), report_);

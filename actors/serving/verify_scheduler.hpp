@@ -41,7 +41,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
  public:
   using accepts = actor::protocol<verify_run, prefill_run, give_up_round, release_sequence, batch_held, batch_lost,
                                   prefix_adopted, batch_done, target_ready, report_status, scheduler_tick,
-                                  background_due, actor::peer_state, actor::undeliverable>;
+                                  wait_over, actor::peer_state, actor::undeliverable>;
 
   verify_scheduler(actor::actor_context& context, const scheduler_options& options,
                    std::unique_ptr<scheduler::policy> policy, actor::actor_ref<cache_manager> cache,
@@ -59,7 +59,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   void on(const target_ready& m);
   void on(const report_status& m);
   void on(const scheduler_tick& m);
-  void on(const background_due& m);
+  void on(const wait_over& m);
   void on(const actor::peer_state& m);
   void on(const actor::undeliverable& m);
 
@@ -170,7 +170,7 @@ class verify_scheduler final : public actor::actor_of<verify_scheduler> {
   std::uint64_t grammar_name_ = 0;  // the last that was given
   bool spells_grammars_ = false;    // the target model lacked one: the next batch has the texts of all
   bool overtaken_ = false;          // some client has a round that waits for a pass to end
-  bool looking_ = false;            // background_due is on its way
+  std::optional<instant> look_at_;  // when the next wait_over comes
   scheduler_report report_;
   std::deque<batch_record> batches_;  // the last ones
 };

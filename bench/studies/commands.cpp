@@ -345,9 +345,15 @@ void add_bench_load(CLI::App& bench, int& exit_code) {
       ->group("Load");
   c->add_flag("--predict", f->mix.predict, "Send the old file as the request's prediction, as editors do")
       ->group("Load");
+  c->add_flag("--replay", f->replay,
+              "With --model: the server answers each edit's known result, and computes every pass; so models that are "
+              "not trained have the load of ones that are")
+      ->needs("--model")
+      ->group("Load");
   c->add_option("--turns", f->mix.turns,
                 "Questions of a conversation, each with those before it and their answers; --rate is of conversations")
       ->check(CLI::Range(1, 64))
+      ->excludes("--replay")
       ->capture_default_str()
       ->group("Load");
   c->add_option("--think-seconds", f->mix.think_seconds, "Mean time between an answer and the conversation's next")
@@ -363,6 +369,7 @@ void add_bench_load(CLI::App& bench, int& exit_code) {
                     ->check(CLI::ExistingFile)
                     ->excludes("--concurrency")
                     ->excludes("--rate")
+                    ->excludes("--replay")
                     ->group("Load");
   c->add_option("--trace-speed", f->trace_speed, "How many times as fast")
       ->check(CLI::Range(0.001, 1000.0))
@@ -404,7 +411,8 @@ void add_bench_load(CLI::App& bench, int& exit_code) {
       "tokens,\n"
       "so the time between chunks says nothing. With --rate, times count from when a request was due. chars/s and "
       "tokens/s:\n"
-      "of all clients together. goodput: answers per second within both --slo limits; share: of all requests, errors\n"
+      "of all clients together. rows a pass, busy: of the server's target models, where /metrics tells. goodput: "
+      "answers per second within both --slo limits; share: of all requests, errors\n"
       "included. Compare methods within a level: they take turns on the same requests. The exit code is 1 if equal\n"
       "requests got different answers.");
   c->callback([f, &exit_code] { exit_code = run_load(*f); });

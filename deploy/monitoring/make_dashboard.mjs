@@ -26,6 +26,7 @@ const rows = [
   ['The target model', [
     ['Busy', 'timeseries', 'percentunit', [[`sum by (instance) (${rate('redline_step_seconds_total')})`, by_instance]], 'Share of time in forward passes'],
     ['Rows a pass', 'timeseries', 'short', [[`sum by (instance) (${rate('redline_rows_total')}) / sum by (instance) (${rate('redline_steps_total')})`, by_instance]], ''],
+    ['Batch fill', 'timeseries', 'percentunit', [[`redline_batch_fill{${of}}`, by_instance]], 'Decoding sequences in a pass, of those that were ready or asked while it ran'],
     ['Time of a pass', 'timeseries', 's', [[`sum by (instance) (${rate('redline_step_seconds_total')}) / sum by (instance) (${rate('redline_steps_total')})`, by_instance]], 'Mean'],
     ['Predictions are off by', 'timeseries', 'percentunit', [[`redline_cost_model_error_ratio{${of}}`, by_instance]], 'Mean of |predicted - measured| / measured'],
   ]],

@@ -44,7 +44,7 @@ const remedies = {
     "500 answer_too_large": "Ask for a stream, for fewer choices or fewer log-probabilities: an answer that is not streamed has at most 64 MiB.",
     "501": "Send a body with `Content-Length` or in chunks.",
     "503 draining": "Try again after `Retry-After`, best at another server: this one is ending.",
-    "503 loading": "Try again after `Retry-After`: the model is being loaded.",
+    "503 loading": "Try again after `Retry-After`: the model is being loaded, or a pool has no broker or no worker; the message says which.",
     "503 no_worker": "Try again after `Retry-After`: no worker of the pool can take the request now.",
     "503 overloaded": "Try again after `Retry-After`: there is no room for the request's KV, or there are too many connections.",
     "503 session_lost": "Try again after `Retry-After`, or resume the stream with its last event's `id`.",

@@ -3,14 +3,36 @@
 #include <msgpack.hpp>
 
 namespace redline::actor {
+namespace {
+
+// Buffers that grew over this are not kept for the next message.
+constexpr std::size_t kept_bytes_max = 64U << 10;
+
+/// One spare state a thread: a message is written or read without allocating buffers anew.
+template<class State>
+std::unique_ptr<State>& spare() {
+  thread_local std::unique_ptr<State> one;
+  return one;
+}
+template<class State>
+std::unique_ptr<State> take_spare() {
+  auto one = std::move(spare<State>());
+  return one ? std::move(one) : std::make_unique<State>();
+}
+
+}  // namespace
 
 struct encoder::state {
   msgpack::sbuffer buffer;
   msgpack::packer<msgpack::sbuffer> packer{buffer};
 };
 
-encoder::encoder() : state_(std::make_unique<state>()) {}
-encoder::~encoder() = default;
+encoder::encoder() : state_(take_spare<state>()) {}
+encoder::~encoder() {
+  if (state_->buffer.size() > kept_bytes_max) return;
+  state_->buffer.clear();
+  spare<state>() = std::move(state_);
+}
 
 void encoder::nil() { state_->packer.pack_nil(); }
 void encoder::boolean(bool v) { v ? state_->packer.pack_true() : state_->packer.pack_false(); }
@@ -38,8 +60,10 @@ struct decoder::state {
     const msgpack::object* next;
     const msgpack::object* end;
   };
-  msgpack::object_handle parsed;
+  msgpack::zone zone;  // of root
+  msgpack::object root;
   std::vector<level> levels;
+  std::size_t bytes = 0;      // of the message
   std::size_t claimable = 0;  // bytes
   std::string complaint;
 
@@ -89,22 +113,29 @@ std::string wanted(const char* what, const msgpack::object& found) {
 }  // namespace
 
 decoder::decoder(std::unique_ptr<state> s) : state_(std::move(s)) {}
-decoder::~decoder() = default;
+decoder::~decoder() {
+  if (state_->bytes > kept_bytes_max) return;
+  state_->zone.clear();
+  state_->levels.clear();
+  state_->complaint.clear();
+  spare<state>() = std::move(state_);
+}
 
 result<std::unique_ptr<decoder>> decoder::parse(std::string_view bytes, const codec_limits& limits) {
   if (bytes.size() > limits.message_bytes_max) {
     return failure{errc::malformed_message, "expected at most " + std::to_string(limits.message_bytes_max) +
                                                 " bytes in a message, found " + std::to_string(bytes.size())};
   }
-  auto s = std::make_unique<state>();
+  auto s = take_spare<state>();
+  s->bytes = bytes.size();
   try {
     std::size_t offset = 0;
     const msgpack::unpack_limit limit(limits.array_count_max, 0, limits.string_bytes_max, limits.string_bytes_max, 0,
                                       limits.depth_max);
     // Strings stay in the caller's buffer while this object lives: no copy, nothing sized by the peer.
-    s->parsed = msgpack::unpack(
-        bytes.data(), bytes.size(), offset, [](msgpack::type::object_type, std::size_t, void*) { return true; },
-        nullptr, limit);
+    s->root = msgpack::unpack(
+        s->zone, bytes.data(), bytes.size(), offset,
+        [](msgpack::type::object_type, std::size_t, void*) { return true; }, nullptr, limit);
     if (offset != bytes.size()) {
       return failure{errc::malformed_message,
                      "expected one msgpack value, found " + std::to_string(bytes.size() - offset) + " bytes after it"};
@@ -113,8 +144,7 @@ result<std::unique_ptr<decoder>> decoder::parse(std::string_view bytes, const co
     return failure{errc::malformed_message, std::string("not a msgpack value within the limits: ") + e.what()};
   }
   s->claimable = bytes.size() * decoded_bytes_per_byte;
-  const msgpack::object* root = &s->parsed.get();
-  s->levels.push_back({root, root + 1});
+  s->levels.push_back({&s->root, &s->root + 1});
   return std::unique_ptr<decoder>(new decoder(std::move(s)));
 }
 

@@ -58,7 +58,7 @@ struct peer_state {
   static constexpr std::string_view name = "peer_state";
   static constexpr bool control = true;
 
-  process_number process = 0;  // 0: this one, which a broker refuses
+  process_number process = 0;  // 0: this one; reachable where a broker has taken it
   bool reachable = false;
   std::string why_not;     // where more is known than that it is gone
   std::string card;        // of a reachable one: what it says of itself

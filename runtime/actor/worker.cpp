@@ -13,6 +13,8 @@ namespace {
 constexpr int frames_per_turn_max = 256;
 constexpr std::size_t bytes_per_turn_max = 1U << 20;
 constexpr microseconds wait_max{100'000};
+// Looking for more mail costs system calls, so some turns of the actors come before the next look.
+constexpr int turns_per_look = 8;
 constexpr microseconds between_complaints{1'000'000};
 constexpr std::uint32_t temporary_numbers_begin = 1000;  // smaller ones are fixed
 constexpr microseconds timer_retry{10'000};
@@ -244,7 +246,8 @@ void worker::run() {
   while (!stopping_) {
     const bool heard = poll_link();
     const auto next_timer = fire_timers();
-    const bool worked = run_ready();
+    bool worked = false;
+    for (int turn = 0; turn < turns_per_look && run_ready(); ++turn) worked = true;
     if (heard || worked) continue;
     if (run_idle()) continue;
     microseconds patience = wait_max;

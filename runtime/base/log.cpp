@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include "runtime/base/utf8.hpp"
+
 namespace redline {
 namespace {
 
@@ -27,19 +29,25 @@ const char* name_of(log_level level) {
   return "?";
 }
 
-// JSON strings may not hold control characters, and lines for people no line breaks; bytes over 0x7f pass as they are.
+// JSON strings may not hold control characters, lines for people no line breaks, and neither what is no UTF-8, which
+// collectors drop: its bytes become U+FFFD.
 void append_escaped(std::string& out, std::string_view text, bool in_quotes = true) {
-  for (const char c : text) {
-    if (in_quotes && (c == '"' || c == '\\')) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto [value, size] = utf8::decode(text, at);
+    const bool is_control = value < 0x20 || (value >= 0x7f && value < 0xa0);
+    if (in_quotes && (value == '"' || value == '\\')) {
       out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += text[at];
+    } else if (is_control) {
       char buffer[8];
-      std::snprintf(buffer, sizeof buffer, "\\u%04x", c);
+      std::snprintf(buffer, sizeof buffer, "\\u%04x", static_cast<unsigned>(value));
       out += buffer;
+    } else if (value >= utf8::stray_byte + 0x80 && value <= utf8::stray_byte + 0xff) {
+      out += "\xEF\xBF\xBD";
     } else {
-      out += c;
+      out += text.substr(at, size);
     }
+    at += size;
   }
 }
 

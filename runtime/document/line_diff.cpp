@@ -5,9 +5,6 @@
 namespace redline::text {
 namespace {
 
-// With more differences the search takes too much memory (the trace is quadratic in them).
-constexpr std::ptrdiff_t differences_max = 2000;
-
 using lines = std::vector<std::string_view>;
 
 void append(std::vector<diff_line>& out, diff_line::kind what, const lines& from, std::ptrdiff_t begin,
@@ -16,7 +13,7 @@ void append(std::vector<diff_line>& out, diff_line::kind what, const lines& from
 }
 
 /// Myers' greedy search over diagonals, keeping each round's frontier to walk back along.
-void search(const lines& a, const lines& b, std::vector<diff_line>& out) {
+void search(const lines& a, const lines& b, std::ptrdiff_t differences_max, std::vector<diff_line>& out) {
   const auto n = static_cast<std::ptrdiff_t>(a.size());
   const auto m = static_cast<std::ptrdiff_t>(b.size());
   const std::ptrdiff_t max = std::min(n + m, differences_max);
@@ -75,7 +72,7 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return out;
 }
 
-std::vector<diff_line> diff_lines(std::string_view before, std::string_view after) {
+std::vector<diff_line> diff_lines(std::string_view before, std::string_view after, std::ptrdiff_t differences_max) {
   lines a = split_lines(before);
   lines b = split_lines(after);
   std::size_t head = 0;
@@ -87,41 +84,9 @@ std::vector<diff_line> diff_lines(std::string_view before, std::string_view afte
   append(out, diff_line::kind::kept, a, 0, static_cast<std::ptrdiff_t>(head));
   const lines middle_a(a.begin() + static_cast<std::ptrdiff_t>(head), a.end() - static_cast<std::ptrdiff_t>(tail));
   const lines middle_b(b.begin() + static_cast<std::ptrdiff_t>(head), b.end() - static_cast<std::ptrdiff_t>(tail));
-  search(middle_a, middle_b, out);
+  search(middle_a, middle_b, differences_max, out);
   append(out, diff_line::kind::kept, a, static_cast<std::ptrdiff_t>(a.size() - tail),
          static_cast<std::ptrdiff_t>(a.size()));
-  return out;
-}
-
-std::string unified_diff(std::string_view before, std::string_view after, const std::string& name, bool colour,
-                         std::size_t context) {
-  const auto all = diff_lines(before, after);
-  std::vector<bool> shown(all.size(), false);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].what == diff_line::kind::kept) continue;
-    for (std::size_t j = i - std::min(i, context); j < std::min(all.size(), i + context + 1); ++j) shown[j] = true;
-  }
-  std::string out;
-  std::size_t old_line = 1;
-  std::size_t new_line = 1;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (shown[i] && (i == 0 || !shown[i - 1])) {
-      if (out.empty()) out = "--- " + name + "\n+++ " + name + " (edited)\n";
-      out += "@@ line " + std::to_string(old_line) + " -> " + std::to_string(new_line) + " @@\n";
-    }
-    const auto& line = all[i];
-    if (shown[i]) {
-      const char sign = line.what == diff_line::kind::kept ? ' ' : line.what == diff_line::kind::added ? '+' : '-';
-      const char* start = !colour || sign == ' ' ? "" : sign == '+' ? "\033[32m" : "\033[31m";
-      std::string_view body = line.text;
-      const bool ends = body.ends_with('\n');
-      if (ends) body.remove_suffix(1);
-      out += start + std::string(1, sign) + std::string(body) + (*start != 0 ? "\033[0m" : "") + "\n";
-      if (!ends) out += "\\ no newline at the end\n";
-    }
-    if (line.what != diff_line::kind::added) ++old_line;
-    if (line.what != diff_line::kind::removed) ++new_line;
-  }
   return out;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,11 +19,9 @@ struct diff_line {
 };
 
 /// A shortest edit script from `before` to `after` (Myers, "An O(ND) difference algorithm", 1986); beyond a bound on
-/// the work the middle is replaced as a whole, which is still right. Views point into the arguments.
-[[nodiscard]] std::vector<diff_line> diff_lines(std::string_view before, std::string_view after);
-
-/// Unified hunks with `context` lines around changes; with colour: ANSI red and green.
-[[nodiscard]] std::string unified_diff(std::string_view before, std::string_view after, const std::string& name,
-                                       bool colour, std::size_t context = 3);
+/// the work the middle is replaced as a whole, which is still right. Views point into the arguments. The bound is on
+/// differing lines; memory and time are quadratic in it.
+[[nodiscard]] std::vector<diff_line> diff_lines(std::string_view before, std::string_view after,
+                                                std::ptrdiff_t differences_max = 2000);
 
 }  // namespace redline::text

@@ -135,6 +135,10 @@ class byte_automaton {
   /// Nearly every token may follow, and mostly every one: masks here are worth a look whether they forbid anything.
   [[nodiscard]] virtual bool is_free(const automaton_state&) const { return false; }
 
+  /// The text so far can be read in more ways than the automaton follows, so what may follow is not known. Every byte
+  /// is taken here, lest a mask forbids what is right: an answer that comes here has failed.
+  [[nodiscard]] virtual bool is_lost(const automaton_state&) const { return false; }
+
   /// Whether `s`, which may come from a peer, keeps every table index of `advance` in range.
   [[nodiscard]] virtual bool is_valid(const automaton_state& s) const = 0;
 };

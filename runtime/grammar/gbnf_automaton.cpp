@@ -14,8 +14,8 @@ std::uint32_t place_of(std::uint32_t cell) { return cell >> 9; }
 bool is_head(std::uint32_t cell) { return (cell & head_bit) != 0; }
 std::uint32_t below_of(std::uint32_t cell) { return cell & 0xff; }
 
-// Of one byte, when it has led somewhere: more derivations are not followed. It bounds what a mask takes.
-constexpr std::size_t work_max = 256;
+// Of one byte: beyond it the state is lost. It bounds what a mask takes.
+constexpr std::size_t work_max = 1024;
 
 }  // namespace
 
@@ -51,19 +51,19 @@ void gbnf_automaton::reach(step& s, std::uint32_t place, std::uint32_t below) co
     const closure& c = closures_[positions_[place].closure];
     const std::uint32_t depth = frames_from(*s.from, below);
     for (const item& one : c.items) {
-      if (++s.work > work_max && (s.to.size() > 1 || s.to[0] != 0)) return;
-      if (depth + one.need > depth_max || s.heads == heads_max) continue;
-      // One stack always has room.
+      if (depth + one.need > depth_max) continue;
       std::size_t fresh = one.pushes.size() + 1;
       for (std::uint32_t f = below; f != bottom && s.copies[f] == 0; f = below_of((*s.from)[f])) ++fresh;
-      if (s.to.size() + fresh > automaton_state::cells_max) continue;
+      s.is_lost =
+          s.is_lost || ++s.work > work_max || s.heads == heads_max || s.to.size() + fresh > automaton_state::cells_max;
+      if (s.is_lost) return;
       std::uint32_t top = copy_frame(s, below);
       for (const auto push : one.pushes) top = put(s, top, push, false);
       (void)put(s, top, one.head, true);
     }
     if (!c.is_nullable) return;
     if (below == bottom) {
-      s.to[0] = 1;
+      s.to[0] = may_end;
       return;
     }
     place = place_of((*s.from)[below]);
@@ -74,29 +74,36 @@ void gbnf_automaton::reach(step& s, std::uint32_t place, std::uint32_t below) co
 automaton_state gbnf_automaton::begin() const {
   const automaton_state none{};
   step s{.from = &none, .to = {}, .copies = {}};
-  s.to.push(0);
+  s.to.push(goes_on);
   reach(s, root_, bottom);
-  return s.to;
+  return s.is_lost ? lost_state() : s.to;
+}
+
+automaton_state gbnf_automaton::lost_state() {
+  automaton_state s;
+  s.push(lost);
+  return s;
 }
 
 bool gbnf_automaton::advance(automaton_state& s, std::uint8_t byte) const {
   ++steps_taken;
+  if (is_lost(s)) return true;
   std::size_t i = 1;
   const auto takes = [&](std::uint32_t cell) { return is_head(cell) && sets_[positions_[place_of(cell)].other][byte]; };
   while (i < s.size() && !takes(s[i])) ++i;
   if (i == s.size()) return false;
   step next{.from = &s, .to = {}, .copies = {}};
-  next.to.push(0);
-  for (; i < s.size(); ++i) {
+  next.to.push(goes_on);
+  for (; i < s.size() && !next.is_lost; ++i) {
     if (takes(s[i])) reach(next, positions_[place_of(s[i])].next, below_of(s[i]));
   }
   steps_taken += next.work;
-  s = next.to;
-  return s.size() > 1 || s[0] != 0;
+  s = next.is_lost ? lost_state() : next.to;
+  return s.size() > 1 || s[0] != goes_on;
 }
 
 std::string_view gbnf_automaton::known_run(const automaton_state& s) const {
-  if (s[0] != 0) return {};
+  if (s[0] != goes_on) return {};
   std::uint32_t only = 0;
   for (std::uint32_t i = 1; i < s.size(); ++i) {
     if (!is_head(s[i])) continue;
@@ -145,7 +152,8 @@ const byte_set& gbnf_automaton::plain_first_bytes() {
 }
 
 bool gbnf_automaton::is_valid(const automaton_state& s) const {
-  if (s.size() == 0 || s[0] > 1 || (s.size() == 1 && s[0] == 0)) return false;
+  if (s.size() == 0 || s[0] > lost || (s.size() == 1 && s[0] == goes_on)) return false;
+  if (is_lost(s)) return s.size() == 1;
   std::array<std::uint32_t, automaton_state::cells_max> depth{};
   std::size_t heads = 0;
   for (std::uint32_t i = 1; i < s.size(); ++i) {

@@ -16,8 +16,8 @@ namespace redline::grammar {
 
 /// Texts of a grammar in GBNF or in Lark (syntax/grammar_rules.hpp). A pushdown automaton that follows all derivations
 /// at the same time: its state is a set of stacks, which share their lower parts. Stacks have at most depth_max frames,
-/// and a frame is only put on one where the text can be completed within that; of very many derivations those go on
-/// that come first in the grammar. So no state is a dead end. A call at the end of a rule needs no frame.
+/// and a frame is only put on one where the text can be completed within that. So no state is a dead end. A call at the
+/// end of a rule needs no frame. Where there are more derivations than a state holds, the state is lost (`is_lost`).
 class gbnf_automaton final : public byte_automaton {
  public:
   static constexpr std::size_t positions_max = 1 << 14;
@@ -33,8 +33,9 @@ class gbnf_automaton final : public byte_automaton {
 
   [[nodiscard]] automaton_state begin() const override;
   [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
-  [[nodiscard]] bool is_accepting(const automaton_state& s) const override { return s[0] != 0; }
-  [[nodiscard]] bool is_terminated(const automaton_state& s) const override { return s.size() == 1; }
+  [[nodiscard]] bool is_accepting(const automaton_state& s) const override { return s[0] == may_end; }
+  [[nodiscard]] bool is_terminated(const automaton_state& s) const override { return s.size() == 1 && s[0] == may_end; }
+  [[nodiscard]] bool is_lost(const automaton_state& s) const override { return s[0] == lost; }
   [[nodiscard]] std::string_view known_run(const automaton_state& s) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
@@ -43,6 +44,8 @@ class gbnf_automaton final : public byte_automaton {
   friend class gbnf_compiler;
   static constexpr std::uint32_t no_closure = UINT32_MAX;
   static constexpr std::uint32_t bottom = 0xff;
+  /// The first cell of a state.
+  enum mark : std::uint32_t { goes_on, may_end, lost };
 
   /// A place in a rule.
   struct position {
@@ -76,9 +79,11 @@ class gbnf_automaton final : public byte_automaton {
     std::array<std::uint8_t, automaton_state::cells_max> copies;  // by cell of `from`: the same frame in `to`, or 0
     std::size_t heads = 0;
     std::size_t work = 0;
+    bool is_lost = false;  // there is no room for a derivation
   };
 
   gbnf_automaton() = default;
+  static automaton_state lost_state();
   static const free_text& plain_text();
   static const byte_set& plain_first_bytes();
   void reach(step& s, std::uint32_t place, std::uint32_t below) const;

@@ -37,6 +37,10 @@ class gbnf_compiler {
     if (!why_) find_text_loops();
     if (why_) return *why_;
     out_->root_ = root_;
+    if (out_->is_lost(out_->begin())) {
+      refuse("a text can begin in more ways than are followed at the same time: write it with fewer alternatives");
+      return *why_;
+    }
     return std::shared_ptr<const gbnf_automaton>(std::move(out_));
   }
 
@@ -145,7 +149,8 @@ class gbnf_compiler {
     return nodes.front();
   }
 
-  // Alternatives that begin with the same text share it, so that a list of many texts is one place at a time.
+  // Alternatives that begin with the same text or rule share it, so that a list of many texts is one place at a time,
+  // and what is open after a rule's text is so once and not for each alternative.
 
   struct alternative {
     std::vector<const part*> rest;  // parts one after the other
@@ -153,6 +158,10 @@ class gbnf_compiler {
     [[nodiscard]] std::string_view text() const {
       if (rest.empty() || rest.front()->what != part::kind::literal) return {};
       return std::string_view(rest.front()->text).substr(taken);
+    }
+    /// The rule that it begins with; null: it begins with none.
+    [[nodiscard]] const part* call() const {
+      return rest.empty() || rest.front()->what != part::kind::rule ? nullptr : rest.front();
     }
     void take(std::size_t count) {
       taken += count;
@@ -175,12 +184,15 @@ class gbnf_compiler {
     return text.empty() ? next : add_literal(text, next);
   }
   std::uint32_t add_alternatives(const std::vector<alternative>& all, std::uint32_t next) {
-    std::vector<std::vector<alternative>> groups;  // by first byte, in order; others alone
+    std::vector<std::vector<alternative>> groups;  // by first byte or rule, in order; others alone
     std::array<std::size_t, 256> group_of{};
+    std::unordered_map<std::uint32_t, std::size_t> group_of_rule;
     for (const auto& one : all) {
       if (!spend(1)) return 0;
       const auto text = one.text();
-      std::size_t* known = text.empty() ? nullptr : &group_of[static_cast<std::uint8_t>(text.front())];
+      std::size_t* known = !text.empty()           ? &group_of[static_cast<std::uint8_t>(text.front())]
+                           : one.call() != nullptr ? &group_of_rule[one.call()->rule]
+                                                   : nullptr;
       if (known != nullptr && *known != 0) {
         groups[*known - 1].push_back(one);
         continue;
@@ -192,6 +204,11 @@ class gbnf_compiler {
     for (auto& group : groups) {
       if (group.size() == 1) {
         ways.push_back(add_alternative(group.front(), next));
+        continue;
+      }
+      if (const part* call = group.front().call()) {
+        for (auto& one : group) one.rest.erase(one.rest.begin());
+        ways.push_back(add_part(*call, add_alternatives(group, next)));
         continue;
       }
       const std::string first(group.front().text());

@@ -90,13 +90,14 @@ std::optional<token> compiled_grammar::take_jump_forward(automaton_state& s) con
   return only;
 }
 
-bool compiled_grammar::accept_token(automaton_state& s, token t) const {
+compiled_grammar::place compiled_grammar::place_token(automaton_state& s, token t) const {
   if (automaton_->unconstrained_tokens(s) > 0) {
     automaton_->skip_unconstrained_token(s);
-    return true;
+    return place::chosen;
   }
-  if (const auto only = jump_forward(s); only && *only != t) return false;
-  return trie_->accept_token(*automaton_, s, t);
+  const auto only = jump_forward(s);
+  if ((only && *only != t) || !trie_->accept_token(*automaton_, s, t)) return place::none;
+  return only ? place::decided : place::chosen;
 }
 
 result<std::shared_ptr<grammar_cache::entry>> grammar_cache::find(const constraint& c, std::uint64_t name) {
@@ -163,7 +164,7 @@ std::span<const std::uint64_t> grammar_matcher::next_token_mask() {
 bool grammar_matcher::accept_token(token chosen) {
   const auto& automaton = entry_.grammar->automaton();
   return entry_.grammar->accept_token(state_, chosen) && !automaton.awaits_span(state_) &&
-         !automaton.is_terminated(state_);
+         !automaton.is_terminated(state_) && !automaton.is_lost(state_);
 }
 
 }  // namespace redline::grammar

@@ -30,9 +30,17 @@ class compiled_grammar {
   [[nodiscard]] std::optional<token> jump_forward(const automaton_state& s) const;
   /// The same, and consumes it.
   [[nodiscard]] std::optional<token> take_jump_forward(automaton_state& s) const;
-  /// Consumes a token. False when it cannot follow; `s` is then undefined. Where jump_forward gives a token only that
-  /// one can follow; where unconstrained tokens are due any can.
-  [[nodiscard]] bool accept_token(automaton_state& s, token t) const;
+  /// How a token follows a state.
+  enum class place : std::uint8_t {
+    none,     // it cannot
+    chosen,   // by the model
+    decided,  // by the grammar: jump_forward gives it, and no other can follow
+  };
+  /// Consumes a token. Where it cannot follow, `s` is undefined afterwards. Where unconstrained tokens are due any can
+  /// follow.
+  [[nodiscard]] place place_token(automaton_state& s, token t) const;
+  /// The same. False: the token cannot follow.
+  [[nodiscard]] bool accept_token(automaton_state& s, token t) const { return place_token(s, t) != place::none; }
 
  private:
   [[nodiscard]] std::optional<token> find_control(const automaton_state& s) const;

@@ -13,6 +13,7 @@
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/grammar/gbnf_automaton.hpp"
 #include "runtime/grammar/json_automaton.hpp"
+#include "runtime/grammar/string_formats.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 #include "runtime/json/strict_json.hpp"
 
@@ -32,10 +33,67 @@ constexpr const char* text_keyword = "redline:text";
 constexpr const char* grammar_keyword = "redline:grammar";
 constexpr const char* blanks_keyword = "redline:blanks";
 
-#define DATE_PATTERN "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
-#define TIME_PATTERN "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
-#define BYTE_PATTERN "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-#define IPV4_PATTERN BYTE_PATTERN "\\." BYTE_PATTERN "\\." BYTE_PATTERN "\\." BYTE_PATTERN
+// Types of values, as bits of a set.
+enum type_bit : std::uint32_t {
+  null_type = 1,
+  boolean_type = 2,
+  object_type = 4,
+  array_type = 8,
+  string_type = 16,
+  number_type = 32,
+  integer_type = 64,
+  all_types = 127,
+};
+constexpr std::pair<std::string_view, type_bit> type_names[] = {
+    {"null", null_type},     {"boolean", boolean_type}, {"object", object_type},  {"array", array_type},
+    {"string", string_type}, {"number", number_type},   {"integer", integer_type}};
+
+/// Keywords that assert something of values of one type only.
+constexpr std::pair<std::string_view, type_bit> assertions[] = {
+    {"properties", object_type}, {"required", object_type},         {"additionalProperties", object_type},
+    {"items", array_type},       {"minItems", array_type},          {"maxItems", array_type},
+    {"uniqueItems", array_type}, {"minLength", string_type},        {"maxLength", string_type},
+    {"pattern", string_type},    {"format", string_type},           {"minimum", number_type},
+    {"maximum", number_type},    {"exclusiveMinimum", number_type}, {"exclusiveMaximum", number_type},
+    {"multipleOf", number_type},
+};
+
+/// Keywords that say what a value is, or of which schemas it has to be one. Each stands alone, but for `type`.
+constexpr const char* rules_alone[] = {"$ref", "anyOf", "oneOf"};
+
+/// Keywords that assert something in some draft of JSON Schema and are not supported. All others are annotations.
+constexpr std::string_view unsupported_keywords[] = {
+    "allOf", "not", "if", "then", "else", "patternProperties", "propertyNames", "minProperties", "maxProperties",
+    "dependencies", "dependentRequired", "dependentSchemas", "contains", "minContains", "maxContains", "prefixItems",
+    "additionalItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef", "contentEncoding",
+    "contentMediaType",
+    // of the third draft
+    "extends", "disallow", "divisibleBy"};
+
+/// What a keyword says, although it is there, of every value.
+bool says_nothing(std::string_view keyword, const json& value) {
+  if (keyword == "required") return value.is_array() && value.empty();
+  if (keyword == "properties") return value.is_object() && value.empty();
+  if (keyword == "items" || keyword == "additionalProperties") return value == true || value == json::object();
+  if (keyword == "uniqueItems") return value == false;
+  if (keyword == "minItems" || keyword == "minLength") return value.is_number() && value == 0;
+  if (keyword == "format") {
+    return value.is_string() && kind_of_format(value.get_ref<const std::string&>()) == format_kind::unheard_of;
+  }
+  return false;
+}
+
+std::uint32_t type_of(const json& value) {
+  if (value.is_number_float()) {
+    const auto number = value.get<double>();
+    return number == std::floor(number) ? number_type | integer_type : number_type;
+  }
+  if (value.is_number()) return number_type | integer_type;
+  if (value.is_object()) return object_type;
+  if (value.is_array()) return array_type;
+  if (value.is_string()) return string_type;
+  return value.is_boolean() ? boolean_type : null_type;
+}
 
 byte_set to_byte_set(std::string_view characters) {
   byte_set set;
@@ -110,57 +168,85 @@ class compiler {
     if (depth > depth_max) return refuse(path, "is nested deeper than " + std::to_string(depth_max));
     if (schema == true) return 0;
     if (!schema.is_object()) return refuse(path, "must be an object");
+    // A part with an address of its own is where its references are read from.
+    const bool is_embedded = &schema != &root_ && (schema.contains("$id") || schema.contains("id"));
+    embedded_ += is_embedded ? 1 : 0;
+    const auto node = compile_rules(schema, path, depth);
+    embedded_ -= is_embedded ? 1 : 0;
+    return node;
+  }
+
+  std::uint32_t compile_rules(const json& schema, const std::string& path, std::size_t depth) {
     check_keywords(schema, path);
+    const std::uint32_t types = read_types(schema, path);
     if (why_) return 0;
-    if (const auto ref = schema.find("$ref"); ref != schema.end()) return reference(*ref, path, depth);
-    if (const auto any = schema.find("anyOf"); any != schema.end()) return alternatives(*any, path + ".anyOf", depth);
-    // No value matches two alternatives, of which each has its own beginning: oneOf is anyOf.
-    if (const auto any = schema.find("oneOf"); any != schema.end()) {
-      const auto node = alternatives(*any, path + ".oneOf", depth);
-      exclusive_.insert(node);
-      return node;
+    for (const char* rule : rules_alone) {
+      const auto found = schema.find(rule);
+      if (found == schema.end()) continue;
+      check_alone(schema, rule, path);
+      const auto node = std::string_view(rule) == "$ref" ? reference(*found, path, depth)
+                                                         : alternatives(*found, path + "." + rule, depth);
+      if (std::string_view(rule) == "oneOf") exclusive_.push_back(node);
+      return restricted(node, types, path);
     }
-    if (const auto one = schema.find("const"); one != schema.end())
-      return literals(json::array({*one}), path + ".const");
-    if (const auto some = schema.find("enum"); some != schema.end()) return literals(*some, path + ".enum");
-    const auto type = schema.find("type");
-    if (type == schema.end()) {
-      if (schema.contains("properties")) return object(schema, path, depth);
-      if (schema.contains("items")) return array(schema, path, depth);
-      return 0;
-    }
-    if (type->is_string()) return typed(type->get<std::string>(), schema, path, depth);
-    if (!type->is_array() || type->empty()) return refuse(path + ".type", "must be a type's name or a list of them");
-    json_node choice{.kind = json_node::value_kind::choice};
-    std::vector<std::string> names;
-    for (const auto& t : *type) {
-      if (!t.is_string()) return refuse(path + ".type", "must be a type's name or a list of them");
-      names.push_back(t.get<std::string>());
-    }
-    const bool numbers = std::find(names.begin(), names.end(), "number") != names.end();
-    for (const auto& name : names) {
-      if (name == "integer" && numbers) continue;  // every integer is a number
-      choice.choices.push_back(typed(name, schema, path, depth));
-    }
-    paths_[static_cast<std::uint32_t>(nodes_.size())] = path + ".type";
-    return add(std::move(choice));
+    if (schema.contains("const") || schema.contains("enum")) return literals(schema, types, path);
+    return typed(types, schema, path, depth);
   }
 
   void check_keywords(const json& schema, const std::string& path) {
-    static constexpr std::string_view known[] = {
-        "type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "uniqueItems",
-        "enum", "const", "anyOf", "oneOf", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
-        "exclusiveMaximum", "$ref", "$defs", "definitions", "pattern", "format", "multipleOf", blanks_keyword,
-        // These only describe.
-        "title", "description", "default", "examples", "$schema", "$id", "$comment", "deprecated", "readOnly",
-        "writeOnly"};
     for (const auto& [name, value] : schema.items()) {
       spend(1);
-      if (std::find(std::begin(known), std::end(known), name) == std::end(known)) {
+      const bool is_own = name.starts_with("redline:") && name != blanks_keyword;
+      if (is_own || std::ranges::find(unsupported_keywords, name) != std::end(unsupported_keywords)) {
         refuse(path, "the keyword '" + name.substr(0, 64) + "' is not supported");
         return;
       }
     }
+    // From the fourth draft on a list, in the third a flag of a member.
+    if (const auto required = schema.find("required"); required != schema.end() && !required->is_array())
+      refuse(path + ".required", "must be a list of names");
+  }
+
+  /// The types that `type` allows; all of them where it says nothing.
+  std::uint32_t read_types(const json& schema, const std::string& path) {
+    const auto type = schema.find("type");
+    if (type == schema.end()) return all_types;
+    const bool is_list = type->is_array() && !type->empty();
+    std::uint32_t set = 0;
+    for (const auto& one : is_list ? *type : json::array({*type})) {
+      if (!one.is_string()) return refuse(path + ".type", "must be a type's name or a list of them");
+      const auto& name = one.get_ref<const std::string&>();
+      const auto known = std::ranges::find(type_names, name, [](const auto& t) { return t.first; });
+      if (known == std::end(type_names))
+        return refuse(path + ".type", "'" + name.substr(0, 64) + "' is not a type of JSON Schema");
+      set |= known->second;
+    }
+    return (set & number_type) != 0 ? set | integer_type : set;  // every integer is a number
+  }
+
+  /// Nothing is asserted beside a keyword that would not be enforced.
+  void check_alone(const json& schema, std::string_view rule, const std::string& path) {
+    for (const auto& [name, value] : schema.items()) {
+      const bool asserts =
+          std::ranges::find(assertions, name, [](const auto& a) { return a.first; }) != std::end(assertions);
+      const bool is_rule = name == "const" || name == "enum" ||
+                           (name != rule && std::ranges::find(rules_alone, name) != std::end(rules_alone));
+      if (is_rule || (asserts && !says_nothing(name, value))) {
+        refuse(path, "the keyword '" + name + "' beside '" + std::string(rule) +
+                         "' is not supported: write it into each of the schemas that '" + std::string(rule) +
+                         "' names");
+        return;
+      }
+    }
+  }
+
+  /// The values of a node that have one of these types.
+  std::uint32_t restricted(std::uint32_t node, std::uint32_t types, const std::string& path) {
+    if (types == all_types || why_) return node;
+    const auto own = add({.kind = json_node::value_kind::choice, .choices = {node}});
+    restrictions_[own] = types;
+    paths_[own] = path;
+    return own;
   }
 
   void index_definitions() {
@@ -171,13 +257,23 @@ class compiler {
       if (all == root_.end() || !all->is_object()) continue;
       for (const auto& [name, schema] : all->items()) {
         spend(1);
-        definitions_["#/" + std::string(section) + "/" + name] = &schema;
+        definitions_["#/" + std::string(section) + "/" + as_pointer(name)] = &schema;
       }
     }
   }
 
+  /// A member's name as references have it (RFC 6901, in a URI).
+  static std::string as_pointer(std::string_view name) {
+    std::string out;
+    for (const char c : name) {
+      out += c == '~' ? "~0" : c == '/' ? "~1" : c == '%' ? "%25" : std::string_view(&c, 1);
+    }
+    return out;
+  }
+
   std::uint32_t reference(const json& ref, const std::string& path, std::size_t depth) {
     if (!ref.is_string()) return refuse(path + ".$ref", "must be a string");
+    if (embedded_ > 0) return refuse(path + ".$ref", "is not supported inside of a part with an '$id' of its own");
     const auto name = ref.get<std::string>();
     if (const auto known = references_.find(name); known != references_.end()) return known->second;
     const auto found = definitions_.find(name);
@@ -201,29 +297,82 @@ class compiler {
     return add(std::move(choice));
   }
 
-  std::uint32_t literals(const json& values, const std::string& path) {
-    if (!values.is_array() || values.empty()) return refuse(path, "must be a list of values");
+  /// The values of `const` and `enum` that the other keywords allow.
+  std::uint32_t literals(const json& schema, std::uint32_t types, const std::string& path) {
+    const auto one = schema.find("const");
+    const auto some = schema.find("enum");
+    if (some != schema.end() && (!some->is_array() || some->empty()))
+      return refuse(path + ".enum", "must be a list of values");
     std::vector<std::string> texts;
-    for (const auto& v : values) {
-      texts.push_back(v.dump());
-      spend(1 + texts.back().size());
+    std::uint32_t found_types = 0;
+    for (const auto& v : some != schema.end() ? *some : json::array({*one})) {
+      spend(1);
+      if (one != schema.end() && v != *one) continue;
+      if ((type_of(v) & types) == 0) continue;
+      found_types |= type_of(v);
+      texts.push_back(literal_of(v));
+      spend(texts.back().size());
       if (why_) return 0;
     }
+    const char* rule = some != schema.end() ? "enum" : "const";
+    if (texts.empty()) return refuse(path + "." + rule, "none of the values is allowed by what stands beside it");
+    for (const auto& [name, of] : assertions) {
+      const auto found = schema.find(name);
+      if (found != schema.end() && (found_types & of) != 0 && !says_nothing(name, *found)) {
+        return refuse(path, "the keyword '" + std::string(name) + "' beside '" + rule +
+                                "' is not supported: leave out the values that it forbids");
+      }
+    }
     return add_literals(std::move(texts));
+  }
+
+  /// The text of a value. Zero has no sign, so that equal values begin alike.
+  static std::string literal_of(const json& value) {
+    return value.is_number_float() && value == 0 ? "0.0" : value.dump();
   }
 
   std::uint32_t add_literals(std::vector<std::string> texts) {
     return add({.kind = json_node::value_kind::literals, .texts = sorted_texts(std::move(texts))});
   }
 
-  std::uint32_t typed(const std::string& type, const json& schema, const std::string& path, std::size_t depth) {
-    if (type == "object") return object(schema, path, depth);
-    if (type == "array") return array(schema, path, depth);
-    if (type == "string") return string(schema, path);
-    if (type == "number" || type == "integer") return number(type == "integer", schema, path);
-    if (type == "boolean") return add_literals({"false", "true"});
-    if (type == "null") return add_literals({"null"});
-    return refuse(path + ".type", "'" + type.substr(0, 64) + "' is not a type of JSON Schema");
+  /// Values of these types, each with what the schema asserts of it.
+  std::uint32_t typed(std::uint32_t types, const json& schema, const std::string& path, std::size_t depth) {
+    if (types == all_types) {
+      // Who writes down members or items means an object or an array, and values of other types have no use.
+      if (schema.contains("properties")) return object(schema, path, depth);
+      if (schema.contains("items")) return array(schema, path, depth);
+      const auto asserts = [&](const auto& a) {
+        const auto found = schema.find(a.first);
+        return found != schema.end() && !says_nothing(a.first, *found);
+      };
+      if (std::ranges::none_of(assertions, asserts)) return 0;
+    }
+    if ((types & number_type) != 0) types &= ~std::uint32_t{integer_type};
+    json_node choice{.kind = json_node::value_kind::choice};
+    for (const auto& [name, type] : type_names) {
+      if ((types & type) != 0) choice.choices.push_back(of_type(type, schema, path, depth));
+    }
+    if (choice.choices.size() == 1 || why_) return choice.choices.front();
+    paths_[static_cast<std::uint32_t>(nodes_.size())] = path + ".type";
+    return add(std::move(choice));
+  }
+
+  std::uint32_t of_type(type_bit type, const json& schema, const std::string& path, std::size_t depth) {
+    switch (type) {
+      case object_type:
+        return object(schema, path, depth);
+      case array_type:
+        return array(schema, path, depth);
+      case string_type:
+        return string(schema, path);
+      case number_type:
+      case integer_type:
+        return number(type == integer_type, schema, path);
+      case boolean_type:
+        return add_literals({"false", "true"});
+      default:
+        return add_literals({"null"});
+    }
   }
 
   std::uint32_t object(const json& schema, const std::string& path, std::size_t depth) {
@@ -249,7 +398,7 @@ class compiler {
     }
     const auto others = schema.find("additionalProperties");
     if (others != schema.end() && *others == false) {
-      if (n.members.empty()) return literals(json::array({json::object()}), path);
+      if (n.members.empty()) return add_literals({"{}"});
     } else if (others != schema.end() && n.members.empty()) {
       n.other = compile_node(*others, path + ".additionalProperties", depth + 1);
     }
@@ -287,10 +436,10 @@ class compiler {
   std::uint32_t read_count(const json& schema, const char* name, const std::string& path, std::uint32_t otherwise) {
     const auto found = schema.find(name);
     if (found == schema.end()) return otherwise;
-    if (!found->is_number_unsigned() || found->get<std::uint64_t>() > 1'000'000) {
+    const double count = found->is_number() ? found->get<double>() : -1;
+    if (count < 0 || count > 1'000'000 || count != std::floor(count))
       return refuse(path + "." + name, "must be a count of at most 1000000");
-    }
-    return found->get<std::uint32_t>();
+    return static_cast<std::uint32_t>(count);
   }
 
   std::uint32_t string(const json& schema, const std::string& path) {
@@ -298,38 +447,60 @@ class compiler {
     n.characters_min = read_count(schema, "minLength", path, 0);
     n.characters_max = read_count(schema, "maxLength", path, UINT32_MAX);
     if (n.characters_min > n.characters_max) return refuse(path, "minLength is more than maxLength");
-    if (schema.contains("pattern") || schema.contains("format")) {
-      n.pattern = read_pattern(schema, path, {n.characters_min, n.characters_max});
+    const auto format = read_format(schema, path);
+    if (why_) return 0;
+    if (format || schema.contains("pattern")) {
+      n.pattern = read_pattern(schema, format, path, {n.characters_min, n.characters_max});
       n.characters_min = 0;
       n.characters_max = UINT32_MAX;
     }
     return add(std::move(n));
   }
 
-  std::shared_ptr<const regex_dfa> read_pattern(const json& schema, const std::string& path, text_length length) {
-    const auto pattern = schema.find("pattern");
+  /// The name of the string's format, if it asserts something.
+  std::optional<std::string> read_format(const json& schema, const std::string& path) {
     const auto format = schema.find("format");
-    std::string_view usual;
-    if (format != schema.end()) {
-      if (!format->is_string()) return refuse_pattern(path + ".format", "must be a string");
-      usual = format_pattern(format->get_ref<const std::string&>());
-      if (usual.empty() && pattern == schema.end()) {
-        return refuse_pattern(path + ".format",
-                              "'" + format->get<std::string>().substr(0, 64) +
-                                  "' is not supported; expected date, time, date-time, duration, email, "
-                                  "hostname, uuid, uri, ipv4 or ipv6");
-      }
+    if (format == schema.end()) return std::nullopt;
+    if (!format->is_string()) {
+      refuse(path + ".format", "must be a string");
+      return std::nullopt;
     }
-    if (pattern != schema.end()) {
-      if (!pattern->is_string()) return refuse_pattern(path + ".pattern", "must be a string");
-      auto own = compile_pattern(pattern->get_ref<const std::string&>(), regex_dfa::match::anywhere, length);
-      if (own) return std::make_shared<const regex_dfa>(std::move(*own));
-      // Libraries spell a format out as well, with look-around: the format says the same.
-      if (usual.empty()) return refuse_pattern(path + ".pattern", own.error().context);
+    const auto& name = format->get_ref<const std::string&>();
+    switch (kind_of_format(name)) {
+      case format_kind::known:
+        return name;
+      case format_kind::unsupported:
+        refuse(path + ".format", "'" + name +
+                                     "' is not supported; expected date, time, date-time, duration, email, hostname, "
+                                     "uuid, uri, ipv4 or ipv6");
+        break;
+      case format_kind::unheard_of:
+        break;
     }
-    auto known = compile_pattern(usual, regex_dfa::match::whole, length);
-    if (!known) return refuse_pattern(path, known.error().context);
-    return std::make_shared<const regex_dfa>(std::move(*known));
+    return std::nullopt;
+  }
+
+  std::shared_ptr<const regex_dfa> read_pattern(const json& schema, const std::optional<std::string>& format,
+                                                const std::string& path, text_length length) {
+    const bool is_counted = length.least > 0 || length.most != UINT32_MAX;
+    const auto pattern = schema.find("pattern");
+    if (pattern != schema.end() && !pattern->is_string()) return refuse_pattern(path + ".pattern", "must be a string");
+    const std::string_view own = pattern == schema.end() ? std::string_view{} : pattern->get_ref<const std::string&>();
+    if (format && (own.empty() || is_pattern_of_format(*format, own))) {
+      if (!is_counted) return format_texts(*format);
+      auto counted = compile_pattern(format_pattern(*format), regex_dfa::match::whole, length);
+      if (!counted) return refuse_pattern(path, counted.error().context);
+      return std::make_shared<const regex_dfa>(std::move(*counted));
+    }
+    auto made = compile_pattern(own, regex_dfa::match::anywhere, length);
+    if (!made) return refuse_pattern(path + ".pattern", made.error().context);
+    if (format) {
+      const std::uint64_t before = steps_taken;
+      made = format_texts(*format)->both(*made, regex_dfa::states_max, regex_dfa::compile_steps_max);
+      count_pattern(made, before);
+      if (!made) return refuse_pattern(path + ".pattern", "with the format '" + *format + "': " + made.error().context);
+    }
+    return std::make_shared<const regex_dfa>(std::move(*made));
   }
 
   std::shared_ptr<const regex_dfa> refuse_pattern(const std::string& path, const std::string& problem) {
@@ -343,32 +514,15 @@ class compiler {
     auto made = regex_dfa::compile(
         pattern,
         {.how = how, .length = length, .is_json = true, .states_max = regex_dfa::states_max - pattern_states_});
-    steps_begin_ += steps_taken - before;
-    pattern_steps_ += steps_taken - before;
-    if (pattern_steps_ > pattern_steps_max)
-      return failure{errc::invalid_argument, "the patterns take too long to compile"};
-    if (made) pattern_states_ += made->states_count();
+    count_pattern(made, before);
     return made;
   }
-
-  /// Empty: unknown. Of some formats not every spelling that their standards know.
-  static std::string_view format_pattern(std::string_view format) {
-    static constexpr std::pair<std::string_view, std::string_view> known[] = {
-        {"date", DATE_PATTERN},
-        {"time", TIME_PATTERN},
-        {"date-time", DATE_PATTERN "T" TIME_PATTERN},
-        {"duration", "P([0-9]{1,9}W|([0-9]{1,9}Y)?([0-9]{1,9}M)?[0-9]{1,9}D|T([0-9]{1,9}H)?([0-9]{1,9}M)?[0-9]{1,9}S)"},
-        {"email", "[A-Za-z0-9_+-]+(\\.[A-Za-z0-9_+-]+)*@([A-Za-z0-9][A-Za-z0-9-]*\\.)+[A-Za-z]{2,24}"},
-        {"hostname", "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*"},
-        {"uuid", "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"},
-        {"uri", "[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9._~:/?#@!$&'()*+,;=-]+"},
-        {"ipv4", IPV4_PATTERN},
-        {"ipv6", "([0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}|::1?|([0-9a-fA-F]{1,4}:){1,6}:[0-9a-fA-F]{1,4}"},
-    };
-    for (const auto& [name, pattern] : known) {
-      if (name == format) return pattern;
-    }
-    return {};
+  void count_pattern(result<regex_dfa>& made, std::uint64_t steps_before) {
+    steps_begin_ += steps_taken - steps_before;
+    pattern_steps_ += steps_taken - steps_before;
+    if (pattern_steps_ > pattern_steps_max)
+      made = failure{errc::invalid_argument, "the patterns take too long to compile"};
+    if (made) pattern_states_ += std::min(made->states_count(), regex_dfa::states_max - pattern_states_);
   }
 
   /// exclusive: added to an exclusive bound to get the inclusive one: 1, -1, or 0 for an inclusive bound.
@@ -384,6 +538,15 @@ class compiler {
     // Numbers are shorter: a bound beyond them is one that no number reaches, or all do.
     constexpr auto most = static_cast<double>(json_node::bound_max);
     return static_cast<std::int64_t>(std::clamp(value, -most - 1, most + 1)) + exclusive;
+  }
+
+  /// By a bound that some number passes which can be written: 15 digits, and an exponent of two.
+  static bool is_narrowed(const json& schema) {
+    constexpr double beyond_all = 1e115;
+    const double least = schema.value("minimum", 0.0);
+    const double most = std::min(schema.value("maximum", beyond_all), schema.value("exclusiveMaximum", beyond_all));
+    return most < beyond_all || (least != 0 && least > -beyond_all) ||
+           schema.value("exclusiveMinimum", -beyond_all) > -beyond_all;
   }
 
   std::uint32_t number(bool integer, const json& schema, const std::string& path) {
@@ -403,9 +566,9 @@ class compiler {
       }
       n.multiple = of->get<std::int64_t>();
     }
-    if (!integer && (n.high || n.low.value_or(0) != 0 || schema.contains("exclusiveMinimum"))) {
+    if (why_) return 0;
+    if (!integer && is_narrowed(schema))
       return refuse(path, "type number supports 'minimum' 0 and no other bound; type integer supports all");
-    }
     const bool has_some = n.contains(false, 0) || [&n] {
       for (std::uint64_t digit = 1; digit <= 9; ++digit) {
         if (n.can_begin(false, digit) || n.can_begin(true, digit)) return true;
@@ -570,23 +733,187 @@ class compiler {
   void merge_alternatives() {
     const auto count = static_cast<std::uint32_t>(nodes_.size());
     for (std::uint32_t i = 0; i < count && !why_; ++i) {
+      if (!restrictions_.contains(i)) continue;
+      restricting_ = i;
+      auto kept = flat_choices(i);
+      if (kept.empty()) refuse(path_of(i), "no value has the type that stands beside it");
+      nodes_[i].choices = std::move(kept);
+    }
+    for (const auto node : exclusive_) check_exclusive(node);
+    for (std::uint32_t i = 0; i < count && !why_; ++i) {
       if (nodes_[i].kind != json_node::value_kind::choice || nodes_[i].choices.size() < 2) continue;
-      std::vector<std::uint32_t> flat;
-      std::unordered_set<std::uint32_t> seen = {i};
-      for (const auto c : nodes_[i].choices) flatten(c, seen, flat);
+      std::vector<std::uint32_t> flat = flat_choices(i);
       merge_numbers(flat);
-      merge_strings(flat, exclusive_.contains(i));
+      merge_strings(flat);
       merge_objects(flat);
       if (!why_) nodes_[i].choices = std::move(flat);
     }
   }
 
-  /// The alternatives of alternatives.
-  void flatten(std::uint32_t node, std::unordered_set<std::uint32_t>& seen, std::vector<std::uint32_t>& out) {
+  [[nodiscard]] std::string path_of(std::uint32_t choice) const {
+    const auto known = paths_.find(choice);
+    return known == paths_.end() ? "schema" : known->second;
+  }
+
+  /// The alternatives of a node, and of those that are choices theirs.
+  std::vector<std::uint32_t> flat_choices(std::uint32_t node) {
+    std::vector<std::uint32_t> flat;
+    std::unordered_set<std::uint32_t> seen;
+    flatten(node, all_types, seen, flat);
+    return flat;
+  }
+  void flatten(std::uint32_t node, std::uint32_t types, std::unordered_set<std::uint32_t>& seen,
+               std::vector<std::uint32_t>& out) {
     spend(1);
     if (why_ || !seen.insert(node).second) return;
-    if (nodes_[node].kind != json_node::value_kind::choice) return out.push_back(node);
-    for (const auto c : std::vector<std::uint32_t>(nodes_[node].choices)) flatten(c, seen, out);
+    if (nodes_[node].kind != json_node::value_kind::choice) {
+      if (const auto kept = kept_of(node, types)) out.push_back(*kept);
+      return;
+    }
+    if (const auto narrower = restrictions_.find(node); narrower != restrictions_.end()) types &= narrower->second;
+    for (const auto c : std::vector<std::uint32_t>(nodes_[node].choices)) flatten(c, types, seen, out);
+  }
+
+  /// The node's values of these types; nothing: it has none.
+  std::optional<std::uint32_t> kept_of(std::uint32_t node, std::uint32_t types) {
+    if (types == all_types) return node;
+    switch (nodes_[node].kind) {
+      case json_node::value_kind::object:
+        return (types & object_type) != 0 ? std::optional(node) : std::nullopt;
+      case json_node::value_kind::array:
+        return (types & array_type) != 0 ? std::optional(node) : std::nullopt;
+      case json_node::value_kind::string:
+        return (types & string_type) != 0 ? std::optional(node) : std::nullopt;
+      case json_node::value_kind::integer:
+        return (types & integer_type) != 0 ? std::optional(node) : std::nullopt;
+      case json_node::value_kind::number:
+        if ((types & number_type) != 0) return node;
+        if ((types & integer_type) == 0) return std::nullopt;
+        break;
+      case json_node::value_kind::literals: {
+        std::vector<std::string> texts;
+        for (std::uint32_t i = 0; i < nodes_[node].texts.count(); ++i) {
+          spend(1);
+          if ((type_of(json::parse(nodes_[node].texts[i])) & types) != 0) texts.push_back(nodes_[node].texts[i]);
+        }
+        if (texts.size() == nodes_[node].texts.count()) return node;
+        if (texts.empty()) return std::nullopt;
+        return add_literals(std::move(texts));
+      }
+      case json_node::value_kind::any:
+      case json_node::value_kind::choice:
+        break;
+    }
+    refuse(path_of(restricting_),
+           "a 'type' beside '$ref', 'anyOf' or 'oneOf' is supported where each of their schemas "
+           "has one");
+    return std::nullopt;
+  }
+
+  /// What is oneOf is handled as anyOf, since no value matches two alternatives: that must be so.
+  void check_exclusive(std::uint32_t node) {
+    std::vector<std::vector<std::uint32_t>> sides;
+    for (const auto c : std::vector<std::uint32_t>(nodes_[node].choices)) {
+      sides.push_back(flat_choices(c));
+      for (std::size_t earlier = 0; earlier + 1 < sides.size() && !why_; ++earlier) {
+        for (const auto a : sides[earlier]) {
+          for (const auto b : sides.back()) {
+            spend(1);
+            if (why_ || are_disjoint(a, b)) continue;
+            refuse(path_of(node), "alternatives " + std::to_string(earlier) + " and " +
+                                      std::to_string(sides.size() - 1) +
+                                      " may both match a value; expected ones of different types, with different "
+                                      "values, or objects that a required member tells apart (or anyOf)");
+          }
+        }
+      }
+    }
+  }
+
+  /// No value that is written for one of them matches the other. False: there may be one.
+  bool are_disjoint(std::uint32_t a, std::uint32_t b) {
+    using enum json_node::value_kind;
+    if (a == b || nodes_[a].kind == any || nodes_[b].kind == any) return false;
+    if ((types_of(nodes_[a]) & types_of(nodes_[b])) == 0) return true;
+    if (nodes_[a].kind == literals && nodes_[b].kind == literals) return have_no_common_value(nodes_[a], nodes_[b]);
+    if (nodes_[a].kind == object && nodes_[b].kind == object) {
+      return told_apart_by_values(a, b) || (has_name_that_lacks(a, b) && has_name_that_lacks(b, a));
+    }
+    const auto is_number = [](const json_node& n) { return n.kind == number || n.kind == integer; };
+    if (!is_number(nodes_[a]) || !is_number(nodes_[b])) return false;
+    const auto is_below = [](const json_node& low, const json_node& high) {
+      return low.high && high.low && *low.high < *high.low;
+    };
+    return is_below(nodes_[a], nodes_[b]) || is_below(nodes_[b], nodes_[a]);
+  }
+
+  [[nodiscard]] static std::uint32_t types_of(const json_node& n) {
+    switch (n.kind) {
+      case json_node::value_kind::object:
+        return object_type;
+      case json_node::value_kind::array:
+        return array_type;
+      case json_node::value_kind::string:
+        return string_type;
+      case json_node::value_kind::number:
+      case json_node::value_kind::integer:
+        return number_type;
+      case json_node::value_kind::literals: {
+        std::uint32_t types = 0;
+        for (std::uint32_t i = 0; i < n.texts.count(); ++i) {
+          const char first = n.texts[i].front();
+          types |= first == '{'                   ? object_type
+                   : first == '['                 ? array_type
+                   : first == '"'                 ? string_type
+                   : first == 'n'                 ? null_type
+                   : first == 't' || first == 'f' ? boolean_type
+                                                  : number_type;
+        }
+        return types;
+      }
+      case json_node::value_kind::any:
+      case json_node::value_kind::choice:
+        break;
+    }
+    return all_types;
+  }
+
+  [[nodiscard]] bool have_no_common_value(const json_node& a, const json_node& b) {
+    std::vector<json> values;
+    spend(a.texts.count() + b.texts.count());
+    for (std::uint32_t i = 0; i < a.texts.count(); ++i) {
+      if (b.texts.contains(a.texts[i])) return false;
+      values.push_back(json::parse(a.texts[i]));
+    }
+    // Of numbers and what has them inside, texts may differ and values be equal.
+    std::erase_if(values, [](const json& v) { return !v.is_number() && !v.is_structured(); });
+    for (std::uint32_t i = 0; i < b.texts.count() && !values.empty(); ++i) {
+      const auto value = json::parse(b.texts[i]);
+      spend(values.size());
+      if (why_ || std::find(values.begin(), values.end(), value) != values.end()) return false;
+    }
+    return true;
+  }
+
+  /// A member that both must have has other values in each.
+  [[nodiscard]] bool told_apart_by_values(std::uint32_t a, std::uint32_t b) {
+    for (std::size_t m = 0; m < nodes_[a].members.size() && !why_; ++m) {
+      const std::string name = name_of(nodes_[a], m);
+      const json_node* mine = values_of(nodes_[a], name);
+      const json_node* its = mine == nullptr ? nullptr : values_of(nodes_[b], name);
+      if (its != nullptr && have_no_common_value(*mine, *its)) return true;
+    }
+    return false;
+  }
+  /// Objects are written with declared members only: one that the other must have and this one lacks tells them apart.
+  [[nodiscard]] bool has_name_that_lacks(std::uint32_t has, std::uint32_t lacks) {
+    const json_node& one = nodes_[has];
+    spend(one.members.size());
+    if (one.members.empty() || nodes_[lacks].members.empty()) return false;
+    for (std::size_t m = 0; m < one.members.size(); ++m) {
+      if (one.members[m].required && !nodes_[lacks].texts.contains(name_of(one, m))) return true;
+    }
+    return false;
   }
 
   /// Every integer is a number.
@@ -600,7 +927,7 @@ class compiler {
   }
 
   /// Literals are joined, and those that are strings are strings.
-  void merge_strings(std::vector<std::uint32_t>& of, bool is_exclusive) {
+  void merge_strings(std::vector<std::uint32_t>& of) {
     std::vector<std::string> texts;
     std::size_t lists = 0;
     bool has_string = false;
@@ -613,7 +940,6 @@ class compiler {
       for (std::uint32_t t = 0; t < n.texts.count(); ++t) texts.push_back(n.texts[t]);
       spend(n.texts.count());
     }
-    if (is_exclusive) has_string = false;
     const auto is_string = [](const std::string& text) { return text.starts_with('"'); };
     const bool absorbs = has_string && std::any_of(texts.begin(), texts.end(), is_string);
     if (why_ || (lists < 2 && !absorbs)) return;
@@ -732,7 +1058,7 @@ class compiler {
       byte_set seen;
       for (const auto c : nodes_[i].choices) {
         if ((seen & nodes_[c].first).any()) {
-          refuse(paths_.contains(i) ? paths_[i] : "schema",
+          refuse(path_of(i),
                  "alternatives that begin with the same character are supported where they are objects that a "
                  "required member with different values, or the name of the first one, tells apart");
           return;
@@ -748,7 +1074,10 @@ class compiler {
   std::uint64_t steps_begin_;
   std::unordered_map<std::string, const json*> definitions_;  // by how $ref names them
   std::map<std::string, std::uint32_t> references_;
-  std::unordered_set<std::uint32_t> exclusive_;  // choices that are oneOf
+  std::vector<std::uint32_t> exclusive_;                           // choices that are oneOf
+  std::unordered_map<std::uint32_t, std::uint32_t> restrictions_;  // of choices, to types
+  std::uint32_t restricting_ = 0;                                  // the choice whose restriction is carried out
+  std::uint32_t embedded_ = 0;                                     // parts around this one that have an address
   std::uint32_t pattern_states_ = 0;
   std::uint64_t pattern_steps_ = 0;
   static constexpr std::uint64_t pattern_steps_max = 2'000'000;  // some 20 ms

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,6 +22,7 @@ class sorted_texts {
   [[nodiscard]] const std::string& operator[](std::uint32_t i) const { return texts_[i]; }
   /// The index of one of the texts.
   [[nodiscard]] std::uint32_t find(std::string_view text) const;
+  [[nodiscard]] bool contains(std::string_view text) const { return std::ranges::binary_search(texts_, text); }
 
   struct range {
     std::uint32_t begin = 0;

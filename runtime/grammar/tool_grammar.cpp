@@ -32,12 +32,40 @@ constexpr std::string_view maps[] = {"properties", "$defs", "definitions"};
 constexpr std::string_view lists[] = {"anyOf", "oneOf"};
 constexpr std::string_view single[] = {"items", "additionalProperties"};
 
+/// Which of the keywords that give a schema its shape are left out, since only some of them can be held to together:
+/// members and items count more than values, and values more than other schemas.
+bool is_beside_shape(const json& schema, std::string_view name) {
+  static constexpr std::string_view by_weight[] = {"properties", "items", "enum", "const", "$ref", "anyOf", "oneOf"};
+  const auto* const own = std::ranges::find(by_weight, name);
+  const auto is_there = [&](std::string_view other) { return schema.contains(other); };
+  const auto* const first = std::ranges::find_if(by_weight, is_there);
+  const bool has_members = first == std::begin(by_weight);
+  if (name == "required") return !has_members;
+  if (name == "additionalProperties") return !has_members && first != std::end(by_weight);
+  return own != std::end(by_weight) && own > first;
+}
+
+/// The names of a list that are members; the others, of which nothing is known, cannot be written.
+json declared_only(const json& required, const json& members) {
+  json out = json::array();
+  if (!required.is_array()) return out;
+  for (const auto& name : required) {
+    if (name.is_string() && members.contains(name.get_ref<const std::string&>())) out.push_back(name);
+  }
+  return out;
+}
+
 /// The schema without the keywords that only describe, or with those only that give it its shape.
 json reduce(const json& schema, bool to_shape) {
   if (!schema.is_object()) return schema;
   json out = json::object();
   for (const auto& [name, value] : schema.items()) {
-    if (is_in(descriptions, name) || (to_shape && !is_in(shapes, name))) continue;
+    if (is_in(descriptions, name)) continue;
+    if (to_shape && (!is_in(shapes, name) || is_beside_shape(schema, name))) continue;
+    if (to_shape && name == "required") {
+      out[name] = declared_only(value, schema["properties"]);
+      continue;
+    }
     if (is_in(maps, name) && value.is_object()) {
       json members = json::object();
       for (const auto& [key, inner] : value.items()) members[key] = reduce(inner, to_shape);
@@ -55,11 +83,13 @@ json reduce(const json& schema, bool to_shape) {
 
 json any_object() { return {{"type", "object"}}; }
 
-/// Arguments are an object, also where the schema does not say so.
+/// Arguments are an object, also where the schema does not say so, or allows other values too.
 json as_object(json schema) {
-  if (schema.is_null()) return any_object();
-  if (!schema.contains("type") && !schema.contains("$ref") && !schema.contains("anyOf") && !schema.contains("oneOf"))
-    schema["type"] = "object";
+  if (!schema.is_object()) return any_object();
+  const auto type = schema.find("type");
+  const bool may_be =
+      type == schema.end() || (type->is_array() && std::ranges::find(*type, json("object")) != type->end());
+  if (may_be) schema["type"] = "object";
   return schema;
 }
 

@@ -154,6 +154,11 @@ value calculate(render_budget& budget, operation o, const value& a, const value&
   }
   if (o == operation::add && a.is_string() && b.is_string()) {
     text_builder out(budget);
+    if (a.is_safe() || b.is_safe()) {
+      out.append(made_safe(budget, a).text());
+      out.append(made_safe(budget, b).text());
+      return value::safe_string(budget, out.take());
+    }
     out.append(a.text());
     out.append(b.text());
     return value::string(budget, out.take());
@@ -216,7 +221,7 @@ value take_slice(render_budget& budget, const value& v, const value& start, cons
       const std::size_t at = index(i);
       text.append(v.text(), offsets[at], offsets[at + 1] - offsets[at]);
     }
-    return value::string(budget, std::move(text));
+    return v.is_safe() ? value::safe_string(budget, std::move(text)) : value::string(budget, std::move(text));
   }
   const list_object& list = v.as_list();
   std::vector<value> items;

@@ -65,7 +65,7 @@ struct expression {
   std::vector<expression_ref> operands;
   std::vector<comparison> comparisons;
   std::vector<argument_expression> arguments;
-  native_function native = nullptr;  // of a filter or test
+  native_function native = nullptr;  // of a filter or test; null: there is none of this name
 };
 
 /// What can stand left of `=` or between `for` and `in`.

@@ -71,6 +71,24 @@ std::string replace_text(render_budget& budget, std::string_view text, std::stri
   return out.take();
 }
 
+std::string escape_html(render_budget& budget, std::string_view text) {
+  text_builder out(budget);
+  budget.touch(text.size());
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t at = std::min(text.find_first_of("&<>'\"", from), text.size());
+    out.append(text.substr(from, at - from));
+    from = at + 1;
+    if (at == text.size()) break;
+    const char c = text[at];
+    out.append(c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '\'' ? "&#39;" : "&#34;");
+  }
+  return out.take();
+}
+
+value made_safe(render_budget& budget, const value& text) {
+  return text.is_safe() ? text : value::safe_string(budget, escape_html(budget, text.text()));
+}
+
 value repeat(render_budget& budget, const value& v, std::int64_t count) {
   if (v.is_string()) {
     const std::string& text = v.text();
@@ -81,7 +99,7 @@ value repeat(render_budget& budget, const value& v, std::int64_t count) {
     budget.touch(text.size() * static_cast<std::size_t>(count));
     std::string out;
     for (std::int64_t i = 0; i < count; ++i) out += text;
-    return value::string(budget, std::move(out));
+    return v.is_safe() ? value::safe_string(budget, std::move(out)) : value::string(budget, std::move(out));
   }
   const list_object& list = v.as_list();
   std::vector<value> items;

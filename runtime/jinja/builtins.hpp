@@ -49,6 +49,10 @@ const std::string& text_argument(const native_call& call, const value* v, std::s
 /// text.replace(from, to, count); count < 0: all.
 std::string replace_text(render_budget& budget, std::string_view text, std::string_view from, std::string_view to,
                          std::int64_t count);
+/// Text with &, <, >, ' and " written as HTML has them.
+std::string escape_html(render_budget& budget, std::string_view text);
+/// A string that is safe as it is, or escaped.
+value made_safe(render_budget& budget, const value& text);
 /// text * count
 value repeat(render_budget& budget, const value& v, std::int64_t count);
 

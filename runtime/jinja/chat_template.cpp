@@ -64,7 +64,7 @@ result<std::string> chat_template::render(const chat_input& input) const {
     return engine.render();
   } catch (const error& e) {
     if (e.code == errc::invalid_argument) return failure{e.code, "the chat template refuses: " + e.what};
-    return described(e, engine.line());
+    return described(e, e.line != 0 ? e.line : engine.line());
   }
 }
 

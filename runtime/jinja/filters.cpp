@@ -114,12 +114,17 @@ std::vector<value> sorted(native_call& call, std::vector<value> items, const sor
 
 // -- text
 
+/// Text that stays safe if the filtered text is.
+value like_self(native_call& call, std::string text) {
+  return call.self.is_safe() ? value::safe_string(call.budget, std::move(text)) : text_value(call, std::move(text));
+}
+
 template<std::string (*convert)(std::string_view)>
 value convert_text(native_call& call) {
   expect_no_arguments(call);
   const std::string text = self_text(call);
   call.budget.touch(text.size() * 8);
-  return text_value(call, convert(text));
+  return like_self(call, convert(text));
 }
 
 /// Upper case after blanks and opening brackets only, unlike str.title().
@@ -136,18 +141,79 @@ std::string title_words(std::string_view text) {
   return out;
 }
 
+value filter_title(native_call& call) {
+  expect_no_arguments(call);
+  const std::string text = self_text(call);
+  call.budget.touch(text.size() * 8);
+  return text_value(call, title_words(text));
+}
+
 value filter_trim(native_call& call) {
   const auto [chars] = bind_arguments(call, {"chars"});
   const std::string text = self_text(call);
-  if (chars == nullptr || chars->is_none()) return text_value(call, std::string(strip(text, strip_side::both)));
+  if (chars == nullptr || chars->is_none()) return like_self(call, std::string(strip(text, strip_side::both)));
   const std::string_view characters = text_argument(call, chars, "chars");
   call.budget.step(text.size() * (characters.size() + 1) / 16);
-  return text_value(call, std::string(strip(text, strip_side::both, &characters)));
+  return like_self(call, std::string(strip(text, strip_side::both, &characters)));
 }
 
 value filter_string(native_call& call) {
   expect_no_arguments(call);
   return call.self.is_string() ? call.self : text_value(call, self_text(call));
+}
+
+value filter_safe(native_call& call) {
+  expect_no_arguments(call);
+  return value::safe_string(call.budget, self_text(call));
+}
+
+value filter_escape(native_call& call) {
+  expect_no_arguments(call);
+  return made_safe(call.budget, call.self.is_string() ? call.self : text_value(call, self_text(call)));
+}
+
+value filter_forceescape(native_call& call) {
+  expect_no_arguments(call);
+  return value::safe_string(call.budget, escape_html(call.budget, self_text(call)));
+}
+
+value filter_wordcount(native_call& call) {
+  expect_no_arguments(call);
+  const std::string text = self_text(call);
+  call.budget.touch(text.size() * 8);
+  std::int64_t words = 0;
+  bool is_in_word = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const utf8::code_point c = utf8::decode(text, at);
+    at += c.size_bytes;
+    const bool is_word = is_word_character(c.value);
+    words += is_word && !is_in_word ? 1 : 0;
+    is_in_word = is_word;
+  }
+  return value::integer(words);
+}
+
+/// Text that is longer than `length` by more than `leeway` characters, cut there and ended with `end`.
+value filter_truncate(native_call& call) {
+  const auto [length, killwords, end, leeway] = bind_arguments(call, {"length", "killwords", "end", "leeway"});
+  constexpr std::int64_t usual_leeway = 5;
+  const std::int64_t most = integer_argument(call, length, 255);
+  const std::string mark = end == nullptr ? "..." : text_argument(call, end, "end");
+  const std::int64_t more = integer_argument(call, leeway, usual_leeway);
+  const std::string text = self_text(call);
+  call.budget.touch(text.size() * sizeof(std::size_t));
+  const std::vector<std::size_t> offsets = utf8::code_point_offsets(text);
+  const auto count_mark = static_cast<std::int64_t>(utf8::code_point_offsets(mark).size() - 1);
+  if (most < count_mark || more < 0) {
+    throw error{"expected a length of at least the " + std::to_string(count_mark) +
+                " characters of the end, and no negative leeway, in `truncate`"};
+  }
+  const auto characters = static_cast<std::int64_t>(offsets.size() - 1);
+  if (characters - more <= most) return like_self(call, text);
+  std::string kept = text.substr(0, offsets[static_cast<std::size_t>(most - count_mark)]);
+  if (!boolean_argument(killwords, false)) kept = kept.substr(0, kept.rfind(' '));
+  return call.self.is_safe() ? value::safe_string(call.budget, kept + escape_html(call.budget, mark))
+                             : text_value(call, kept + mark);
 }
 
 value filter_replace(native_call& call) {
@@ -178,7 +244,7 @@ value filter_indent(native_call& call) {
     out.append(line);
     is_first = false;
   }
-  return text_value(call, out.take());
+  return like_self(call, out.take());
 }
 
 value filter_join(native_call& call) {
@@ -272,11 +338,29 @@ std::optional<std::int64_t> truncated(double number) {
   return static_cast<std::int64_t>(number);
 }
 
+/// int(text, base), where the base's prefix may stand in front.
+std::optional<std::int64_t> parse_integer_of_base(std::string_view text, std::int64_t base) {
+  std::optional<std::string> digits = plain_number(text);
+  if (!digits || base < 2 || base > 36) return std::nullopt;
+  const bool is_signed = digits->starts_with('-') || digits->starts_with('+');
+  const std::string prefix = base == 16 ? "0x" : base == 8 ? "0o" : base == 2 ? "0b" : "";
+  const std::size_t at = is_signed ? 1 : 0;
+  if (!prefix.empty() && lower(digits->substr(at, 2)) == prefix) digits->erase(at, 2);
+  if (digits->starts_with('+') && !digits->starts_with("+-")) digits->erase(0, 1);
+  std::int64_t number = 0;
+  const auto [end, failed] =
+      std::from_chars(digits->data(), digits->data() + digits->size(), number, static_cast<int>(base));
+  if (failed == std::errc::result_out_of_range) throw error{"expected an integer of 64 bits, found a larger one"};
+  if (failed != std::errc() || end != digits->data() + digits->size()) return std::nullopt;
+  return number;
+}
+
 value filter_int(native_call& call) {
-  const auto [fallback] = bind_arguments(call, {"default"});
+  const auto [fallback, base] = bind_arguments(call, {"default", "base"});
   std::optional<std::int64_t> number;
   if (call.self.defined().is_string()) {
-    number = parse_integer(call.self.text());
+    const std::int64_t radix = integer_argument(call, base, 10);
+    number = radix == 10 ? parse_integer(call.self.text()) : parse_integer_of_base(call.self.text(), radix);
     if (!number) {
       if (const auto real = parse_real(call.self.text())) number = truncated(*real);
     }
@@ -348,7 +432,31 @@ value filter_reverse(native_call& call) {
   if (!call.self.is_string()) return list_value(call, std::move(items));
   text_builder out(call.budget);
   for (const value& item : items) out.append(item.text());
-  return text_value(call, out.take());
+  return like_self(call, out.take());
+}
+
+value filter_sum(native_call& call) {
+  const auto [attribute, start] = bind_arguments(call, {"attribute", "start"});
+  const bool by_attribute = attribute != nullptr && !attribute->is_none();
+  const attribute_path path = by_attribute ? attribute_path(call.budget, *attribute) : attribute_path();
+  value sum = start == nullptr ? value::integer(0) : *start;
+  for (const value& item : iterate(call.budget, call.self))
+    sum = calculate(call.budget, expression::kind::add, sum, path.of(call.engine, item, nullptr));
+  return sum;
+}
+
+/// The first of the least or greatest items.
+template<bool is_greatest>
+value filter_extreme(native_call& call) {
+  const auto [cased, attribute] = bind_arguments(call, {"case_sensitive", "attribute"});
+  const sort_key key(call, attribute, boolean_argument(cased, false), false);
+  std::optional<std::pair<value, value>> best;
+  for (const value& item : iterate(call.budget, call.self)) {
+    value mine = key.of(item);
+    if (best && !(is_greatest ? less(call.budget, best->first, mine) : less(call.budget, mine, best->first))) continue;
+    best.emplace(std::move(mine), item);
+  }
+  return best ? best->second : value::undefined("No aggregated item, sequence was empty.");
 }
 
 value filter_sort(native_call& call) {
@@ -461,8 +569,11 @@ constexpr std::pair<std::string_view, native_function> filters[] = {
     {"d", filter_default},
     {"default", filter_default},
     {"dictsort", filter_dictsort},
+    {"e", filter_escape},
+    {"escape", filter_escape},
     {"first", filter_first},
     {"float", filter_float},
+    {"forceescape", filter_forceescape},
     {"indent", filter_indent},
     {"int", filter_int},
     {"items", filter_items},
@@ -472,20 +583,25 @@ constexpr std::pair<std::string_view, native_function> filters[] = {
     {"list", filter_list},
     {"lower", convert_text<lower>},
     {"map", filter_map},
+    {"max", filter_extreme<true>},
+    {"min", filter_extreme<false>},
     {"reject", filter_reject},
     {"rejectattr", filter_rejectattr},
     {"replace", filter_replace},
     {"reverse", filter_reverse},
-    {"safe", filter_string},  // nothing is escaped, so nothing needs to be marked
+    {"safe", filter_safe},
     {"select", filter_select},
     {"selectattr", filter_selectattr},
     {"sort", filter_sort},
     {"string", filter_string},
-    {"title", convert_text<title_words>},
+    {"sum", filter_sum},
+    {"title", filter_title},
     {"tojson", filter_tojson},
     {"trim", filter_trim},
+    {"truncate", filter_truncate},
     {"unique", filter_unique},
     {"upper", convert_text<upper>},
+    {"wordcount", filter_wordcount},
 };
 
 }  // namespace

@@ -86,8 +86,31 @@ value make_namespace(native_call& call) {
   return value::object(space);
 }
 
+/// joiner(sep): nothing when it is called first, then the separator.
+class joiner_object final : public object_base {
+ public:
+  explicit joiner_object(value separator) : separator_(std::move(separator)) {}
+  [[nodiscard]] std::string_view type_name() const override { return "Joiner"; }
+  [[nodiscard]] bool is_callable() const override { return true; }
+  value call(interpreter& engine, call_arguments arguments) override {
+    if (!arguments.positional.empty() || !arguments.keyword.empty()) throw error{"a joiner takes no arguments"};
+    return std::exchange(is_used_, true) ? separator_ : value::string(engine.budget(), "");
+  }
+
+ private:
+  value separator_;
+  bool is_used_ = false;
+};
+
+value make_joiner(native_call& call) {
+  const auto [separator] = bind_arguments(call, {"sep"});
+  return value::object(
+      std::make_shared<joiner_object>(separator == nullptr ? value::string(call.budget, ", ") : *separator));
+}
+
 constexpr std::pair<std::string_view, native_function> globals[] = {
     {"dict", make_dict},
+    {"joiner", make_joiner},
     {"namespace", make_namespace},
     {"range", make_range},
     {"raise_exception", raise_exception},

@@ -36,6 +36,7 @@ class loop_object final : public object_base {
   [[nodiscard]] const value& current() const { return items_[static_cast<std::size_t>(index_)]; }
 
   value attribute(interpreter& engine, std::string_view name) override;
+  [[nodiscard]] std::size_t rounds() const { return static_cast<std::size_t>(index_); }
 
  private:
   /// Whether the loop has an item at `index`; tests as many further source items as it takes to know.
@@ -68,6 +69,22 @@ class loop_object final : public object_base {
   memory_charge charge_;
 };
 
+/// loop.cycle(a, b, ...): one after the other, by the round.
+class loop_cycle final : public object_base {
+ public:
+  explicit loop_cycle(std::size_t round) : round_(round) {}
+  [[nodiscard]] std::string_view type_name() const override { return "method"; }
+  [[nodiscard]] bool is_callable() const override { return true; }
+  value call(interpreter&, call_arguments arguments) override {
+    if (arguments.positional.empty() || !arguments.keyword.empty())
+      throw error{"expected the values that `loop.cycle` is to give in turn"};
+    return arguments.positional[round_ % arguments.positional.size()];
+  }
+
+ private:
+  std::size_t round_;
+};
+
 value loop_object::attribute(interpreter& engine, std::string_view name) {
   const auto at = static_cast<std::size_t>(index_);
   if (name == "index") return value::integer(index_ + 1);
@@ -77,6 +94,7 @@ value loop_object::attribute(interpreter& engine, std::string_view name) {
   if (name == "length") return value::integer(count(engine));
   if (name == "revindex") return value::integer(count(engine) - index_);
   if (name == "revindex0") return value::integer(count(engine) - index_ - 1);
+  if (name == "cycle") return value::object(std::make_shared<loop_cycle>(rounds()));
   if (name == "previtem") return index_ > 0 ? items_[at - 1] : value::undefined("there is no previous item");
   if (name == "nextitem") return has(engine, at + 1) ? items_[at + 1] : value::undefined("there is no next item");
   return object_base::attribute(engine, name);
@@ -102,6 +120,12 @@ class macro_object final : public object_base {
 
 std::string attribute_missing(const value& object, std::string_view name) {
   return "'" + std::string(object.type_name()) + " object' has no attribute '" + std::string(name.substr(0, 80)) + "'";
+}
+
+/// Only where it is reached: templates name filters of other programs behind a condition. line: of it, if known.
+[[noreturn]] void fail_unknown(std::string_view kind, std::string_view name, std::uint32_t line = 0) {
+  throw error{std::string(kind) + " `" + std::string(name.substr(0, 40)) + "` is not supported", errc::invalid_template,
+              line};
 }
 
 bool is_hashable(const value& key) { return !key.is_dict() && !(key.is_list() && !key.as_list().is_tuple); }
@@ -137,7 +161,7 @@ void namespace_object::set(render_budget& budget, std::string_view name, value v
 }
 
 value bound_function::call(interpreter& engine, call_arguments arguments) {
-  return engine.apply_native(native_, name_, self_, arguments);
+  return engine.apply_method(native_, name_, self_, arguments);
 }
 
 interpreter::interpreter(const template_program& program, render_budget& budget, std::int64_t now)
@@ -452,6 +476,7 @@ value interpreter::evaluate(const expression& e) {
     case test: {
       const value subject = evaluate(*e.operands[0]);
       call_arguments arguments = evaluate_arguments(e.arguments);
+      if (e.native == nullptr) fail_unknown("test", e.text, e.line);
       return apply_native(e.native, e.text, subject, arguments);
     }
     default:
@@ -535,7 +560,7 @@ value interpreter::evaluate_call(const expression& e) {
     if (const native_function method = find_method(self, callee.text)) {
       call_arguments arguments = evaluate_arguments(e.arguments);
       line_ = e.line;
-      return apply_native(method, callee.text, self, arguments);
+      return apply_method(method, callee.text, self, arguments);
     }
     const value function = attribute(self, callee.text);
     if (function.is_undefined() && self.type() != value::kind::object) {
@@ -597,6 +622,7 @@ value interpreter::apply_filters(const expression& e, const value* head) {
     self = evaluate(*inner);
   }
   call_arguments arguments = evaluate_arguments(e.arguments);
+  if (e.native == nullptr) fail_unknown("filter", e.text, e.line);
   return apply_native(e.native, e.text, self, arguments);
 }
 
@@ -665,16 +691,34 @@ value interpreter::apply_native(native_function native, std::string_view name, c
   return native(call);
 }
 
+/// Methods of safe text give safe text; what is put in is escaped.
+value interpreter::apply_method(native_function native, std::string_view name, const value& self,
+                                call_arguments& arguments) {
+  if (!self.is_safe()) return apply_native(native, name, self, arguments);
+  const bool escapes = name == "replace";
+  for (value& one : arguments.positional) {
+    if (escapes && one.is_string()) one = made_safe(budget_, one);
+  }
+  const value out = apply_native(native, name, self, arguments);
+  const auto safe = [&](const value& text) {
+    return text.is_string() ? value::safe_string(budget_, text.text()) : text;
+  };
+  if (!out.is_list()) return safe(out);
+  std::vector<value> items;
+  for (const value& one : out.as_list().items) items.push_back(safe(one));
+  return value::list(budget_, std::move(items));
+}
+
 value interpreter::apply_filter(std::string_view name, const value& self, call_arguments& arguments) {
   const native_function native = find_filter(name);
-  if (native == nullptr) throw error{"filter `" + std::string(name.substr(0, 40)) + "` is not supported"};
+  if (native == nullptr) fail_unknown("filter", name);
   const depth_guard depth(budget_);
   return apply_native(native, name, self, arguments);
 }
 
 bool interpreter::apply_test(std::string_view name, const value& self, call_arguments& arguments) {
   const native_function native = find_test(name);
-  if (native == nullptr) throw error{"test `" + std::string(name.substr(0, 40)) + "` is not supported"};
+  if (native == nullptr) fail_unknown("test", name);
   const depth_guard depth(budget_);
   return apply_native(native, name, self, arguments).truth();
 }

@@ -48,6 +48,7 @@ class interpreter {
   value item(const value& object, const value& key);
   value call(const value& callee, call_arguments arguments);
   value apply_native(native_function native, std::string_view name, const value& self, call_arguments& arguments);
+  value apply_method(native_function native, std::string_view name, const value& self, call_arguments& arguments);
   /// A filter or test by name at run time; throws when there is none.
   value apply_filter(std::string_view name, const value& self, call_arguments& arguments);
   bool apply_test(std::string_view name, const value& self, call_arguments& arguments);

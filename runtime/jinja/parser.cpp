@@ -753,26 +753,10 @@ class parser {
       expression& filter = make(expression::kind::filter, {node});
       filter.text = parse_dotted_name("the name of a filter");
       filter.native = find_filter(filter.text);
-      if (filter.native == nullptr) fail("filter `" + filter.text.substr(0, 40) + "` is not supported");
       if (is_symbol("(")) filter.arguments = parse_arguments();
-      check_named_function(filter);
       node = &filter;
     }
     return node;
-  }
-
-  /// map, select and their kin take the name of a filter or test; a literal one can be checked now.
-  void check_named_function(const expression& filter) const {
-    const bool maps = filter.text == "map";
-    const bool by_attribute = filter.text == "selectattr" || filter.text == "rejectattr";
-    if (!maps && !by_attribute && filter.text != "select" && filter.text != "reject") return;
-    const std::size_t index = by_attribute ? 1 : 0;
-    if (filter.arguments.size() <= index || filter.arguments[index].type != argument_expression::kind::positional)
-      return;
-    const expression& name = *filter.arguments[index].value;
-    if (name.type != expression::kind::constant || !name.literal.is_string()) return;
-    if ((maps ? find_filter(name.literal.text()) : find_test(name.literal.text())) != nullptr) return;
-    fail((maps ? "filter `" : "test `") + name.literal.text().substr(0, 40) + "` is not supported");
   }
 
   expression_ref parse_test(expression_ref node) {
@@ -781,7 +765,6 @@ class parser {
     expression& test = make(expression::kind::test, {node});
     test.text = parse_dotted_name("the name of a test");
     test.native = find_test(test.text);
-    if (test.native == nullptr) fail("test `" + test.text.substr(0, 40) + "` is not supported");
     const bool operand = now().type == tk::name || now().type == tk::string || now().type == tk::integer ||
                          now().type == tk::real || is_symbol("[") || is_symbol("{");
     if (is_symbol("(")) {

@@ -13,6 +13,8 @@ bool is_python_space(char32_t code);
 char32_t to_upper(char32_t code);
 char32_t to_lower(char32_t code);
 bool is_cased(char32_t code);
+/// \w of Python's expressions: letters, numbers and the underscore.
+bool is_word_character(char32_t code);
 
 std::string upper(std::string_view text);
 std::string lower(std::string_view text);

@@ -29,6 +29,7 @@ bool is_real(const value& v) { return v.type() == kind::real; }
 bool is_number(const value& v) { return v.is_number(); }
 bool is_string(const value& v) { return v.is_string(); }
 bool is_mapping(const value& v) { return v.is_dict(); }
+bool is_escaped(const value& v) { return v.is_safe(); }
 bool is_iterable(const value& v) { return v.is_undefined() || v.is_string() || v.is_list() || v.is_dict(); }
 bool is_callable(const value& v) { return v.type() == kind::object && v.as_object()->is_callable(); }
 
@@ -49,6 +50,26 @@ value is_odd(native_call& call) {
 value is_even(native_call& call) {
   expect_no_arguments(call);
   return value::boolean(remainder(call, 2) == 0);
+}
+
+value is_divisible(native_call& call) {
+  const auto [divisor] = bind_arguments(call, {"num"});
+  return value::boolean(remainder(call, integer_argument(call, divisor, 0)) == 0);
+}
+
+/// Whether the text has letters, and all of them this case.
+template<std::string (*convert)(std::string_view)>
+value is_of_case(native_call& call) {
+  expect_no_arguments(call);
+  const std::string text = to_str(call.budget, call.self);
+  call.budget.touch(text.size() * 8);
+  return value::boolean(convert(text) == text && lower(text) != upper(text));
+}
+
+template<native_function (*find)(std::string_view)>
+value is_name_of(native_call& call) {
+  expect_no_arguments(call);
+  return value::boolean(call.self.is_string() && find(call.self.text()) != nullptr);
 }
 
 const value& other(native_call& call) {
@@ -79,10 +100,13 @@ constexpr std::pair<std::string_view, native_function> tests[] = {
     {"boolean", plain<is_boolean>},
     {"callable", plain<is_callable>},
     {"defined", plain<is_defined>},
+    {"divisibleby", is_divisible},
     {"eq", compared<equal>},
     {"equalto", compared<equal>},
+    {"escaped", plain<is_escaped>},
     {"even", is_even},
     {"false", plain<is_false>},
+    {"filter", is_name_of<find_filter>},
     {"float", plain<is_real>},
     {"ge", compared<greater_equal>},
     {"greaterthan", compared<greater>},
@@ -92,6 +116,7 @@ constexpr std::pair<std::string_view, native_function> tests[] = {
     {"iterable", plain<is_iterable>},
     {"le", compared<less_equal>},
     {"lessthan", compared<less>},
+    {"lower", is_of_case<lower>},
     {"lt", compared<less>},
     {"mapping", plain<is_mapping>},
     {"ne", compared<unequal>},
@@ -101,8 +126,10 @@ constexpr std::pair<std::string_view, native_function> tests[] = {
     {"sameas", compared<same>},
     {"sequence", plain<is_iterable>},
     {"string", plain<is_string>},
+    {"test", is_name_of<find_test>},
     {"true", plain<is_true>},
     {"undefined", plain<is_undefined>},
+    {"upper", is_of_case<upper>},
 };
 
 }  // namespace

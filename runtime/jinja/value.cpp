@@ -68,15 +68,19 @@ void render_budget::throw_depth() const {
   throw error{"expected at most " + std::to_string(limits_.depth_max) + " expressions inside each other, found more"};
 }
 
-value::text_object::text_object(render_budget& budget, std::string t)
-    : text(std::move(t)), charge(budget, text.size() + object_overhead_bytes) {}
+value::text_object::text_object(render_budget& budget, std::string t, bool safe)
+    : text(std::move(t)), is_safe(safe), charge(budget, text.size() + object_overhead_bytes) {}
 
 value value::undefined(std::string why) {
   return value(undefined_value{std::make_shared<const std::string>(std::move(why))});
 }
 
 value value::string(render_budget& budget, std::string text) {
-  return value(text_ref(std::make_shared<const text_object>(budget, std::move(text))));
+  return value(text_ref(std::make_shared<const text_object>(budget, std::move(text), false)));
+}
+
+value value::safe_string(render_budget& budget, std::string text) {
+  return value(text_ref(std::make_shared<const text_object>(budget, std::move(text), true)));
 }
 
 value value::sequence(render_budget& budget, std::vector<value> items, bool is_tuple) {
@@ -303,7 +307,7 @@ void append_repr(text_builder& out, render_budget& budget, const value& v) {
     case kind::real:
       return out.append(python_float(v.as_real()));
     case kind::string:
-      return out.append(python_quoted(v.text()));
+      return out.append(v.is_safe() ? "Markup(" + python_quoted(v.text()) + ")" : python_quoted(v.text()));
     case kind::list: {
       const list_object& list = v.as_list();
       out.append(list.is_tuple ? "(" : "[");

@@ -120,8 +120,9 @@ class value {
   };
   struct none_value {};
   struct text_object {
-    text_object(render_budget& budget, std::string t);
+    text_object(render_budget& budget, std::string t, bool safe);
     std::string text;
+    bool is_safe;
     memory_charge charge;
   };
 
@@ -131,6 +132,8 @@ class value {
   static value integer(std::int64_t i) { return value(i); }
   static value real(double d) { return value(d); }
   static value string(render_budget& budget, std::string text);
+  /// Text that a template calls safe (markupsafe's Markup): what is added to it is escaped for HTML.
+  static value safe_string(render_budget& budget, std::string text);
   static value list(render_budget& budget, std::vector<value> items) {
     return sequence(budget, std::move(items), false);
   }
@@ -147,6 +150,7 @@ class value {
   [[nodiscard]] bool is_undefined() const { return type() == kind::undefined; }
   [[nodiscard]] bool is_none() const { return type() == kind::none; }
   [[nodiscard]] bool is_string() const { return type() == kind::string; }
+  [[nodiscard]] bool is_safe() const { return is_string() && std::get<text_ref>(state_)->is_safe; }
   [[nodiscard]] bool is_list() const { return type() == kind::list; }
   [[nodiscard]] bool is_dict() const { return type() == kind::dict; }
   [[nodiscard]] bool is_integral() const { return type() == kind::integer || type() == kind::boolean; }

@@ -133,6 +133,10 @@ class builder {
 
 template<class Json>
 result<Json> parse_json(std::string_view text, const json_limits& limits) {
+  // The library takes a zero byte for the end, whatever follows. No document has one: strings escape it.
+  if (const auto zero = text.find('\0'); zero != std::string_view::npos) {
+    return failure{errc::invalid_argument, "not valid JSON: at byte " + std::to_string(zero + 1) + ": a zero byte"};
+  }
   builder<Json> build(limits);
   if (Json::sax_parse(text.begin(), text.end(), &build)) return std::move(build.root);
   return failure{errc::invalid_argument, "not valid JSON: " + build.reason};

@@ -123,6 +123,10 @@ test("systemd takes the units and finds little that they could do", {skip: !has(
             assert.ok(!verified.stderr.includes(name), verified.stderr);
             const exposed = spawnSync("systemd-analyze", ["security", "--offline=yes", "--threshold=20", file], {encoding: "utf8"});
             assert.equal(exposed.status, 0, exposed.stdout + exposed.stderr);
+            // The environment goes before the file, in which docs/team.md puts the model.
+            assert.doesNotMatch(unit, /^Environment=.*REDLINE_(MODEL|DRAFT)=/m, `${name} has a model of its own`);
+            const takesKeys = /redline (.* )?(serve|gateway) /.test(unit);
+            assert.equal(/^ExecReload=.*-HUP \$MAINPID$/m.test(unit), takesKeys, `${name}: keys are read anew by reload`);
             const [, stop] = unit.match(/^TimeoutStopSec=(\d+)/m) ?? [];
             if (stop) assert.ok(Number(stop) > 30, `${name}: expected more than --shutdown-timeout`);
         }

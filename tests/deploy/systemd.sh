@@ -91,7 +91,12 @@ systemctl stop redline-worker@1 redline-worker@2
 ready
 ask >> /answers
 systemctl stop 'redline-worker@*' redline-gateway redline-broker
-systemctl start redline  # one server alone
+# One server alone, whose model the configuration names, and whose keys are read anew in the middle.
+sed -i 's|^# model = "/srv/models/target.gguf"|model = "/srv/models/target.gguf"|' /etc/redline/redline.toml
+systemctl start redline
+ready
+ask >> /answers
+systemctl reload redline
 ready
 ask >> /answers
 systemctl is-failed --quiet 'redline-*' && exit 1

@@ -82,31 +82,17 @@ TEST(admission, prefills_get_places_last_and_yield_them) {
   EXPECT_FALSE(a.has_open_prefill());
 }
 
-TEST(admission, pauses_for_the_session_that_was_answered_last) {
+TEST(admission, knows_who_was_answered_and_may_ask_again) {
   admission a(4);
-  EXPECT_FALSE(a.pause_end(at(0)));
-  a.update({1}, closed(100));
-  a.update({2}, closed(300));
+  a.update({1}, closed(300));
+  a.update({2}, closed(100));
   a.update({3}, closed(400, true));
-  EXPECT_EQ(a.pause_end(at(400)), at(30'300)) << "no session drafts after a prefill";
-  EXPECT_FALSE(a.pause_end(at(30'300)));
+  using since = admission::by_time;
+  EXPECT_EQ(a.between_rounds(), (since{{at(100), {2}}, {at(300), {1}}})) << "no session asks after a prefill";
   a.update({2}, asks(0));
-  EXPECT_EQ(a.pause_end(at(400)), at(30'100));
+  EXPECT_EQ(a.between_rounds(), (since{{at(300), {1}}}));
   a.remove({1});
-  EXPECT_FALSE(a.pause_end(at(400)));
-}
-
-TEST(admission, pauses_as_long_as_sessions_take_to_come_back) {
-  admission a(4);
-  a.update({1}, closed(1000));
-  const auto pause = [&] { return a.pause_end(at(1000)).value_or(at(1000)) - at(1000); };
-  for (int i = 0; i < 1000; ++i) a.note_return(microseconds{400 + i % 100});
-  EXPECT_GE(pause(), microseconds{480}) << "or those that take longest are missed";
-  EXPECT_LE(pause(), microseconds{1000}) << "longer than nearly all, nobody is waited for";
-  for (int i = 0; i < 1000; ++i) a.note_return(microseconds{0});
-  for (int i = 0; i < 20; ++i) a.note_return(microseconds{3'000'000});
-  EXPECT_EQ(pause(), microseconds{30'000})
-      << "of those that make drafts with a model, or are slow, no longer than that";
+  EXPECT_TRUE(a.between_rounds().empty());
 }
 
 standing of_tenant(std::uint64_t tenant, std::int64_t arrival) {

@@ -66,6 +66,28 @@ std::vector<round_outcome> pass(run_queue& q, std::int64_t now = 0, std::uint32_
 
 std::vector<token> tokens(std::size_t count) { return std::vector<token>(count, 7); }
 
+/// A machine where every row has its price.
+microseconds time_of_rows(std::uint64_t rows) { return microseconds{static_cast<std::int64_t>(2000 + 1000 * rows)}; }
+
+run_queue make_where_rows_cost() {
+  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
+  for (const std::uint64_t rows : {1U, 2U, 4U, 8U, 16U, 32U}) {
+    const cost::cost_sample s{{rows, rows, rows, rows}, time_of_rows(rows)};
+    q.learn_costs({&s, 1});
+  }
+  return q;
+}
+
+/// Answers at once what may be computed now; sequences in the pass.
+std::size_t compute(run_queue& q, std::int64_t now) {
+  const auto plan = q.plan(roomy, at(now));
+  q.begin(plan);
+  std::vector<run_answer> answers(plan.runs.size());
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) answers[i].tokens = tokens(plan.runs[i].wants_logits ? 1 : 0);
+  q.complete(plan, answers, time_of_rows(plan.size.rows), at(now));
+  return plan.runs.size();
+}
+
 TEST(run_queue, answers_a_round_and_appends_what_was_said) {
   auto q = make();
   EXPECT_EQ(submit(q, {.draft = {50, 50, 9}}), submit_outcome::taken);
@@ -313,24 +335,27 @@ TEST(run_queue, a_round_for_the_cache_says_nothing_and_can_be_overtaken) {
 }
 
 TEST(run_queue, a_round_for_the_cache_waits_until_nobody_else_wants_the_pass) {
-  auto q = make();
-  submit(q, {.sequence = 1, .tail = tokens(40), .prefill_only = true});
-  submit(q, {.sequence = 2, .tail = tokens(5)});
-  EXPECT_FALSE(q.next_look(at(0)));
+  auto q = make_where_rows_cost();
+  submit(q, {.sequence = 1, .tail = tokens(400), .tokens_max = 1000, .prefill_only = true});
+  submit(q, {.sequence = 2, .tail = tokens(5), .tokens_max = 1000});
   auto plan = q.plan(roomy, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].sequence.value, 2u);
-  pass(q);
+  EXPECT_FALSE(q.next_look());
+  EXPECT_EQ(compute(q, 0), 1U);
   // The other makes its next draft, perhaps.
-  EXPECT_TRUE(q.plan(roomy, at(29'999)).runs.empty());
-  EXPECT_EQ(q.next_look(at(0)), at(30'000));
+  EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
+  ASSERT_TRUE(q.next_look());
+  EXPECT_GE(*q.next_look(), at(30'000)) << "a chunk takes longer than a draft model";
+  const instant after = *q.next_look();
+  EXPECT_TRUE(q.plan(roomy, after - microseconds{1}).runs.empty());
   budget chunks = roomy;
   chunks.prompt_chunk_rows_max = 16;
-  plan = q.plan(chunks, at(30'000));
+  plan = q.plan(chunks, after);
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].sequence.value, 1u);
   EXPECT_EQ(plan.runs[0].rows(), 16u);
-  EXPECT_FALSE(q.next_look(at(30'000)));
+  EXPECT_FALSE(q.next_look());
 }
 
 TEST(run_queue, a_pass_that_nobody_waits_for_has_one_chunk) {
@@ -581,18 +606,6 @@ void fill(run_queue& q, std::uint64_t count, std::size_t each, bool same_instant
   pass(q, 100);
 }
 
-/// Of a machine where every row has its price.
-microseconds time_of_rows(std::uint64_t rows) { return microseconds{static_cast<std::int64_t>(2000 + 1000 * rows)}; }
-
-run_queue make_where_rows_cost() {
-  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
-  for (const std::uint64_t rows : {1U, 2U, 4U, 8U, 16U, 32U}) {
-    const cost::cost_sample s{{rows, rows, rows, rows}, time_of_rows(rows)};
-    q.learn_costs({&s, 1});
-  }
-  return q;
-}
-
 TEST(run_queue, widths_follow_the_chances_that_come_with_the_draft) {
   auto q = make_where_rows_cost();
   auto width = [&, round = std::uint64_t{0}](std::vector<draft_stretch> chances) mutable {
@@ -682,37 +695,7 @@ TEST(run_queue, tries_a_draft_that_seems_not_to_pay_now_and_then) {
   EXPECT_LT(on_trials, all / 20);
 }
 
-TEST(run_queue, a_long_pass_with_prompts_waits_a_moment_for_the_sessions_that_were_just_answered) {
-  auto q = make_where_rows_cost();
-  const auto compute = [&q](std::int64_t now) {
-    const auto plan = q.plan(roomy, at(now));
-    q.begin(plan);
-    std::vector<run_answer> answers(plan.runs.size());
-    for (std::size_t i = 0; i < plan.runs.size(); ++i) answers[i].tokens = tokens(plan.runs[i].wants_logits ? 1 : 0);
-    q.complete(plan, answers, time_of_rows(plan.size.rows), at(now));
-    return plan.runs.size();
-  };
-  submit(q, {.sequence = 1, .tail = tokens(3), .tokens_max = 1000});
-  EXPECT_EQ(compute(0), 1U);
-  submit(q, {.sequence = 2, .tail = tokens(300), .tokens_max = 1000}, 1);
-  EXPECT_TRUE(q.plan(roomy, at(1)).runs.empty()) << "or the first would be in every second pass only";
-  EXPECT_EQ(q.next_look(at(1)), at(30'000));
-  submit(q, {.sequence = 1, .round = 2, .from = q.known_count({1}), .tail = {}, .tokens_max = 1000}, 100);
-  EXPECT_EQ(compute(100), 2U) << "both together";
-  EXPECT_TRUE(q.plan(roomy, at(30'099)).runs.empty());
-  EXPECT_EQ(q.plan(roomy, at(30'100)).runs.size(), 1U) << "one that does not come is not waited for";
-
-  auto short_ones = make_where_rows_cost();
-  submit(short_ones, {.sequence = 1, .tail = tokens(3), .tokens_max = 1000});
-  const auto plan = short_ones.plan(roomy, at(0));
-  short_ones.begin(plan);
-  const run_answer answer{0, tokens(1)};
-  short_ones.complete(plan, {&answer, 1}, time_of_rows(3), at(0));
-  submit(short_ones, {.sequence = 2, .tail = tokens(20), .tokens_max = 1000}, 1);
-  EXPECT_EQ(short_ones.plan(roomy, at(1)).runs.size(), 1U) << "where a pass is short, waiting costs more than it saves";
-}
-
-TEST(run_queue, a_pass_with_prompts_waits_for_sessions_that_come_back_soon_though_it_is_short) {
+TEST(run_queue, a_pass_waits_for_the_session_that_was_just_answered) {
   auto q = make_where_rows_cost();
   std::uint64_t round = 0;
   const auto ask = [&](std::int64_t now) {
@@ -720,18 +703,67 @@ TEST(run_queue, a_pass_with_prompts_waits_for_sessions_that_come_back_soon_thoug
     submit(q, {.round = ++round, .from = known, .tail = tokens(known == 0 ? 3 : 0), .tokens_max = 1000}, now);
   };
   std::int64_t now = 1;
-  for (; round < 900; now += 500) {
+  for (; round < 10; now += 500) {
     ask(now);
-    const auto plan = q.plan(roomy, at(now));
-    ASSERT_EQ(plan.runs.size(), 1U);
-    q.begin(plan);
-    const run_answer answer{0, tokens(1)};
-    q.complete(plan, {&answer, 1}, time_of_rows(plan.size.rows), at(now));
+    ASSERT_EQ(compute(q, now), 1U) << "alone it never waits";
   }
-  submit(q, {.sequence = 2, .tail = tokens(20), .tokens_max = 1000}, now - 499);
-  EXPECT_TRUE(q.plan(roomy, at(now - 499)).runs.empty()) << "the first comes soon, and would wait for a whole pass";
+  const std::int64_t answered = now - 500;
+  submit(q, {.sequence = 2, .tail = tokens(300), .tokens_max = 1000}, answered);
+  EXPECT_TRUE(q.plan(roomy, at(answered)).runs.empty()) << "or the first would be in every second pass only";
+  ASSERT_TRUE(q.next_look());
+  EXPECT_GE(*q.next_look(), at(answered + 500));
+  EXPECT_LE(*q.next_look(), at(answered + 1000));
   ask(now);
-  EXPECT_EQ(q.plan(roomy, at(now)).runs.size(), 2U);
+  EXPECT_EQ(compute(q, now), 2U) << "both together, as soon as it has come";
+  EXPECT_EQ(q.gathered().waits, 1U);
+  EXPECT_EQ(q.gathered().missed, 0U);
+
+  submit(q, {.sequence = 2, .round = 2, .from = q.known_count({2}), .tail = {}, .tokens_max = 1000}, now);
+  EXPECT_TRUE(q.plan(roomy, at(now)).runs.empty());
+  const auto over = *q.next_look();
+  EXPECT_EQ(q.plan(roomy, over).runs.size(), 1U) << "one that does not come is waited for once";
+  EXPECT_EQ(q.gathered().missed, 1U);
+}
+
+TEST(run_queue, a_pass_does_not_wait_for_an_answer_that_has_ended) {
+  auto q = make_where_rows_cost();
+  std::int64_t now = 1;
+  for (std::uint64_t round = 1; round <= 10; ++round, now += 500) {
+    const std::uint32_t known = round == 1 ? 0 : q.known_count({1});
+    submit(q, {.round = round, .from = known, .tail = tokens(known == 0 ? 3 : 0), .tokens_max = 1000}, now);
+    compute(q, now);
+  }
+  submit(q, {.sequence = 2, .tail = tokens(3), .tokens_max = 1000}, now - 500);
+  ASSERT_TRUE(q.plan(roomy, at(now - 500)).runs.empty());
+  auto released = q.known_count({1});
+  EXPECT_GT(released, 0U);
+  q.give_up({1}, {10}, at(now - 400));
+  EXPECT_EQ(q.plan(roomy, at(now - 400)).runs.size(), 1U);
+}
+
+TEST(run_queue, counts_who_could_have_been_in_a_pass) {
+  auto q = make_where_rows_cost();
+  for (std::uint64_t s = 1; s <= 2; ++s) submit(q, {.sequence = s, .tail = tokens(3), .tokens_max = 1000});
+  compute(q, 0);
+  EXPECT_EQ(q.gathered().fill, 1);
+  // Each asks while the pass of the other runs.
+  std::array<std::uint64_t, 2> rounds{1, 1};
+  const auto ask = [&](std::uint64_t s, std::int64_t now) {
+    submit(q, {.sequence = s, .round = ++rounds[s - 1], .from = q.known_count({s}), .tail = {}, .tokens_max = 1000},
+           now);
+  };
+  ask(1, 100'000);
+  for (std::int64_t now = 100'000; now < 20'000'000; now += 200'000) {
+    for (std::uint64_t s = 1; s <= 2; ++s) {
+      const auto plan = q.plan(roomy, at(now));
+      ASSERT_EQ(plan.runs.size(), 1U);
+      q.begin(plan);
+      ask(3 - s, now + 50'000);
+      const run_answer answer{0, tokens(1)};
+      q.complete(plan, {&answer, 1}, time_of_rows(1), at(now += 100'000));
+    }
+  }
+  EXPECT_NEAR(q.gathered().fill, 0.5, 0.03);
 }
 
 TEST(run_queue, takes_pages_from_the_latest_comer) {

@@ -41,7 +41,7 @@ function blocks(file) {
     return found;
 }
 
-// By what a block holds. `says`: what it prints; `first`, `then`: what is done before and asked afterwards; `not`: why it is not run.
+// By what a block holds. `pasted`: at once, as one text; `says`: what it prints; `first`, `then`: what is done before and asked afterwards; `not`: why it is not run.
 const systemd = "it wants root and a machine of its own: make systemd-test runs it in a container";
 const agent = ([name, holds]) => ({file: `docs/clients/${name}.md`, holds, not: "an agent of another maker: make clients runs it, by agents.test.mjs"});
 const known = [
@@ -63,7 +63,8 @@ const known = [
         then: "curl -s -i http://127.0.0.1:8080/v1/models -H 'Origin: https://ui.example.org'", says: /access-control-allow-origin: https:\/\/ui\.example\.org/i},
     {file: "docs/editors/vscode.md", holds: "--listen 127.0.0.1:11434", instead: [["my-model", "T"]], last: "&", then: "curl -s http://127.0.0.1:11434/api/tags", says: /"model": ?"T"/},
     {file: "docs/editors/zed.md", holds: "--alias", instead: [["my-model.gguf", "T.gguf"]], last: "&", then: "curl -s http://127.0.0.1:8080/v1/models", says: /"qwen2.5-coder"/},
-    {file: "docs/start.md", holds: "build/redline serve", says: /./},
+    {file: "docs/start.md", holds: "huggingface.co", not: "it fetches gigabytes from another host"},
+    {file: "docs/start.md", holds: "build/redline serve", pasted: true, says: /"ok"/},
     {file: "docs/start.md", holds: "/v1/chat/completions", says: /LIMIT = 64[^]*target_passes/},
     {file: "docs/start.md", holds: "build/redline edit", says: /^\+.*key/m},
     {file: "docs/start.md", holds: "build/redline top", says: /^redline \S+ +ready/},
@@ -71,7 +72,7 @@ const known = [
     {file: "docs/team.md", holds: "fair_share", says: /"T"[^]*without a key: 401/},
     {file: "docs/tuning.md", holds: "build/redline doctor", says: /^redline \S+ +ready/m},
     {file: "docs/which-model.md", holds: "build/redline synth", instead: [["qwen2-0.5b", "tiny"]], says: /./},
-    {file: "README.md", holds: "build/redline serve", says: /LIMIT = 64[^]*^[-+]/m},
+    {file: "README.md", holds: "build/redline serve", pasted: true, says: /LIMIT = 64[^]*^[-+]/m},
     {file: "README.md", holds: "build/redline broker", then: "curl -s http://127.0.0.1:8081/v1/models", says: /"demo-target"/},
     {file: "docs/api.md", holds: '"blazedit"', says: /LIMIT = 64/},
     {file: "docs/api.md", holds: '"echo": true', says: /"token_logprobs": ?\[null,/},
@@ -121,14 +122,14 @@ async function run(script, one, server) {
         text = text.replaceAll(/:(8080|8081|7777|11434)\b/g, (_, port) => `:${ports[port]}`);
         if (one.without) text = text.split("\n").filter((line) => !one.without.test(line)).join("\n");
         // Who pastes line by line is slower than a script.
-        text = text.replaceAll(/&$/gm, "&\nstarted");
+        if (!one.pasted) text = text.replaceAll(/&$/gm, "&\nstarted");
         const prologue = `set -e
 export PATH="$PWD:$PATH" HOME="$PWD" REDLINE_LISTEN=127.0.0.1:${ports[8080]} REDLINE_THREADS=1 REDLINE_SERVER=http://127.0.0.1:${ports[8080]}
 unset REDLINE_CONFIG
 started() { sleep 1; }
 ready() { for i in $(seq 300); do curl -s -o /dev/null --fail "$1" && return 0; sleep 0.1; done; return 1; }
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n`;
-        const waits = starts ? text.replace(/(redline (?:serve|gateway)[^\n]*&)\nstarted/, (line) =>
+        const waits = starts && !one.pasted ? text.replace(/(redline (?:serve|gateway)[^\n]*&)\nstarted/, (line) =>
             `${line.replace(/\nstarted$/, "")}\nready http://127.0.0.1:${/listen 127.0.0.1:(\d+)/.exec(line)?.[1] ?? ports[8080]}/readyz`) : text;
         const then = one.then ? `\n${one.then.replaceAll(/:(8080|8081|11434)\b/g, (_, port) => `:${ports[port]}`)}\n` : "\n";
         // REDLINE_LISTEN is the gateway's and the server's; a broker's own flag goes before it.
@@ -179,6 +180,12 @@ test("settings in JSON can be read, and the server's in TOML are options", () =>
         }
     }
     assert.ok(count >= 6);
+});
+
+test("a page that calls the model my-model says what that stands for", () => {
+    const pages = files.filter((file) => file.startsWith("docs/clients/") && /my-model(?!\.gguf)/.test(readFileSync(join(root, file), "utf8")));
+    assert.ok(pages.length >= 12);
+    for (const file of pages) assert.match(readFileSync(join(root, file), "utf8"), /`my-model`[^.]*`GET \/v1\/models` lists/, file);
 });
 
 test("every block that is named here is in the documents", () => {

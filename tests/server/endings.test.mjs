@@ -1,7 +1,7 @@
 // Signals and files at the moments when they are least welcome.
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
-import {existsSync, mkdtempSync, readFileSync, rmSync} from "node:fs";
+import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {setTimeout as sleep} from "node:timers/promises";
@@ -50,9 +50,78 @@ test("a second SIGTERM in the middle of an answer ends the process at once and c
     await read;
 });
 
+test("SIGHUP reads keys anew and cuts nothing", async () => {
+    const keys = join(folder, "keys");
+    writeFileSync(keys, "ann:sk-key-of-ann\n", {mode: 0o600});
+    const server = new Server("serve", ...flags, "--api-key-file", keys);
+    try {
+        server.url = (await server.says(/serving \S+ on (http:\S+)\s/))[1];
+        await server.until(async () => (await fetch(`${server.url}/readyz`)).status === 200);
+        const statusOf = async (key) => (await fetch(`${server.url}/v1/models`, {headers: {authorization: `Bearer ${key}`}})).status;
+        const stream = await server.client({apiKey: "sk-key-of-ann"}).chat.completions.create({model: "demo-target", messages: edit,
+            stream: true, max_tokens: 2000, temperature: 1.5, seed: 1, redline: {speculation: {method: "regular"}}});
+        let finish;
+        for await (const chunk of stream) {
+            if (finish === undefined) {
+                finish = null;
+                writeFileSync(keys, "ben:sk-key-of-ben\n");
+                server.child.kill("SIGHUP");
+                await server.says(/SIGHUP: read \S+ anew keys=1 tenants=1/);
+                assert.equal(await statusOf("sk-key-of-ann"), 401);
+                assert.equal(await statusOf("sk-key-of-ben"), 200);
+            }
+            finish = chunk.choices[0]?.finish_reason ?? finish;
+        }
+        assert.match(finish, /^(stop|length)$/, "the answer came to its end");
+        writeFileSync(keys, "# ben:sk-key-of-ben\n");
+        server.child.kill("SIGHUP");
+        await server.says(/SIGHUP: the keys stay as they were: API keys: '\S+' holds no key/);
+        assert.equal(await statusOf("sk-key-of-ben"), 200);
+        await server.says(/tenant=ann .*path=\/v1\/chat\/completions/);
+        assert.deepEqual(await server.kill("SIGTERM"), {code: 0, signal: null});
+    } finally {
+        await server.kill();
+    }
+});
+
+test("a file without keys, or an empty variable, is no server for everybody", async () => {
+    const keys = join(folder, "no-keys");
+    for (const text of ["", "\n\n", "# nobody yet\n"]) {
+        writeFileSync(keys, text, {mode: 0o600});
+        for (const command of [["serve", ...flags], ["gateway", "--join", `ipc://${folder}/nobody`, "--listen", "127.0.0.1:0"]]) {
+            const server = new Program(...command, "--api-key-file", keys);
+            assert.deepEqual(await server.exited, {code: 78, signal: null}, text);
+            assert.match(server.lines.join(""), /'\S+no-keys' holds no key/);
+        }
+    }
+    const server = new Program("serve", ...flags, {REDLINE_API_KEY: ""});
+    assert.deepEqual(await server.exited, {code: 78, signal: null});
+    assert.match(server.lines.join(""), /REDLINE_API_KEY is set but empty/);
+});
+
+test("SIGHUP ends no process of a pool, nor one that starts", async () => {
+    mkdirSync(join(folder, "run"), {mode: 0o700});
+    const endpoint = `ipc://${folder}/run/pool`;
+    const pool = [new Program("broker", "--listen", endpoint),
+        new Program("worker", "--role", "target", "--model", targetModel, "--join", endpoint, "--threads", "1"),
+        new Program("gateway", "--join", endpoint, "--listen", "127.0.0.1:0")];
+    for (const [i, says] of [/redline: broker at/, /target worker of/, /serving .* on http/].entries()) {
+        await pool[i].says(says);
+        for (let n = 0; n < 3; ++n) pool[i].child.kill("SIGHUP");
+        await pool[i].says(/SIGHUP: /);
+    }
+    for (const one of pool) assert.deepEqual(await one.kill("SIGTERM"), {code: 0, signal: null});
+    const port = join(folder, "port-of-one-that-starts");
+    const server = new Program("serve", ...flags, "--port-file", port);
+    while (!existsSync(port)) await sleep(1);
+    server.child.kill("SIGHUP");
+    await server.says(/serving \S+ on/);
+    assert.deepEqual(await server.kill("SIGTERM"), {code: 0, signal: null});
+});
+
 test("README's request works with little memory for KV, and the context is what fits", async () => {
     const readme = readFileSync(join(targetModel, "../../../README.md"), "utf8");
-    const [, curl] = readme.match(/^(curl -s http:\/\/127\.0\.0\.1:8080\/v1\/chat\/completions .*?\}')$/ms);
+    const [, curl] = readme.match(/^(curl -s .*?http:\/\/127\.0\.0\.1:8080\/v1\/chat\/completions .*?\}')$/ms);
     const [roomy, narrow] = [await Server.start(), await Server.start("--kv-mib", "4")];
     const answers = [];
     for (const server of [roomy, narrow]) {

@@ -219,6 +219,45 @@ test("a server that wants a key is told of once", async () => {
     }
 });
 
+test("believes no file that others could have planted, and its own server serves nobody else", async () => {
+    const seen = [];
+    const attacker = createServer((request, response) => {
+        seen.push(`${request.method} ${request.url}`);
+        response.end("{}");
+    });
+    await new Promise((resolve) => attacker.listen(0, "127.0.0.1", resolve));
+    const usual = process.env.TMPDIR;
+    process.env.TMPDIR = mkdtempSync(join(tmpdir(), "redline-planted-"));
+    try {
+        // Under the name that a port was once read from, for all processes that may come next.
+        const next = spawnSync("sh", ["-c", "echo $$"], {encoding: "utf8"});
+        for (let pid = Number(next.stdout); pid < Number(next.stdout) + 2000; ++pid) {
+            writeFileSync(join(process.env.TMPDIR, `redline-port-${pid}`), `${attacker.address().port}\n`);
+        }
+        const editor = await Editor.start("--model", targetModel, "--threads", "1");
+        await editor.open("PASSWORD = 'hunter2'\n");
+        const own = readFileSync(`/proc/${editor.child.pid}/task/${editor.child.pid}/children`, "utf8").trim();
+        const words = readFileSync(`/proc/${own}/cmdline`, "utf8");
+        await until(async () => (await editor.complete({line: 0, character: 5})).items.length > 0, 120);
+        assert.deepEqual(seen, []);
+        // Every user of the machine can reach its port.
+        const inodes = spawnSync("sh", ["-c", `ls -l /proc/${own}/fd | grep -o 'socket:\\[[0-9]*' | grep -o '[0-9]*$'`], {encoding: "utf8"}).stdout;
+        const listening = readFileSync(`/proc/${own}/net/tcp`, "utf8").split("\n").map((line) => line.trim().split(/\s+/))
+            .filter((f) => f[3] === "0A" && inodes.split("\n").includes(f[9])).map((f) => parseInt(f[1].split(":")[1], 16));
+        assert.equal(listening.length, 1);
+        const key = readFileSync(`/proc/${own}/environ`, "utf8").match(/REDLINE_API_KEY=([0-9a-f]{64})\0/)[1];
+        assert.ok(!words.includes(key), "a command line can be read by all");
+        const models = (headers) => fetch(`http://127.0.0.1:${listening[0]}/v1/models`, {headers});
+        assert.equal((await models({})).status, 401);
+        assert.equal((await models({Authorization: `Bearer ${key}`})).status, 200);
+        await editor.quit();
+    } finally {
+        process.env.TMPDIR = usual ?? "";
+        if (usual === undefined) delete process.env.TMPDIR;
+        attacker.close();
+    }
+});
+
 test("starts a server of its own, which ends with it", async () => {
     const editor = await Editor.start("--model", targetModel, "--draft", draftModel, "--threads", "1");
     await editor.open(file);

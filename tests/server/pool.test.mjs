@@ -307,3 +307,84 @@ test("without a worker answers fail with 503 when the patience ends, and none ha
     for (const gateway of gateways) await gateway.until(() => isReady(gateway));
     assert.deepEqual(await answer(gateways[0]), expected.long);
 });
+
+test("a file is exchanged for another under one name: who has the name keeps it, and no request finds a gap", async () => {
+    const files = ["q8_0", "q4_0"].map((type) => {
+        const path = join(pool.folder, `rolled-${type}.gguf`);
+        call("quantize", draftModel, path, "--type", type);
+        return path;
+    });
+    const [gateway] = gateways;
+    const start = async (file) => {
+        const worker = pool.startWorker("target", "--model", file, "--alias", "rolled");
+        await worker.says(/redline: target worker of/);
+        for (const _ of gateways) await worker.says(/handshake|process \d+ is here/);
+        return worker;
+    };
+    const ask = async () => {
+        const response = await fetch(`${gateway.url}/v1/completions`, {method: "POST",
+            body: JSON.stringify({model: "rolled", prompt: "def one():", max_tokens: 6, temperature: 0})});
+        const body = await response.json();
+        assert.equal(response.status, 200, JSON.stringify(body));
+        return body.system_fingerprint;
+    };
+    const conflicts = () => gateway.metric("redline_model_name_conflicts");
+    let serving = [await start(files[0]), await start(files[0])];
+    await gateway.until(async () => (await listed(gateway)).includes("rolled"));
+    // There and back: the digest of one of the two is the lower one.
+    for (const file of [files[1], files[0]]) {
+        const old = await ask();
+        const told = [];  // by each of four clients, in order
+        let isOver = false;
+        const clients = Array.from({length: 4}, async (_, i) => {
+            told[i] = [];
+            while (!isOver) told[i].push(await ask());
+        });
+        const next = [await start(file), await start(file)];
+        await gateway.until(async () => await conflicts() === 1);
+        assert.match(gateway.lines.join(""), /model 'rolled' with digest \S+ is not served: the model with digest \S+ has this name/);
+        const asked = () => told.flat().length;
+        const more = async () => {
+            const enough = asked() + 20;
+            while (asked() < enough) await Promise.race([sleep(10), ...clients]);
+        };
+        await more();
+        await serving[0].kill("SIGTERM");
+        await more();
+        const before = new Set(told.flat());
+        assert.deepEqual([...before], [old], "the file that has the name keeps it while it has a worker");
+        await serving[1].kill("SIGTERM");
+        await more();
+        isOver = true;
+        await Promise.all(clients);
+        const now = await ask();
+        assert.notEqual(now, old);
+        for (const one of told) assert.deepEqual([...new Set(one)], [old, now], "and never comes back");
+        await gateway.until(async () => await conflicts() === 0);
+        serving = next;
+    }
+    await Promise.all(serving.map((one) => one.kill()));
+});
+
+test("a gateway says what its pool lacks, and people's names for workers", async () => {
+    const other = new Pool(1);
+    try {
+        const gateway = await other.startGateway();
+        const says = async (pattern) => gateway.until(async () => {
+            const response = await fetch(`${gateway.url}/readyz`);
+            return response.status === 503 && pattern.test((await response.json()).error.message);
+        });
+        await says(/^The target model cannot be used: no broker has answered yet\.$/);
+        await says(/the broker at ipc:\S+ does not answer: expected one that runs there/);
+        await other.startBroker(0);
+        await says(/^The target model cannot be used: no worker has joined the pool\.$/);
+        const worker = other.startWorker("target", "--name", "box-7");
+        await gateway.until(() => isReady(gateway));
+        await gateway.until(async () => / box-7 +0 +0 /.test(` ${call("top", "--server", gateway.url, "--once").replaceAll("\n", " ")}`));
+        await worker.kill();
+        await gateway.says(/lost worker box-7 \(\d+\): /);
+        await says(/its last worker is gone: /);
+    } finally {
+        await other.close();
+    }
+});

@@ -31,7 +31,8 @@ result<void> actor_world::post(frame f) {
   if (on_wire && !on_wire(f)) return {};  // lost on the way, which the sender cannot know
   auto& wire = wires_[{actor::node_of(f.head.from), to}];
   // Mostly quick, now and then slow: a queue somewhere.
-  const microseconds delay{env_.below(16) == 0 ? env_.below(20'000) : env_.below(200)};
+  const microseconds drawn{env_.below(16) == 0 ? env_.below(20'000) : env_.below(200)};
+  const microseconds delay = delay_of ? delay_of(f) : drawn;
   const instant earliest = wire.empty() ? env_.now() : wire.back().due;
   wire.push_back({std::max(env_.now() + delay, earliest), std::move(f)});
   return {};

@@ -25,6 +25,9 @@ class actor_world {
   /// Called with every frame that is sent; may change it; false drops it.
   std::function<bool(actor::frame&)> on_wire;
 
+  /// How long a frame is on its way, instead of a drawn time.
+  std::function<microseconds(const actor::frame&)> delay_of;
+
   template<actor::message M>
   void send(actor::address to, const M& m, actor::address from = {}) {
     (void)post(frame_of(to, from, m));

@@ -19,7 +19,6 @@ constexpr int network_frames_max = 16384;
 constexpr int frames_per_turn_max = 256;
 // A link is told of received bytes at once when so many are new, so that a fast sender need not wait for a beat.
 constexpr std::uint64_t untold_bytes_max = 1u << 22;
-constexpr auto missed_after = std::chrono::seconds(5);
 
 std::string shortened(std::string_view reason) { return std::string(reason.substr(0, reason_bytes_max)); }
 
@@ -97,6 +96,7 @@ void zmq_bridge::run(const std::atomic<bool>& running) {
         for (auto& link : links_) say_hello(link);
       }
       if (is_to_tell_again_.exchange(false)) {
+        tell_standing();
         for (const auto& [process, p] : peers_) {
           if (!p.in_limbo && p.is.unfit.empty()) tell_watchers(process, true, {}, &p.is);
         }
@@ -174,11 +174,10 @@ void zmq_bridge::beat(clock::time_point now) {
   for (auto& link : links_) {
     if (link.life == 0) {
       say_hello(link);
-      if (link.is_missed || !link.refused.empty() || now - link.missed_since < missed_after) continue;
+      if (link.is_missed || !link.refused.empty() || now - link.missed_since < options_.missed_after) continue;
       link.is_missed = true;
-      log_line(log_level::warning, "bridge",
-               "the broker at " + link.endpoint + " does not answer: expected one that runs there" +
-                   (options_.own_keys ? " and allows this process's key" : " without keys (--keys)"));
+      log_line(log_level::warning, "bridge", why_missed(link));
+      tell_standing();
       continue;
     }
     link.missed_since = now;
@@ -257,6 +256,7 @@ void zmq_bridge::take_control(broker_link& link, const envelope& head, std::stri
     link.sent_bytes = link.acknowledged_bytes = link.received_bytes = link.told_bytes = 0;
     link.refused.clear();
     log_line(log_level::info, "bridge", "joined the broker at " + link.endpoint);
+    tell_standing();
     return;
   }
   if (head.id == wire::unknown && head.from_life != 0) {
@@ -281,7 +281,22 @@ void zmq_bridge::be_refused(broker_link& link, const std::string& why) {
   lose_link(link, why);
   if (std::exchange(link.refused, why) == why) return;
   log_line(log_level::error, "bridge", "the broker at " + link.endpoint + " refuses this process: " + why);
-  tell_watchers(0, false, why, nullptr);
+  tell_standing();
+}
+
+std::string zmq_bridge::why_missed(const broker_link& link) const {
+  return "the broker at " + link.endpoint + " does not answer: expected one that runs there" +
+         (options_.own_keys ? " and allows this process's key" : " without keys (--keys)");
+}
+
+void zmq_bridge::tell_standing() {
+  std::string why;
+  for (const auto& link : links_) {
+    if (link.life != 0) return tell_watchers(0, true, {}, nullptr);
+    if (link.is_missed) why = why_missed(link);
+    if (!link.refused.empty()) why = link.refused;
+  }
+  if (!why.empty()) tell_watchers(0, false, why, nullptr);
 }
 
 /// Of two that were each taken by one broker and refused by another, one goes.

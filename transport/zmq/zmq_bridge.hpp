@@ -27,6 +27,7 @@ struct bridge_options {
   std::string card;               // what this process says of itself
   pool_rules rules;
   link_limits limits;
+  microseconds missed_after{5'000'000};  // a broker that has not answered for so long is told of
   /// This process's number is another one's, too: it should run again, which draws another. From the bridge's thread.
   std::function<void()> on_number_taken;
 };
@@ -97,6 +98,9 @@ class zmq_bridge {
   [[nodiscard]] broker_link* find_link(actor::process_number process, std::uint64_t life);
   /// Compares what the links know of a process with what was told of it.
   void review(actor::process_number process, const std::string& why, bool is_certain);
+  [[nodiscard]] std::string why_missed(const broker_link& link) const;
+  /// Whether a broker has taken this process, or why none does.
+  void tell_standing();
   void tell_watchers(const actor::process_number process, bool reachable, std::string why, const member* is);
   void deliver(const actor::frame& f);
 

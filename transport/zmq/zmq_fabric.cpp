@@ -1,11 +1,11 @@
 #include "transport/zmq/zmq_fabric.hpp"
 
+#include <poll.h>
 #include <pthread.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <map>
 #include <thread>
 #include <utility>
 #include <zmq.hpp>
@@ -25,6 +25,7 @@ using actor::frame;
 namespace {
 
 std::string worker_endpoint(std::uint16_t number) { return "inproc://worker-" + std::to_string(number); }
+constexpr std::size_t workers_max = 256;
 constexpr const char* bridge_endpoint = "inproc://bridge";
 constexpr const char* broker_endpoint = "inproc://broker";
 
@@ -32,28 +33,35 @@ void note_dropped(const std::string& what) { log_line(log_level::debug, "fabric"
 
 }  // namespace
 
-/// A thread's sockets towards others, by endpoint.
+/// A thread's sockets towards others.
 class outlets {
  public:
   explicit outlets(zmq::context_t& context) : context_(context) {}
 
-  zmq::socket_t& find(const std::string& endpoint) {
-    auto it = sockets_.find(endpoint);
-    if (it == sockets_.end()) {
-      it = sockets_.emplace(endpoint, zmq::socket_t(context_, ZMQ_PUSH)).first;
-      it->second.set(zmq::sockopt::sndhwm, inproc_frames_max);
-      it->second.set(zmq::sockopt::linger, 0);
-      it->second.connect(endpoint);
-    }
-    return it->second;
+  zmq::socket_t& to_worker(std::uint16_t number) {
+    auto& socket = to_workers_.at(number);
+    if (!socket) open(socket, worker_endpoint(number));
+    return socket;
+  }
+  zmq::socket_t& to_bridge() {
+    if (!to_bridge_) open(to_bridge_, bridge_endpoint);
+    return to_bridge_;
   }
   void open(const fabric_layout& layout) {
-    for (const auto number : layout.workers) find(worker_endpoint(number));
+    for (const auto number : layout.workers) to_worker(number);
   }
 
  private:
+  void open(zmq::socket_t& socket, const std::string& endpoint) {
+    socket = zmq::socket_t(context_, ZMQ_PUSH);
+    socket.set(zmq::sockopt::sndhwm, inproc_frames_max);
+    socket.set(zmq::sockopt::linger, 0);
+    socket.connect(endpoint);
+  }
+
   zmq::context_t& context_;
-  std::map<std::string, zmq::socket_t> sockets_;
+  std::array<zmq::socket_t, workers_max> to_workers_;
+  zmq::socket_t to_bridge_;
 };
 
 struct zmq_fabric::state {
@@ -61,7 +69,7 @@ struct zmq_fabric::state {
   fabric_layout layout;
   zmq::context_t context{1};
   /// By worker number; links may be made while others send.
-  std::array<std::atomic<bool>, 256> workers{};
+  std::array<std::atomic<bool>, workers_max> workers{};
   std::unique_ptr<zmq_broker> broker;
   std::unique_ptr<zmq_bridge> bridge;
   std::atomic<bool> bridge_running{false};
@@ -76,26 +84,23 @@ class zmq_link final : public actor::link {
     inbox_.set(zmq::sockopt::linger, 0);
     inbox_.bind(worker_endpoint(number));
     outlets_.open(fabric.layout);
-    if (fabric.layout.has_bridge) outlets_.find(bridge_endpoint);
+    if (fabric.layout.has_bridge) (void)outlets_.to_bridge();
   }
 
   result<void> send(const frame& f) override try {
     const actor::process_number process = actor::process_of(f.head.to);
-    std::string endpoint;
-    if (process == fabric_.process) {
-      const std::uint16_t number = actor::worker_of(f.head.to);
+    const std::uint16_t number = actor::worker_of(f.head.to);
+    const bool is_here = process == fabric_.process;
+    if (is_here) {
       if (number >= fabric_.workers.size() || !fabric_.workers[number]) {
         return failure{errc::unreachable, "no worker " + std::to_string(number) + " in this process"};
       }
-      endpoint = worker_endpoint(number);
-    } else {
-      if (!fabric_.bridge_running) {
-        return failure{errc::unreachable, "no bridge leads to process " + std::to_string(process)};
-      }
-      endpoint = bridge_endpoint;
+    } else if (!fabric_.bridge_running) {
+      return failure{errc::unreachable, "no bridge leads to process " + std::to_string(process)};
     }
-    if (!send_parts(outlets_.find(endpoint), actor::encode(f.head), f.body)) {
-      return failure{errc::mailbox_full, "the queue to " + endpoint + " is full"};
+    if (!send_parts(is_here ? outlets_.to_worker(number) : outlets_.to_bridge(), actor::encode(f.head), f.body)) {
+      return failure{errc::mailbox_full,
+                     "the queue to " + (is_here ? worker_endpoint(number) : bridge_endpoint) + " is full"};
     }
     return {};
   } catch (const zmq::error_t& e) {
@@ -114,9 +119,12 @@ class zmq_link final : public actor::link {
   }
 
   void wait(microseconds at_most) override try {
-    zmq::pollitem_t item{inbox_.handle(), 0, ZMQ_POLLIN, 0};
-    const auto millis = std::chrono::ceil<std::chrono::milliseconds>(at_most);
-    zmq::poll(&item, 1, millis);
+    // zmq::poll counts milliseconds, and a pass may wait for less. The descriptor tells of changes only: what there is
+    // already is asked for first.
+    if ((inbox_.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0) return;
+    pollfd changed{descriptor(), POLLIN, 0};
+    const timespec patience{.tv_sec = at_most.count() / 1'000'000, .tv_nsec = at_most.count() % 1'000'000 * 1'000};
+    (void)::ppoll(&changed, 1, &patience, nullptr);
   } catch (const zmq::error_t&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // interrupted, or the context is closing
   }
@@ -165,8 +173,7 @@ result<void> zmq_fabric::start_bridge(bridge_options options, std::vector<addres
         .has_worker = [s = state_.get()](std::uint16_t n) { return n < s->workers.size() && s->workers[n]; },
         .deliver =
             [to_workers](const envelope& head, std::string_view body) {
-              return send_parts(to_workers->find(worker_endpoint(actor::worker_of(head.to))), actor::encode(head),
-                                body);
+              return send_parts(to_workers->to_worker(actor::worker_of(head.to)), actor::encode(head), body);
             }};
     const incarnation self{state_->process, real_environment().random() | 1};
     state_->bridge = std::make_unique<zmq_bridge>(state_->context, self, std::move(options), std::move(watchers),

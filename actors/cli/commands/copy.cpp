@@ -57,10 +57,6 @@ result<std::vector<copy::document>> read_documents(const flags& f, const index_p
   return files;
 }
 
-void write_bytes(const std::string& bytes) {
-  std::cout.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-}
-
 /// A program and the files that it is about.
 struct loaded {
   std::vector<copy::document> files;
@@ -91,8 +87,8 @@ result<void> print_oracle(const flags& f) {
   REDLINE_TRY_ASSIGN(const auto wanted, document_of(std::move(after), trie));
   const auto of = f.spans == "tokens" ? copy::unit::tokens : copy::unit::lines;
   const auto program = copy::shortest_program(files, wanted, {.of = of, .span_min = f.span_min});
-  std::cout << (f.anchors ? copy::print_anchored(program, files) : copy::print_program(program, files.size() > 1))
-            << "\n";
+  print_text((f.anchors ? copy::print_anchored(program, files) : copy::print_program(program, files.size() > 1)) +
+             "\n");
   return {};
 }
 
@@ -103,7 +99,7 @@ int run_resolve(const flags& f) {
   if (!read) return report(read.error());
   const auto bytes = copy::resolve(read->program, read->files);
   if (!bytes) return report(bytes.error());
-  write_bytes(*bytes);
+  print_text(*bytes);
   return 0;
 }
 

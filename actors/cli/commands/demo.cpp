@@ -1,16 +1,14 @@
-#include <unistd.h>
-
 #include <cstdio>
 #include <iostream>
 
 #include "actors/cli/child_server.hpp"
 #include "actors/cli/command.hpp"
 #include "actors/cli/commands/commands.hpp"
+#include "actors/cli/commands/difference.hpp"
 #include "actors/cli/edit_task.hpp"
 #include "actors/cli/flags/command_line.hpp"
 #include "actors/cli/flags/generation_flags.hpp"
 #include "actors/cli/progress_line.hpp"
-#include "runtime/document/line_diff.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -28,9 +26,9 @@ int run(const flags& f) {
   if (!before) return report(before.error());
   const edit_task task{f.file, *before, f.instruction};
   child_server server;
-  const auto url = server.start({"--model", f.model, "--draft", f.draft});
-  if (!url) return report(url.error());
-  std::cout << "server: " << *url << "\nfile: " << f.file << " (" << before->size()
+  const auto at = server.start({"--model", f.model, "--draft", f.draft});
+  if (!at) return report(at.error());
+  std::cout << "server: " << at->url << "\nfile: " << f.file << " (" << before->size()
             << " bytes)\ninstruction: " << f.instruction << "\n\n";
 
   std::vector<edit_outcome> rows;
@@ -40,7 +38,7 @@ int run(const flags& f) {
     std::optional<edit_outcome> best;
     for (std::uint32_t i = 0; i < f.rounds; ++i) {
       progress_line line;
-      auto got = edit_on_server(*url, {}, task, how, [&](const std::string& answer) {
+      auto got = edit_on_server(at->url, at->api_key, task, how, [&](const std::string& answer) {
         line.show(std::string(method) + ": " + std::to_string(answer.size()) + " bytes");
       });
       line.clear();
@@ -50,8 +48,8 @@ int run(const flags& f) {
     }
     rows.push_back(*best);
   }
-  const std::string diff = text::unified_diff(*before, rows.front().after, f.file, isatty(STDOUT_FILENO) != 0);
-  std::cout << (diff.empty() ? "no change\n" : diff) << "\n";
+  print_difference(f.file, *before, rows.front().after);
+  std::cout << "\n";
   std::printf("%-10s %8s %9s %14s %13s %18s %10s %s\n", "method", "seconds", "tokens/s", "target passes",
               "draft passes", "accepted per pass", "speed-up", "identical to regular");
   bool all_same = true;

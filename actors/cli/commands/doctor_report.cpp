@@ -129,7 +129,7 @@ void print_checks(const doctor_findings& f, std::ostream& out) {
     if (t.table == nullptr) continue;
     const auto checks = checks_of(f, t.name);
     const auto held = std::count_if(checks.begin(), checks.end(), holds);
-    line(out, label) << std::setw(8) << t.name << held << " of " << checks.size() << " checks hold\n";
+    line(out, label) << std::setw(13) << t.name << held << " of " << checks.size() << " checks hold\n";
     label = "";
     for (const model::self_check& c : checks) {
       if (!c.holds()) line(out) << "  FAILED " << c.claim << ": " << c.problem << "\n";

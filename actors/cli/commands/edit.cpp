@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -7,14 +5,17 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/commands/commands.hpp"
+#include "actors/cli/commands/difference.hpp"
 #include "actors/cli/commands/edit_flags.hpp"
 #include "actors/cli/commands/edit_many.hpp"
 #include "actors/cli/edit_task.hpp"
 #include "actors/cli/flags/command_line.hpp"
+#include "actors/cli/phrase_hint.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "actors/cli/review/file_choice.hpp"
+#include "runtime/base/terminal_text.hpp"
 #include "runtime/base/utf8.hpp"
-#include "runtime/document/line_diff.hpp"
+#include "runtime/files/replacement_file.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -33,16 +34,17 @@ std::string figures(const edit_outcome& e) {
 }
 
 int run(const edit_flags& f) {
-  const std::string& file = f.files.front();
-  const auto before = read_whole(file);
-  if (!before) return report(before.error());
-  const edit_task task{file, *before, f.instruction};
+  auto chosen = choose_files(f.files);
+  if (!chosen) return report(chosen.error());
+  const chosen_file& file = chosen->files.front();
+  const std::string& before = file.bytes;
+  const edit_task task{file.path, before, f.instruction};
   progress_line line(!f.json);
   const auto began = std::chrono::steady_clock::now();
   const auto show = [&](const std::string& answer) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     char text[96];
-    std::snprintf(text, sizeof text, "editing %zu of about %zu bytes, %.1f s", answer.size(), before->size(), seconds);
+    std::snprintf(text, sizeof text, "editing %zu of about %zu bytes, %.1f s", answer.size(), before.size(), seconds);
     line.show(text);
   };
   auto got = [&]() -> result<edit_outcome> {
@@ -54,9 +56,17 @@ int run(const edit_flags& f) {
     return edit_locally(std::move(options), task, f.method, show);
   }();
   line.clear();
-  if (!got) return report(got.error());
-  if (f.write) {
-    if (auto replaced = replace_edited(file, *before, got->after); !replaced) return report(replaced.error());
+  if (!got) {
+    failure why = got.error();
+    if (why.code == errc::context_length_exceeded)
+      why.context = file.path + " is too long for the model: " + why.context;
+    return report(why);
+  }
+  if (f.write && got->after != before) {
+    auto place = file.place();
+    if (!place) return report(place.error());
+    if (auto replaced = replace_edited(std::move(*place), before, got->after); !replaced)
+      return report(replaced.error());
   }
   if (f.json) {
     nlohmann::ordered_json out = {{"text", utf8::sanitize(got->after)},
@@ -73,13 +83,13 @@ int run(const edit_flags& f) {
                                     {"copied_forced", got->copied_forced},
                                     {"copied_verified", got->copied_verified}}}};
     if (!got->program.empty()) out["program"] = utf8::sanitize(got->program);
-    std::cout << out.dump() << "\n";
+    print_text(out.dump() + "\n");
     return 0;
   }
-  const std::string diff = text::unified_diff(*before, got->after, file, isatty(STDOUT_FILENO) != 0);
-  std::cout << (diff.empty() ? "no change\n" : diff);
+  print_difference(file.path, before, got->after);
+  if (got->after == before) std::cerr << phrase_hint_of(f.models.model, f.server, f.api_key);
   std::cerr << figures(*got) << "\n";
-  if (f.write) std::cerr << "wrote " << file << "\n";
+  if (f.write && got->after != before) std::cerr << "wrote " << shown_on_terminal(file.path) << "\n";
   return 0;
 }
 
@@ -91,9 +101,9 @@ void add_edit(CLI::App& app, int& exit_code) {
   c.add("FILE", f->files, "The file to edit; of several, and of all in a folder, each is an edit of its own")
       .existing_path();
   c.add("-i,--instruction", f->instruction, "What to change, in words").require();
-  add_model_flags(c, f->models, false);
+  const option model = add_model_flags(c, f->models, false);
   add_method_flags(c, f->method, true);
-  c.add("--server", f->server, "Have a running server do it: http://HOST:PORT or https://HOST");
+  const option server = c.add("--server", f->server, "Have a running server do it: http://HOST:PORT or https://HOST");
   c.add("--api-key", f->api_key, "The server's API key");
   const option json =
       c.add_flag("--json", f->json, "Print one JSON object with the new file, of several one in a line for each");
@@ -109,7 +119,9 @@ void add_edit(CLI::App& app, int& exit_code) {
   c.add_flag("--review", f->review, "Ask about each hunk, as is done on a terminal for several files")
       .exclude(json)
       .exclude(yes);
-  c.on_run(exit_code, [f] {
+  c.on_run(exit_code, [f, server, model] {
+    if (const auto chosen = choose_model_or_server(model, f->models.model, server, f->server); !chosen)
+      return report(chosen);
     if (f->files.empty() && !f->staged) {
       return report(failure{errc::invalid_argument, "expected a FILE to edit, or --staged, found neither"});
     }

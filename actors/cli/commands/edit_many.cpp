@@ -4,41 +4,36 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/commands/difference.hpp"
 #include "actors/cli/edit_task.hpp"
+#include "actors/cli/phrase_hint.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "actors/cli/review/file_choice.hpp"
 #include "actors/cli/review/hunk_review.hpp"
 #include "actors/cli/review/text_editor.hpp"
+#include "runtime/base/terminal_text.hpp"
 #include "runtime/base/utf8.hpp"
+#include "runtime/files/replacement_file.hpp"
 
 namespace redline::actors::cli {
 namespace {
 
 constexpr std::size_t left_out_shown_max = 20;
 
-bool is_on_terminal() { return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0; }
+bool is_on_terminal() { return isatty(STDIN_FILENO) != 0 && is_output_terminal(); }
 
 double seconds_since(std::chrono::steady_clock::time_point began) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
-/// As `git apply` wants it: from the current folder.
-std::string path_in_patch(const std::string& path) {
-  std::error_code ignored;
-  const auto near = std::filesystem::absolute(path, ignored)
-                        .lexically_normal()
-                        .lexically_relative(std::filesystem::current_path(ignored));
-  return near.empty() || near.string().starts_with("..") ? path : near.string();
-}
-
 void show_left_out(const file_choice& choice) {
   const std::size_t shown = std::min(choice.left_out.size(), left_out_shown_max);
-  for (std::size_t i = 0; i < shown; ++i) std::cerr << "redline: left out " << choice.left_out[i] << "\n";
+  for (std::size_t i = 0; i < shown; ++i)
+    std::cerr << "redline: left out " << shown_on_terminal(choice.left_out[i]) << "\n";
   if (shown < choice.left_out.size()) {
     std::cerr << "redline: left out " << choice.left_out.size() - shown << " more files\n";
   }
@@ -47,8 +42,10 @@ void show_left_out(const file_choice& choice) {
 /// The answers, and what becomes of them.
 class outcome_of_all {
  public:
-  outcome_of_all(const edit_flags& f, const std::vector<edit_task>& tasks, std::vector<result<edit_outcome>> edits)
-      : flags_(f), tasks_(tasks), edits_(std::move(edits)) {}
+  /// files: of each task, for writing.
+  outcome_of_all(const edit_flags& f, const std::vector<edit_task>& tasks, const std::vector<chosen_file>& files,
+                 std::vector<result<edit_outcome>> edits)
+      : flags_(f), tasks_(tasks), files_(files), edits_(std::move(edits)) {}
 
   int finish() {
     if (flags_.json)
@@ -66,25 +63,29 @@ class outcome_of_all {
     if (exit_code_ == 0) exit_code_ = code;
   }
 
-  /// Calls `look` with each edit that came to something.
+  /// Calls `look` with each edit that came to something, and its number.
   template<class Look>
   void for_each_edit(const Look& look) {
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       if (edits_[i])
-        look(tasks_[i], *edits_[i]);
+        look(i, tasks_[i], *edits_[i]);
       else
         complain(tasks_[i].path, edits_[i].error());
     }
   }
 
-  void write(const edit_task& task, const std::string& after) {
+  void write(std::size_t number, const std::string& after) {
+    const edit_task& task = tasks_[number];
     if (after == task.before) return;
-    if (const auto replaced = replace_edited(task.path, task.before, after); !replaced) {
+    auto place = files_[number].place();
+    const auto replaced =
+        place ? replace_edited(std::move(*place), task.before, after) : result<void>(std::move(place).error());
+    if (!replaced) {
       const int code = report(replaced.error());
       if (exit_code_ == 0) exit_code_ = code;
       return;
     }
-    std::cerr << "wrote " << task.path << "\n";
+    std::cerr << "wrote " << shown_on_terminal(task.path) << "\n";
     ++written_;
   }
 
@@ -98,14 +99,17 @@ class outcome_of_all {
   }
 
   void take_all() {
-    const bool colour = flags_.patch.empty() && isatty(STDOUT_FILENO) != 0;
+    const bool colour = (flags_.patch.empty() || flags_.patch == "-") && is_output_terminal();
     std::string patch;
-    for_each_edit([&](const edit_task& task, const edit_outcome& e) {
+    for_each_edit([&](std::size_t number, const edit_task& task, const edit_outcome& e) {
       patch += patch_of(path_in_patch(task.path), hunks_of(task.before, e.after), colour);
-      if (flags_.write) write(task, e.after);
+      if (flags_.write) write(number, e.after);
     });
     put_patch(patch);
     if (patch.empty()) std::cerr << "no change\n";
+    if (patch.empty() && exit_code_ == 0) {
+      std::cerr << phrase_hint_of(flags_.models.model, flags_.server, flags_.api_key);
+    }
     if (!patch.empty() && flags_.patch.empty() && !flags_.write) {
       std::cerr << "nothing was changed; --yes takes all of it, --review asks about each hunk\n";
     }
@@ -121,13 +125,13 @@ class outcome_of_all {
                         .edit = edit_text,
                         .colour = true});
     std::string patch;
-    for_each_edit([&](const edit_task& task, const edit_outcome& e) {
+    for_each_edit([&](std::size_t number, const edit_task& task, const edit_outcome& e) {
       const auto hunks = hunks_of(task.before, e.after);
-      if (hunks.empty() && !review.is_over()) std::cerr << task.path << ": no change\n";
+      if (hunks.empty() && !review.is_over()) std::cerr << shown_on_terminal(task.path) << ": no change\n";
       const auto taken = review.choose(task.path, hunks);
       if (taken.empty()) return;
       if (flags_.patch.empty())
-        write(task, with_hunks(task.before, taken));
+        write(number, with_hunks(task.before, taken));
       else
         patch += patch_of(path_in_patch(task.path), taken);
     });
@@ -147,18 +151,19 @@ class outcome_of_all {
                         {"drafted", e.drafted},
                         {"accepted", e.accepted},
                         {"seconds", e.seconds}};
-        if (flags_.write) write(tasks_[i], e.after);
+        if (flags_.write) write(i, e.after);
       } else {
         const failure& why = edits_[i].error();
         out["error"] = utf8::sanitize(why.context.empty() ? why.describe() : why.context);
         if (exit_code_ == 0) exit_code_ = exit_failed;
       }
-      std::cout << out.dump() << "\n";
+      print_text(out.dump() + "\n");
     }
   }
 
   const edit_flags& flags_;
   const std::vector<edit_task>& tasks_;
+  const std::vector<chosen_file>& files_;
   std::vector<result<edit_outcome>> edits_;
   int exit_code_ = 0;
   std::size_t written_ = 0;
@@ -197,7 +202,7 @@ int edit_many(const edit_flags& f) {
   std::size_t all_bytes = 0;
   for (chosen_file& file : choice->files) {
     all_bytes += file.bytes.size();
-    tasks.push_back({std::move(file.path), std::move(file.bytes), f.instruction});
+    tasks.push_back({file.path, std::move(file.bytes), f.instruction});
   }
   progress_line line(!f.json);
   auto began = std::chrono::steady_clock::now();
@@ -219,7 +224,7 @@ int edit_many(const edit_flags& f) {
   line.clear();
   if (!edits) return report(edits.error());
   if (!f.json) show_figures(*edits, seconds_since(began));
-  return outcome_of_all(f, tasks, std::move(*edits)).finish();
+  return outcome_of_all(f, tasks, choice->files, std::move(*edits)).finish();
 }
 
 }  // namespace redline::actors::cli

@@ -54,6 +54,7 @@ int run(const flags& f) {
     show_loading(line, what, done, all);
   };
   std::vector<token> prompt;
+  utf8::stream pieces(utf8::stream::invalid_bytes::keep);
   const auto got = generate_locally(
       std::move(*options), *how,
       [&](const engine& e) -> result<generation_spec> {
@@ -73,7 +74,9 @@ int run(const flags& f) {
         return g;
       },
       [&](const session_text& m) {
-        if (!f.json) std::cout << m.text << std::flush;
+        if (f.json) return;
+        print_text(pieces.feed(m.text));
+        std::cout.flush();
       });
   line.clear();
   if (!got) return report(got.error());
@@ -83,7 +86,7 @@ int run(const flags& f) {
     sources[std::string(name_of(from))] = {{"drafted", s.of(from).drafted}, {"accepted", s.of(from).accepted}};
   }
   if (!f.json) {
-    std::cout << "\n";
+    print_text(pieces.flush() + "\n");
     return 0;
   }
   const nlohmann::ordered_json out = {{"prompt_tokens", prompt},
@@ -108,7 +111,7 @@ int run(const flags& f) {
                                           {"reevaluated", s.reevaluated}}},
                                         {"first_token_seconds", static_cast<double>(s.first_token_us) / 1e6},
                                         {"seconds", static_cast<double>(s.total_us) / 1e6}}}};
-  std::cout << out.dump() << "\n";
+  print_text(out.dump() + "\n");
   return 0;
 }
 
@@ -121,7 +124,8 @@ void add_generate(CLI::App& app, int& exit_code) {
   add_method_flags(c, f->method);
   add_eviction_flags(c, f->eviction);
   const option prompt = c.add("-p,--prompt", f->prompt, "Text to continue; special tokens in it are parsed");
-  const option tokens = c.add("--tokens", f->tokens, "The same as token ids: 1,2,3").exclude(prompt);
+  const option text = c.add("TEXT", f->prompt, "Text to continue, as --prompt").exclude(prompt);
+  const option tokens = c.add("--tokens", f->tokens, "The same as token ids: 1,2,3").exclude(prompt).exclude(text);
   c.add("--prediction", f->prediction, "Text that the answer is likely to repeat; for the methods prediction and auto");
   c.add("-n,--max-tokens", f->tokens_max, "Tokens to generate at most").range(1, 1 << 20);
   c.add("--temperature", f->sampling.temperature,
@@ -142,9 +146,9 @@ void add_generate(CLI::App& app, int& exit_code) {
   c.add("--stop", f->stops, "Stop before this text (repeatable)");
   c.add_flag("--ignore-eos", f->ignore_eos, "Go on where the model would end");
   c.add_flag("--json", f->json, "Print one JSON object");
-  c.on_run(exit_code, [f, prompt, tokens] {
-    if (!prompt.given() && !tokens.given()) {
-      return report(failure{errc::invalid_argument, "expected --prompt TEXT or --tokens IDS, found neither"});
+  c.on_run(exit_code, [f, prompt, text, tokens] {
+    if (!prompt.given() && !text.given() && !tokens.given()) {
+      return report(failure{errc::invalid_argument, "expected a TEXT to continue or --tokens IDS, found neither"});
     }
     return run(*f);
   });

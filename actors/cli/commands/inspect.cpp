@@ -8,6 +8,7 @@
 #include "actors/cli/flags/command_line.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/worker_team.hpp"
+#include "runtime/base/terminal_text.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 #include "runtime/model/model_config.hpp"
 #include "runtime/model/numerics.hpp"
@@ -32,9 +33,9 @@ std::string show(const gguf::value& v) {
         if (c == '\n')
           out += "\\n";
         else
-          out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+          out += c;
       }
-      return "\"" + out + (s.size() > 60 ? "...\" (" + std::to_string(s.size()) + " bytes)" : "\"");
+      return "\"" + shown_on_terminal(out) + (s.size() > 60 ? "...\" (" + std::to_string(s.size()) + " bytes)" : "\"");
     }
     std::string operator()(const gguf::array& a) const { return "array of " + std::to_string(a.size()); }
   };
@@ -45,7 +46,8 @@ int run(const std::string& path, bool all) {
   const auto file = gguf::gguf_file::open(path);
   if (!file) return report(file.error());
   std::cout << path << ": GGUF v" << (*file)->version() << ", " << (*file)->size_bytes() << " bytes\n\nmetadata\n";
-  for (const auto& [key, v] : (*file)->metadata()) std::cout << "  " << key << " = " << show(v) << "\n";
+  for (const auto& [key, v] : (*file)->metadata())
+    std::cout << "  " << shown_on_terminal(key) << " = " << show(v) << "\n";
 
   std::map<std::string, std::pair<std::size_t, std::uint64_t>> by_type;
   for (const auto& t : (*file)->tensors()) {
@@ -53,7 +55,7 @@ int run(const std::string& path, bool all) {
     ++count;
     bytes += t.bytes.size();
     if (!all) continue;
-    std::cout << "  " << t.name << " " << gguf::name_of(t.type) << " [";
+    std::cout << "  " << shown_on_terminal(t.name) << " " << gguf::name_of(t.type) << " [";
     for (std::size_t i = t.dimensions.size(); i-- > 0;) std::cout << t.dimensions[i] << (i > 0 ? ", " : "");
     std::cout << "]\n";
   }

@@ -46,8 +46,8 @@ int run(const flags& f) {
   }
   how.server = "a private server";
   const auto find = [&](const std::atomic<bool>& given_up) -> result<server_address> {
-    REDLINE_TRY_ASSIGN(const auto url, own.wait_until_ready(loading_max, &given_up));
-    return server_address::parse(url, "");
+    REDLINE_TRY_ASSIGN(const auto at, own.wait_until_ready(loading_max, &given_up));
+    return server_address::parse(at.url, at.api_key);
   };
   return lsp::serve_editor(std::move(how), find, STDIN_FILENO, STDOUT_FILENO);
 }
@@ -59,13 +59,15 @@ void add_lsp(CLI::App& app, int& exit_code) {
   const command c(app, "lsp", "Complete and edit in an editor: a language server on standard input and output");
   const option server = c.add("--server", f->server, "The server: http://HOST:PORT or https://HOST");
   c.add("--api-key", f->api_key, "The server's API key");
-  add_model_file_flag(c, f->models).require(false).describe("Start a server of its own for this model, a GGUF file");
+  const option model = add_model_file_flag(c, f->models)
+                           .require(false)
+                           .describe("Start a server of its own for this model, a GGUF file");
   add_draft_file_flag(c, f->models);
   add_memory_flags(c, f->models);
   c.add("--max-tokens", f->tokens_max, "Most tokens of a completion").range(1, 4096);
-  c.on_run(exit_code, [f, server] {
-    if (server.given() && !f->models.model.empty()) {
-      return report(failure{errc::invalid_argument, "expected --model FILE or --server URL, found both"});
+  c.on_run(exit_code, [f, server, model] {
+    if (const auto chosen = choose_model_or_server(model, f->models.model, server, f->server); !chosen) {
+      return report(chosen);
     }
     return run(*f);
   });

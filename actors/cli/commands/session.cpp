@@ -7,10 +7,11 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/commands/commands.hpp"
+#include "actors/cli/commands/difference.hpp"
 #include "actors/cli/flags/command_line.hpp"
+#include "actors/cli/json_members.hpp"
 #include "actors/cli/server_address.hpp"
 #include "actors/editing/edit_prompt.hpp"
-#include "runtime/document/line_diff.hpp"
 #include "runtime/document/text_document.hpp"
 #include "transport/http_client.hpp"
 
@@ -124,7 +125,7 @@ result<void> print_new(const session_client& server, const flags& f) {
     body["files"].push_back({{"path", path}, {"text", text}});
   }
   REDLINE_TRY_ASSIGN(const auto made, server.call("POST", "", body));
-  std::cout << (f.json ? made.dump() : made.value("id", std::string())) << "\n";
+  print_text((f.json ? made.dump() : text_of(member(made, "id"))) + "\n");
   return {};
 }
 
@@ -176,7 +177,7 @@ result<void> print_patch(const session_client& server, const flags& f) {
   REDLINE_TRY_ASSIGN(const auto done, server.call("PATCH", session_client::file(f),
                                                   {{"version", version}, {"edits", json::array({edit})}}));
   if (f.json) {
-    std::cout << done.dump() << "\n";
+    print_text(done.dump() + "\n");
   } else {
     std::cout << "version " << done.value("version", 0) << ": " << done.value("tokens", 0) << " tokens, "
               << done.value("tokens_removed", 0) << " removed, " << done.value("tokens_inserted", 0)
@@ -196,13 +197,13 @@ result<void> print_completion(const session_client& server, const flags& f) {
   if (f.seed > 0) body["seed"] = f.seed;
   REDLINE_TRY_ASSIGN(const auto done, server.call("POST", "/" + f.id + "/complete", body));
   if (f.json) {
-    std::cout << done.dump() << "\n";
+    print_text(done.dump() + "\n");
     return {};
   }
   if (!done.contains("choices") || !done["choices"].is_array() || done["choices"].empty()) {
     return failure{errc::malformed_message, "the server's answer has no choice"};
   }
-  std::cout << done["choices"][0].value("text", std::string()) << "\n";
+  print_text(text_of(member(done["choices"][0], "text")) + "\n");
   return {};
 }
 
@@ -216,25 +217,26 @@ result<void> print_edit(const session_client& server, const flags& f) {
   if (!done.contains("choices") || !done["choices"].is_array() || done["choices"].empty()) {
     return failure{errc::malformed_message, "the server's answer has no choice"};
   }
-  const json message = done["choices"][0].value("message", json::object());
-  REDLINE_TRY_ASSIGN(const auto after, file_of_answer(task, message.value("content", std::string())));
+  const json& choice = done["choices"][0];
+  REDLINE_TRY_ASSIGN(const auto after,
+                     file_of_answer(task, {.text = text_of(member(choice, "message", "content")),
+                                           .is_whole = is_models_own_end(text_of(member(choice, "finish_reason")))}));
   if (f.apply) {
     REDLINE_TRY(server.call("PUT", session_client::file(f), {{"text", after}, {"version", version + 1}}));
   }
-  const std::string diff = text::unified_diff(task.before, after, f.path, false);
   if (f.json)
-    std::cout << json{{"text", after}, {"usage", done.value("usage", json())}}.dump() << "\n";
+    print_text(json{{"text", after}, {"usage", done.value("usage", json())}}.dump() + "\n");
   else
-    std::cout << (diff.empty() ? "no change\n" : diff);
+    print_difference(f.path, task.before, after);
   return {};
 }
 
 result<void> print_shown(const session_client& server, const flags& f) {
   REDLINE_TRY_ASSIGN(const auto shown, server.call("GET", f.path.empty() ? "/" + f.id : session_client::file(f)));
   if (!f.path.empty() && !f.json)
-    std::cout << shown.value("text", std::string());
+    print_text(text_of(member(shown, "text")));
   else
-    std::cout << shown.dump(f.json ? -1 : 2) << "\n";
+    print_text(shown.dump(f.json ? -1 : 2) + "\n");
   return {};
 }
 

@@ -64,7 +64,7 @@ int detokenize(const flags& f) {
   if (!ids) return report(ids.error());
   const auto bytes = (*tokenizer)->decode(*ids, {.render_special = true, .strip_space_prefix = true});
   if (!bytes) return report(bytes.error());
-  std::cout.write(bytes->data(), static_cast<std::streamsize>(bytes->size()));
+  print_text(*bytes);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "actors/cli/flags/command_line.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 
 #include "runtime/huggingface/hub_cache.hpp"
@@ -16,7 +17,7 @@ option add_to(CLI::App& app, const std::string& names, T& into, const std::strin
   } else if constexpr (!std::is_same_v<T, std::optional<std::uint32_t>>) {
     if (!into.empty()) added->capture_default_str();
   }
-  return option(*added);
+  return option(*added, app);
 }
 
 }  // namespace
@@ -100,6 +101,10 @@ option& option::exclude(const option& other) {
   return *this;
 }
 bool option::given() const { return option_->count() > 0; }
+bool option::given_as_flag() const {
+  const auto& order = app_->parse_order();
+  return std::find(order.begin(), order.end(), option_) != order.end();
+}
 
 command::command(const command& parent, const std::string& name, const std::string& help)
     : app_(parent.app_->add_subcommand(name, help)) {}
@@ -133,7 +138,7 @@ option command::add(const std::string& names, std::vector<std::string>& into, co
   return add_to(*app_, names, into, help);
 }
 option command::add_flag(const std::string& names, bool& into, const std::string& help) const {
-  return option(*app_->add_flag(names, into, help));
+  return option(*app_->add_flag(names, into, help), *app_);
 }
 
 void command::on_run(int& exit_code, std::function<int()> run) const {

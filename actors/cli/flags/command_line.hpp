@@ -20,7 +20,7 @@ namespace redline::actors::cli {
 /// the option itself. Lives as long as its command.
 class option {
  public:
-  explicit option(CLI::Option& described) : option_(&described) {}
+  option(CLI::Option& described, const CLI::App& of) : option_(&described), app_(&of) {}
 
   option& require(bool required = true);
   /// The heading under which --help lists it.
@@ -52,12 +52,15 @@ class option {
   /// Not together with that one.
   option& exclude(const option& other);
   [[nodiscard]] bool given() const;
+  /// Given on the command line itself, not by the environment or a file.
+  [[nodiscard]] bool given_as_flag() const;
 
  private:
   option& real_range(double least, double most);
   option& integer_range(std::int64_t least, std::int64_t most);
 
   CLI::Option* option_;
+  const CLI::App* app_;
 };
 
 /// A command or subcommand, to which options are added. They write to variables that must outlive it.

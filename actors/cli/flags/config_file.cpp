@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
+#include <cstdlib>
 #include <regex>
 #include <sstream>
 #include <string_view>
@@ -172,7 +174,15 @@ std::string config_file::where(const std::string& section, const std::string& ke
   return at == lines_->entries.rend() ? path : path + ":" + std::to_string(at->line);
 }
 
-std::optional<std::string> config_file::explain(const std::string& what, std::span<char* const> arguments) const {
+std::string environment_name(std::string_view option) {
+  std::string name = "REDLINE_" + std::string(option);
+  std::replace(name.begin(), name.end(), '-', '_');
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+  return name;
+}
+
+std::optional<std::string> config_file::explain(const std::string& what, std::span<char* const> arguments,
+                                                const suggester& did_you_mean) const {
   if (lines_->complaint) {
     if (what != *lines_->complaint) return std::nullopt;
     return app_->get_config_ptr()->as<std::string>() + ": " + what;
@@ -184,8 +194,9 @@ std::optional<std::string> config_file::explain(const std::string& what, std::sp
     for (const config_entry& e : lines_->entries) {
       const std::string full = e.section.empty() ? e.key : e.section + (e.key.empty() ? "" : "." + e.key);
       if (full != name) continue;
-      return place(e) + (e.key.empty() ? "expected the name of a command"
-                                       : "expected an option of the command (its --help lists them), without the '--'");
+      if (e.key.empty()) return place(e) + "expected the name of a command";
+      return place(e) + "expected an option of the command (its --help lists them), without the '--'" +
+             did_you_mean(e.section, e.key);
     }
     return std::nullopt;
   }
@@ -196,6 +207,11 @@ std::optional<std::string> config_file::explain(const std::string& what, std::sp
     return argument == flag || std::string_view(argument).starts_with(flag + "=");
   };
   if (std::any_of(arguments.begin(), arguments.end(), is_it)) return std::nullopt;
+  // The environment goes before the file.
+  const std::string variable = environment_name(std::string_view(flag).substr(2));
+  if (const char* value = std::getenv(variable.c_str()); value != nullptr && *value != '\0') {
+    return variable + " in the environment: " + reword(what.substr(colon + 2));
+  }
   const auto at = std::find_if(lines_->entries.rbegin(), lines_->entries.rend(),
                                [&](const config_entry& e) { return "--" + e.key == flag; });
   if (at == lines_->entries.rend()) return std::nullopt;

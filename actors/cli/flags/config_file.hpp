@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -30,14 +32,20 @@ struct config_lines {
 };
 config_lines read_config_lines(const std::string& text);
 
+/// The variable of the environment that gives an option its value: REDLINE_KV_MIB for "kv-mib".
+std::string environment_name(std::string_view option);
+
 /// Reads --config and explains what the command line parser says about it.
 class config_file {
  public:
   /// `app` reads its configuration through this object, which must outlive it.
   void attach(CLI::App& app);
-  /// "FILE:LINE: key = value: expected ..." when the parser's complaint `what` is about the file; nullopt when it is
-  /// about the command line or the environment.
-  [[nodiscard]] std::optional<std::string> explain(const std::string& what, std::span<char* const> arguments) const;
+  /// What "did you mean" says of a key that no option of the section's command has; empty: nothing is near.
+  using suggester = std::function<std::string(const std::string& section, const std::string& key)>;
+  /// "FILE:LINE: key = value: expected ..." or "REDLINE_KEY in the environment: expected ..." when the parser's
+  /// complaint `what` is about the file or a variable; nullopt when it is about the command line.
+  [[nodiscard]] std::optional<std::string> explain(const std::string& what, std::span<char* const> arguments,
+                                                   const suggester& did_you_mean) const;
   /// "FILE:LINE" of the last line that gives this option a value; only FILE when there is none.
   [[nodiscard]] std::string where(const std::string& section, const std::string& key) const;
 

@@ -6,12 +6,13 @@
 
 namespace redline::actors::cli {
 
-void add_model_flags(command c, model_flags& flags, bool model_required) {
-  add_model_file_flag(c, flags).require(model_required);
+option add_model_flags(command c, model_flags& flags, bool model_required) {
+  const option model = add_model_file_flag(c, flags).require(model_required);
   add_draft_file_flag(c, flags);
   add_draft_context_flag(c, flags);
   add_memory_flags(c, flags);
   add_draft_length_flag(c, flags);
+  return model;
 }
 
 option add_model_file_flag(command c, model_flags& flags) {
@@ -68,6 +69,18 @@ result<kernels::element_type> parse_kv_type(std::string_view name) {
   }
   return failure{errc::invalid_argument,
                  "keys and values: expected f32, f16, bf16 or q8_0, found '" + std::string(name) + "'"};
+}
+
+result<void> choose_model_or_server(const option& model, std::string& file, const option& server, std::string& url) {
+  if (model.given_as_flag() && server.given_as_flag()) {
+    return failure{errc::invalid_argument, "expected --model FILE or --server URL, found both"};
+  }
+  if (model.given_as_flag()) {
+    url.clear();
+  } else if (server.given()) {
+    file.clear();
+  }
+  return {};
 }
 
 result<engine_options> to_engine_options(const model_flags& flags) {

@@ -28,7 +28,8 @@ struct model_flags {
   std::uint64_t kv_mib = 0;
   std::string draft_length = "adaptive";
 };
-void add_model_flags(command c, model_flags& flags, bool model_required = true);
+/// All of them; gives --model.
+option add_model_flags(command c, model_flags& flags, bool model_required = true);
 /// Parts of it: --model; --draft; --draft-context; --numerics, --kv, --threads, --context, --kv-mib; --draft-length.
 option add_model_file_flag(command c, model_flags& flags);
 void add_draft_file_flag(command c, model_flags& flags);
@@ -36,6 +37,10 @@ void add_draft_context_flag(command c, model_flags& flags);
 void add_memory_flags(command c, model_flags& flags);
 void add_draft_length_flag(command c, model_flags& flags);
 result<engine_options> to_engine_options(const model_flags& flags);
+
+/// For a command that loads a model itself or asks a server: empties the one that is not meant. A flag goes before the
+/// environment and the file; two flags are a failure, and of two values that are no flags the server counts.
+result<void> choose_model_or_server(const option& model, std::string& file, const option& server, std::string& url);
 
 /// --threads, 0 for the CPUs that this process may use.
 option add_threads_flag(command c, std::uint32_t& threads);

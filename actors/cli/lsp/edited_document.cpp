@@ -47,6 +47,12 @@ void edited_document::change(const std::optional<text::position_range>& where, s
   if (unsent_whole_) unsent_.clear();
 }
 
+void edited_document::lose(std::string why) {
+  ++revision_;
+  document_.reset();
+  complaint_ = std::move(why);
+}
+
 void edited_document::mark_sent() {
   sent_ = revision_;
   unsent_.clear();

@@ -46,6 +46,9 @@ class edited_document {
   /// Absent: the whole text. As the protocol wants it, a position after the end is the end.
   void change(const std::optional<text::position_range>& where, std::string text, text::position_encoding units);
 
+  /// Its text is not known any more, and this says why; until it is told as a whole again.
+  void lose(std::string why);
+
   /// The server has, or will have, this revision.
   [[nodiscard]] bool is_sent() const { return sent_ == revision_; }
   /// What leads there, which counts as sent from now on.

@@ -203,8 +203,8 @@ void language_server::did_open(const rpc_message& m) {
 
 void language_server::tell_unusable(const open_document& d) {
   const std::string text = "Redline gives no completions for " + d.path + ": " + d.text.complaint() + ".";
-  const bool is_large = d.text.complaint().starts_with("expected");
-  if (is_large)
+  const bool is_expected = d.text.complaint().starts_with("holds a zero byte");
+  if (!is_expected)
     show(message_type::warning, text);
   else
     send_(rpc_notification("window/logMessage", {{"type", static_cast<int>(message_type::log)}, {"message", text}}));
@@ -218,15 +218,18 @@ void language_server::did_change(const rpc_message& m) {
   const bool was_usable = d->text.document() != nullptr;
   d->version = member(document, "version");
   for (const json& change : changes) {
-    if (!member(change, "text").is_string()) continue;
     const json& range = member(change, "range");
-    if (range.is_null()) {
+    if (!member(change, "text").is_string()) {
+      d->text.lose("a change of it has no text, so that its text is not known; close and open it again");
+    } else if (range.is_null()) {
       d->text.change(std::nullopt, text_of(member(change, "text")), units_);
       d->refused = false;
     } else if (const auto where = range_of(range)) {
       d->text.change(*where, text_of(member(change, "text")), units_);
     } else {
-      log_line(log_level::warning, "lsp", "a change of " + d->path + " without effect: " + where.error().message);
+      // From here on it would be another text than the editor's. The whole text makes it one again.
+      d->text.lose("a change of it could not be read (" + where.error().message +
+                   "), so that its text is not known; close and open it again");
     }
   }
   // What is computed for the older text is not wanted any more.

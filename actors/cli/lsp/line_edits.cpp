@@ -31,34 +31,4 @@ std::vector<line_edit> line_edits(const text::text_document& before, std::string
   return out;
 }
 
-bool ends_lines_with_crlf(std::string_view text) {
-  bool has_lines = false;
-  for (auto at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
-    if (at == 0 || text[at - 1] != '\r') return false;
-    has_lines = true;
-  }
-  return has_lines;
-}
-
-std::string with_line_feeds(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    if (c == '\n' && out.ends_with('\r')) out.pop_back();
-    out.push_back(c);
-  }
-  return out;
-}
-
-std::string with_line_ends_of(std::string_view before, std::string after) {
-  if (!ends_lines_with_crlf(before)) return after;
-  std::string out;
-  out.reserve(after.size());
-  for (const char c : after) {
-    if (c == '\n' && !out.ends_with('\r')) out.push_back('\r');
-    out.push_back(c);
-  }
-  return out;
-}
-
 }  // namespace redline::actors::cli::lsp

@@ -19,11 +19,4 @@ struct line_edit {
 std::vector<line_edit> line_edits(const text::text_document& before, std::string_view after,
                                   text::position_encoding units);
 
-/// Whether it has lines, and each of them ends with "\r\n".
-bool ends_lines_with_crlf(std::string_view text);
-/// Each "\r\n" as "\n": what models know best.
-std::string with_line_feeds(std::string_view text);
-/// `after` with the line ends of `before`, where those are all "\r\n": a change of every line was not asked for.
-std::string with_line_ends_of(std::string_view before, std::string after);
-
 }  // namespace redline::actors::cli::lsp

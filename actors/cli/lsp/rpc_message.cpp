@@ -100,15 +100,6 @@ json rpc_refusal(const json& id, const rpc_error& why) {
           {"error", {{"code", static_cast<std::int32_t>(why.code)}, {"message", why.message}}}};
 }
 
-const json& member(const json& object, const char* name) {
-  static const json none;
-  if (!object.is_object()) return none;
-  const auto at = object.find(name);
-  return at == object.end() ? none : *at;
-}
-
-std::string text_of(const json& value) { return value.is_string() ? value.get<std::string>() : std::string(); }
-
 outcome<text::text_position, rpc_error> position_of(const json& value) {
   text::text_position out;
   for (const auto& [name, into] : {std::pair{"line", &out.line}, std::pair{"character", &out.character}}) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "actors/cli/json_members.hpp"
 #include "runtime/base/outcome.hpp"
 #include "runtime/document/text_document.hpp"
 
@@ -57,16 +58,6 @@ json rpc_request(std::int64_t id, std::string_view method, json params);
 json rpc_notification(std::string_view method, json params);
 json rpc_result(const json& id, json result);
 json rpc_refusal(const json& id, const rpc_error& why);
-
-/// A member, or null where there is none or `object` is no object.
-const json& member(const json& object, const char* name);
-/// Members of members.
-template<class... Names>
-const json& member(const json& object, const char* first, const char* second, const Names*... more) {
-  return member(member(object, first), second, more...);
-}
-/// The text, or an empty one for what is no string.
-std::string text_of(const json& value);
 
 outcome<text::text_position, rpc_error> position_of(const json& value);
 outcome<text::position_range, rpc_error> range_of(const json& value);

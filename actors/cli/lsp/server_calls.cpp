@@ -63,11 +63,12 @@ class connection {
     return std::move(*parsed);
   }
 
-  /// The text of a chat's answer as it streams in; the failure otherwise.
-  std::variant<std::string, server_reply> stream(const std::string& path, const json& body,
+  /// A chat's answer as it streams in; the failure otherwise.
+  std::variant<edit_answer, server_reply> stream(const std::string& path, const json& body,
                                                  const std::function<void(std::size_t)>& on_bytes) {
     bound(answer_silence_max);
-    std::string text;
+    edit_answer out;
+    std::string& text = out.text;
     std::optional<server_reply> broken;
     bool is_done = false;
     const auto take = [&](const transport::sse_event& event) {
@@ -86,6 +87,8 @@ class connection {
       }
       if (const json& choices = member(*parsed, "choices"); choices.is_array() && !choices.empty()) {
         text += text_of(member(choices[0], "delta", "content"));
+        const std::string finish = text_of(member(choices[0], "finish_reason"));
+        if (!finish.empty()) out.is_whole = is_models_own_end(finish);
       }
       if (text.size() > answer_bytes_max) {
         broken = reply(kind::refused, "the answer has more than " + std::to_string(answer_bytes_max) + " bytes");
@@ -99,7 +102,7 @@ class connection {
     if (!answer) return reply_of(answer.error());
     if (answer->status / 100 != 2) return judge(answer->status, answer->body, answer->header("retry-after"));
     if (!is_done) return reply(kind::gone, "the server's answer broke off");
-    return text;
+    return out;
   }
 
  private:
@@ -165,27 +168,26 @@ server_reply make(connection& to, const complete_call& c) {
 }
 
 server_reply make(connection& to, const edit_call& c, const std::function<void(std::size_t)>& on_bytes) {
-  // Models write "\n", and small ones stumble over "\r": they are shown a text without it, which no session has.
-  const bool is_crlf = ends_lines_with_crlf(c.before);
-  const edit_task task{c.path, is_crlf ? with_line_feeds(c.before) : c.before, c.instruction};
+  const edit_task task{c.path, c.before, c.instruction};
+  if (const auto checked = check_editable(task); !checked) return reply(kind::refused, checked.error().context);
   auto got =
-      c.session.empty() || is_crlf
+      c.session.empty()
           ? to.stream("/v1/chat/completions",
                       {{"messages", {{{"role", "user"}, {"content", message_of(task)}}}},
                        {"temperature", 0},
                        {"stream", true},
-                       {"prediction", {{"type", "content"}, {"content", task.before}}}},
+                       {"prediction", {{"type", "content"}, {"content", shown_file(task)}}}},
                       on_bytes)
           : to.stream(session_of(c.session) + "/edit",
                       {{"path", c.path}, {"version", c.revision}, {"instruction", c.instruction}, {"stream", true}},
                       on_bytes);
   if (auto* why = std::get_if<server_reply>(&got)) return std::move(*why);
-  auto after = file_of_answer(task, std::get<std::string>(got));
+  const auto after = file_of_answer(task, std::get<edit_answer>(got));
   if (!after) return reply(kind::refused, after.error().context);
   const auto before = text::text_document::make(c.before, edited_document::bytes_max);
   if (!before) return reply(kind::refused, before.error().context);
   server_reply out;
-  out.edits = line_edits(*before, with_line_ends_of(c.before, std::move(*after)), c.units);
+  out.edits = line_edits(*before, *after, c.units);
   for (line_edit& e : out.edits) {
     e.where.begin.line += c.first_line;
     e.where.end.line += c.first_line;

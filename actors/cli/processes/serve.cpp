@@ -5,12 +5,14 @@
 #include <thread>
 
 #include "actors/cli/command.hpp"
+#include "actors/cli/processes/client_keys.hpp"
 #include "actors/cli/processes/process_commands.hpp"
 #include "actors/cli/processes/run_again.hpp"
 #include "actors/cli/processes/service_manager.hpp"
 #include "actors/cli/processes/serving_flags.hpp"
 #include "actors/cli/processes/signal_wait.hpp"
 #include "actors/cli/progress_line.hpp"
+#include "actors/editing/known_phrases.hpp"
 #include "actors/http/gateway.hpp"
 #include "actors/http/http_gate.hpp"
 #include "actors/node/answer_script.hpp"
@@ -31,7 +33,7 @@ bool is_loopback(const std::string& host) {
 result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, const listen_address& where, engine& e,
                                                         const std::shared_ptr<answer_script>& script,
                                                         std::function<void()> on_drained) {
-  REDLINE_TRY_ASSIGN(auto keys, api_keys::load(f.api_keys, f.api_key_file));
+  REDLINE_TRY_ASSIGN(auto keys, load_client_keys(f.api_keys, f.api_key_file));
   if (keys.empty() && !is_loopback(where.host) && !f.insecure) {
     return failure{errc::invalid_argument, "--listen " + where.host +
                                                ": others can reach this address; give --api-key or --api-key-file, or "
@@ -63,6 +65,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
     model->answers = std::make_shared<answer_factory>(std::move(parts));
     model->prompts = std::make_shared<prompt_builder>(std::move(prompts));
     model->draft_defaults = defaults;
+    if (e.target_file()) model->known_phrases = known_phrases(*e.target_file());
     s->models->publish(std::move(model));
   } else {
     const model_fetcher_options options{.shelf = s->models,
@@ -83,10 +86,10 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
   s->placer = e.placer_ref();
   s->tracer = e.tracer();
   s->http = actor::make_address(process, topology::http_worker, topology::http);
-  s->keys = std::move(keys);
+  s->keys->replace(std::move(keys));
   s->guard = {.checks_host = is_loopback(where.host), .hosts = f.allowed_hosts};
   REDLINE_TRY_ASSIGN(s->pages, cross_origin::make(f.cors_origins));
-  if (s->keys.empty() && s->pages.allows_all()) {
+  if (!s->wants_key() && s->pages.allows_all()) {
     return failure{
         errc::invalid_argument,
         "--cors-origin *: without API keys any page that somebody here opens could use this server; name the "
@@ -111,6 +114,26 @@ result<void> limit_connections(const serve_flags& f, transport::http_front::opti
   http.requests_per_owner_max = share;
   http.answer_timeout = std::chrono::seconds(f.answer_timeout);
   return {};
+}
+
+/// A parent that reads the other end of a pipe believes no file that others could have written.
+result<void> tell_port(int descriptor, std::uint16_t port) {
+  const std::string line = std::to_string(port) + "\n";
+  const auto written = ::write(descriptor, line.data(), line.size());  // a pipe takes it whole or not
+  const int error = errno;
+  ::close(descriptor);
+  if (written == static_cast<ssize_t>(line.size())) return {};
+  return failure{errc::io_error, "--port-descriptor " + std::to_string(descriptor) + ": " + std::strerror(error)};
+}
+
+/// What whoever started the server asks next.
+std::string describe_access(const gateway_services& s, const std::string& url) {
+  const auto keys = s.keys->snapshot();
+  std::string text = "redline: clients' base URL " + url + "/v1";
+  if (s.shows_studio) text += ", studio " + url + "/";
+  if (keys->empty()) return text + ", no API keys: open to everybody who can reach it\n";
+  return text + ", API keys: " + std::to_string(keys->size()) + " of " + std::to_string(keys->tenants_count()) +
+         " tenants\n";
 }
 
 int run(const serve_flags& f) {
@@ -157,13 +180,17 @@ int run(const serve_flags& f) {
   if (!limited) return report(limited.error());
   auto gate = http_gate::start((*e)->fabric(), topology::http_worker, topology::http, http, front,
                                actor::make_address((*e)->fabric().process(), topology::io_worker, topology::supervisor),
-                               (*services)->keys);
+                               (*services)->wants_key() ? (*services)->keys : nullptr);
   if (!gate) return report(gate.error());
   if (!f.port_file.empty()) {
     const auto told = replace_file(f.port_file, std::to_string((*gate)->port()) + "\n");
     if (!told) return report(failure{told.error().code, "--port-file " + told.error().context});
   }
+  if (f.port_descriptor >= 0) {
+    if (const auto told = tell_port(f.port_descriptor, (*gate)->port()); !told) return report(told.error());
+  }
   if (auto started = (*e)->start(); !started) return report(started.error());
+  signals.on_hang_up([&f, keys = (*services)->keys] { reload_client_keys(*keys, f.api_keys, f.api_key_file); });
   signals.note_started();
   manager.note_ready();
   line.clear();
@@ -171,7 +198,8 @@ int run(const serve_flags& f) {
     std::cerr << "redline: waiting for workers at " << broker->bound_endpoints().front() << "\n";
   }
   std::cerr << "redline: serving " << (is_gateway ? "the models of its pool" : (*e)->options().model_name)
-            << " on http://" << where->host << ":" << (*gate)->port() << "\n";
+            << " on http://" << where->host << ":" << (*gate)->port() << "\n"
+            << describe_access(**services, "http://" + where->host + ":" + std::to_string((*gate)->port()));
 
   while (!fatal && !is_twin && signals.wait(std::chrono::milliseconds(200)) == 0) {
     if ((*e)->is_responsive(answers_within)) manager.note_alive();

@@ -258,18 +258,20 @@ result<void> set_traces(const tracing_flags& flags, const std::string& service, 
 microseconds to_microseconds(double seconds) { return microseconds{static_cast<std::int64_t>(seconds * 1e6)}; }
 
 constexpr const char* alias_help =
-    "Name of the model for clients, and how tokens are chosen where a request does not say: NAME or "
-    "NAME:temperature=0,top_p=0.9; default: the file's name (repeatable: other names)";
+    "A further name of the model for clients beside the file's, and how tokens are chosen where a request by this name "
+    "does not say: NAME or NAME:temperature=0,top_p=0.9 (repeatable; lists show the first)";
 
-/// The first name is the model's own; with settings it is an alias of itself, too.
-result<void> set_names(const std::vector<std::string>& given, const std::string& otherwise, engine_options& out) {
-  out.model_name = otherwise;
+/// The first name that is given is the one that lists show, and with settings an alias of itself, too; the file's name
+/// always finds the model.
+result<void> set_names(const std::vector<std::string>& given, const std::string& of_file, engine_options& out) {
+  out.model_name = of_file;
   for (const auto& text : given) {
     const auto named = model::parse_named_sampling(text);
     if (!named) return failure{errc::invalid_argument, "--alias: " + named.error().context};
     if (&text == &given.front()) out.model_name = named->name;
     if (text != out.model_name) out.aliases.push_back(text);
   }
+  if (out.model_name != of_file) out.aliases.push_back(of_file);
   return {};
 }
 
@@ -321,6 +323,10 @@ void add_serve_flags(command c, serve_flags& flags) {
       .group("Processes");
   c.add("--script", flags.script, "For tests: answers that are written instead of the model's own; see tests/server")
       .existing_file()
+      .group("");
+  c.add("--port-descriptor", flags.port_descriptor,
+        "For parent processes: write the port that was bound to this inherited descriptor, and close it")
+      .range(3, 1 << 20)
       .group("");
   add_event_flags(c, flags);
   c.add("--bridge", flags.bridge, "Endpoint where workers dial in, and share the work: ipc://PATH or tcp://HOST:PORT")
@@ -376,12 +382,12 @@ void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
       flags.joins.empty() ? flags.scheduling.running_max + flags.scheduling.waiting_max : flags.answers_max;
   services.running_max = flags.joins.empty() ? flags.scheduling.running_max : flags.answers_max;
   services.request_limits.bytes_max = flags.requests_mib << 20;
-  services.request_limits.tenant_bytes_max = services.request_limits.bytes_max / (services.keys.empty() ? 1 : 4);
+  services.request_limits.tenant_bytes_max = services.request_limits.bytes_max / (services.wants_key() ? 4 : 1);
   services.editing.sessions_max = flags.live_sessions_max;
   services.editing.tenant_sessions_max =
-      services.keys.empty() ? flags.live_sessions_max : std::max<std::size_t>(1, flags.live_sessions_max / 4);
+      services.wants_key() ? std::max<std::size_t>(1, flags.live_sessions_max / 4) : flags.live_sessions_max;
   services.editing.bytes_max = flags.live_mib << 20;
-  services.editing.tenant_bytes_max = services.editing.bytes_max / (services.keys.empty() ? 1 : 4);
+  services.editing.tenant_bytes_max = services.editing.bytes_max / (services.wants_key() ? 4 : 1);
   services.editing.idle_seconds_max = flags.live_idle_seconds;
 }
 
@@ -392,6 +398,11 @@ void add_worker_flags(command c, worker_flags& flags) {
   c.add("--role", flags.role, "What this worker runs: the target model, the draft model, or both as a node")
       .require()
       .one_of({"target", "draft", "node"})
+      .group("Processes");
+  c.add("--name", flags.label,
+        "What the status, 'redline top' and gateways' logs call this worker, up to 64 letters, digits and '.', '_', "
+        "'-', ':'; "
+        "default: HOST:PID")
       .group("Processes");
   c.add("--join", flags.joins, "A broker's endpoint, or that of 'redline serve --bridge' (repeatable: all are joined)")
       .require()
@@ -411,6 +422,11 @@ result<engine_options> to_engine_options(const worker_flags& flags) {
   REDLINE_TRY(refuse_idle_options(flags));
   REDLINE_TRY_ASSIGN(engine_options options, to_engine_options(flags.models));
   options.roles = {.front = false, .target = flags.role != "draft", .draft = flags.role != "target"};
+  if (!flags.label.empty() && shown_label(flags.label) != flags.label) {
+    return failure{errc::invalid_argument,
+                   "--name: expected up to 64 letters, digits and '.', '_', '-', ':', found '" + flags.label + "'"};
+  }
+  options.label = flags.label;
   if (flags.role == "draft") options.draft_path = std::exchange(options.target_path, {});
   REDLINE_TRY(set_names(flags.aliases, stem(flags.models.model), options));
   options.scheduling = to_scheduler_options(flags.scheduling);

@@ -43,6 +43,7 @@ struct serve_flags {
   scheduling_flags scheduling;
   std::string listen = "127.0.0.1:8080";
   std::string port_file;
+  int port_descriptor = -1;  // inherited, for the port; -1: none
   std::vector<std::string> api_keys;
   std::string api_key_file;
   bool insecure = false;
@@ -50,7 +51,7 @@ struct serve_flags {
   std::vector<std::string> cors_origins;
   bool metrics_open = false;
   bool no_ui = false;
-  std::vector<std::string> aliases;  // the first is the model's name
+  std::vector<std::string> aliases;  // the first is the name that lists show
   bool accept_any_model = false;
   std::string compat;            // "vllm", or empty
   double shutdown_timeout = 30;  // seconds
@@ -86,7 +87,8 @@ struct worker_flags {
   model_flags models;
   scheduling_flags scheduling;
   std::string role;                  // "target", "draft" or "node", which is both
-  std::vector<std::string> aliases;  // the first is the model's name
+  std::string label;                 // empty: host and process id
+  std::vector<std::string> aliases;  // the first is the name that lists show
   std::vector<std::string> joins;
   double shutdown_timeout = 30;  // seconds
   bridge_flags peers;

@@ -13,6 +13,8 @@
 #include <system_error>
 #include <thread>
 
+#include "runtime/base/log.hpp"
+
 namespace redline::actors::cli {
 namespace {
 
@@ -20,12 +22,15 @@ namespace {
 int pipe_ends[2] = {-1, -1};
 std::atomic<bool> is_starting{true};
 std::atomic<int> signals_count{0};
+std::atomic<bool> is_hung_up{false};  // and `wait` has not seen it
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 void take_signal(int number) {
   const int before = errno;
-  const int count = ++signals_count;
-  if (is_starting) {
+  // However many come, the pipe has room for the signals that end the process.
+  if (number == SIGHUP && is_hung_up.exchange(true)) return;
+  const int count = number == SIGHUP ? 0 : ++signals_count;
+  if (is_starting && number != SIGHUP) {
     constexpr std::string_view text = "\nredline: ended by a signal while starting\n";
     (void)!::write(STDERR_FILENO, text.data(), text.size());
     ::_exit(0);
@@ -44,6 +49,7 @@ signal_wait::signal_wait() {
   sigemptyset(&ours);
   sigaddset(&ours, SIGTERM);
   sigaddset(&ours, SIGINT);
+  sigaddset(&ours, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &ours, nullptr);
   struct sigaction action {};
   action.sa_handler = take_signal;
@@ -51,6 +57,7 @@ signal_wait::signal_wait() {
   action.sa_mask = ours;
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
   // All of the process's own threads block these signals: this one has them delivered at any time.
   std::thread([ours] {
@@ -65,7 +72,14 @@ int signal_wait::wait(std::chrono::milliseconds limit) {
   pollfd readable{pipe_ends[0], POLLIN, 0};
   if (::poll(&readable, 1, static_cast<int>(limit.count())) <= 0) return 0;
   unsigned char number = 0;
-  return ::read(pipe_ends[0], &number, 1) == 1 ? number : 0;
+  if (::read(pipe_ends[0], &number, 1) != 1) return 0;
+  if (number != SIGHUP) return number;
+  is_hung_up = false;
+  if (on_hang_up_)
+    on_hang_up_();
+  else
+    log_line(log_level::info, "signals", "SIGHUP: this process has nothing to read anew and goes on");
+  return 0;
 }
 
 }  // namespace redline::actors::cli

@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 extern char** environ;
 
@@ -19,12 +21,33 @@ namespace {
 constexpr std::size_t output_bytes_max = 64 << 20;
 constexpr int no_program = 127;
 
-result<pid_t> start(const std::vector<std::string>& words, const posix_spawn_file_actions_t* actions) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> out;
+  for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
+  return out;
+}
+
+/// The environment with these variables in place of its own of the same names.
+std::vector<char*> environment_with(const std::vector<std::string>& variables) {
+  auto out = pointers_to(variables);
+  for (char** own = environ; *own != nullptr; ++own) {
+    const std::string_view text = *own;
+    const std::string_view name = text.substr(0, text.find('=') + 1);
+    const bool is_replaced = std::any_of(variables.begin(), variables.end(),
+                                         [&](const std::string& other) { return other.starts_with(name); });
+    if (!is_replaced) out.push_back(*own);
+  }
+  out.push_back(nullptr);
+  return out;
+}
+
+result<pid_t> start(const std::vector<std::string>& words, const std::vector<std::string>& variables,
+                    const posix_spawn_file_actions_t* actions) {
+  auto arguments = pointers_to(words);
   arguments.push_back(nullptr);
+  const auto environment = environment_with(variables);
   pid_t child = 0;
-  const int error = ::posix_spawnp(&child, arguments[0], actions, nullptr, arguments.data(), environ);
+  const int error = ::posix_spawnp(&child, arguments[0], actions, nullptr, arguments.data(), environment.data());
   if (error != 0) return failure{errc::io_error, "cannot run " + words[0] + ": " + std::strerror(error)};
   return child;
 }
@@ -77,7 +100,7 @@ bool read_both(const pipe_ends& out, const pipe_ends& error, child_outcome& into
 
 }  // namespace
 
-result<child_outcome> run_for_output(const std::vector<std::string>& words) {
+result<child_outcome> run_for_output(const std::vector<std::string>& words, const std::vector<std::string>& variables) {
   pipe_ends out;
   pipe_ends error;
   if (out.ends[0] < 0 || error.ends[0] < 0)
@@ -87,7 +110,7 @@ result<child_outcome> run_for_output(const std::vector<std::string>& words) {
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, error.ends[1], STDERR_FILENO);
-  const auto child = start(words, &actions);
+  const auto child = start(words, variables, &actions);
   ::posix_spawn_file_actions_destroy(&actions);
   child_outcome outcome;
   if (!child) {
@@ -107,7 +130,7 @@ result<child_outcome> run_for_output(const std::vector<std::string>& words) {
 }
 
 result<int> run_on_terminal(const std::vector<std::string>& words) {
-  REDLINE_TRY_ASSIGN(const pid_t child, start(words, nullptr));
+  REDLINE_TRY_ASSIGN(const pid_t child, start(words, {}, nullptr));
   return exit_code_of(child);
 }
 

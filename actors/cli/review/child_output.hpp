@@ -14,8 +14,10 @@ struct child_outcome {
   int exit_code = 0;
 };
 
-/// Runs a program, looked for in PATH, without input. Fails when it cannot be started or writes more than a limit.
-result<child_outcome> run_for_output(const std::vector<std::string>& words);
+/// Runs a program, looked for in PATH, without input; variables are NAME=VALUE, on top of this process's environment.
+/// Fails when it cannot be started or writes more than a limit.
+result<child_outcome> run_for_output(const std::vector<std::string>& words,
+                                     const std::vector<std::string>& variables = {});
 /// Runs it with this process's input and output; its exit code.
 result<int> run_on_terminal(const std::vector<std::string>& words);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
+#include "runtime/files/folder_entry.hpp"
 
 namespace redline::actors::cli {
 
@@ -16,6 +17,11 @@ inline constexpr std::size_t edited_bytes_max = 16 << 20;
 struct chosen_file {
   std::string path;  // as it was named, or below the folder that was
   std::string bytes;
+  std::string folder;    // that was named; empty of a file that was
+  std::string relative;  // the path in it
+
+  /// Where it is now. Of a folder's file never outside of the folder, and not through a symbolic link.
+  [[nodiscard]] result<folder_entry> place() const;
 };
 
 struct file_choice {
@@ -24,15 +30,12 @@ struct file_choice {
 };
 
 /// The files that these paths name. Of a folder those that git knows or would add, inside of a repository, else all but
-/// hidden ones; of them the regular, not empty text files in UTF-8 that are not too large. A path that names a file
-/// must be one of these itself. A file that is named twice is there once.
+/// hidden ones; of them the regular, not empty text files in UTF-8 that are not too large and not behind a symbolic
+/// link. A path that names a file must be one of these itself, or a link to one. A file that is named twice is there
+/// once. Nothing that a repository configures is run.
 result<file_choice> choose_files(const std::vector<std::string>& paths);
 
 /// The same of the files with staged changes below the current folder, or below these paths.
 result<file_choice> choose_staged_files(const std::vector<std::string>& paths);
-
-/// Puts `bytes` in the place of the file in one step: a reader sees the old file or the new one. A symbolic
-/// link is followed, the mode kept, and a file that is no longer `before` is left alone.
-result<void> replace_edited(const std::string& named, const std::string& before, const std::string& bytes);
 
 }  // namespace redline::actors::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/hex.hpp"
+#include "runtime/base/terminal_text.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -41,19 +42,6 @@ std::string quoted_name(const std::string& name) {
                   static_cast<char>('0' + (byte & 7))});
   }
   return out + "\"";
-}
-
-/// A terminal must not obey what a file holds.
-std::string shown_on_terminal(std::string_view line) {
-  std::string out;
-  for (const char c : line) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\t') || byte == 0x7F)
-      out.append({'^', static_cast<char>(byte ^ 0x40)});
-    else
-      out.push_back(c);
-  }
-  return out;
 }
 
 std::vector<std::string> old_side(const hunk& h) {

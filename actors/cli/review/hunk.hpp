@@ -31,8 +31,8 @@ std::vector<hunk> hunks_of(std::string_view before, std::string_view after, std:
 /// The old file with these of its hunks, in order, taken.
 std::string with_hunks(std::string_view before, const std::vector<hunk>& taken);
 
-/// A hunk's lines as a patch has them, without the line that begins with @@. colour: for a terminal, and control bytes
-/// as "^[".
+/// A hunk's lines as a patch has them, without the line that begins with @@. colour: for a terminal, with what it would
+/// obey escaped.
 std::string body_of(const hunk& h, bool colour = false);
 
 /// A patch of one file for `git apply` and `patch -p1`, empty without hunks. `path` is relative to where it is applied.

@@ -1,5 +1,7 @@
 #include "actors/cli/review/hunk_review.hpp"
 
+#include "runtime/base/terminal_text.hpp"
+
 namespace redline::actors::cli {
 namespace {
 
@@ -23,7 +25,8 @@ std::vector<hunk> hunk_review::choose(const std::string& path, const std::vector
   if (over_) return taken;
   for (std::size_t i = 0; i < hunks.size(); ++i) {
     const std::string place = "(" + std::to_string(i + 1) + "/" + std::to_string(hunks.size()) + ") ";
-    desk_.show((i == 0 ? "--- " + path + "\n" : "") + heading_of(hunks[i]) + "\n" + body_of(hunks[i], desk_.colour));
+    desk_.show((i == 0 ? "--- " + shown_on_terminal(path) + "\n" : "") + heading_of(hunks[i]) + "\n" +
+               body_of(hunks[i], desk_.colour));
     for (bool answered = false; !answered;) {
       answered = true;
       desk_.show(place + "Take this hunk [y,n,a,d,e,q,?]? ");

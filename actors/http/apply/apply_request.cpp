@@ -54,6 +54,12 @@ json request_for(const actors::edit_task& task, const json& more) {
   return out;
 }
 
+/// A file that no door may edit; see actors::check_editable.
+void refuse_no_text(field_reader& fields, const char* name, const actors::edit_task& task) {
+  if (const auto checked = actors::check_editable(task); !checked)
+    fields.refuse(name, "'" + fields.path_of(name) + "': " + checked.error().context + ".");
+}
+
 void refuse_stream(field_reader& fields) {
   if (!fields.boolean("stream").value_or(false)) return;
   fields.refuse("stream", "'stream' is not supported here: the merged file is checked before it is sent.",
@@ -84,6 +90,8 @@ api::checked<api::generation_request> parse_apply_completion(std::string_view bo
   }
   if (error) return std::move(*error);
   actors::edit_task task{.path = {}, .before = std::move(*before), .instruction = instruction_of(*update, {})};
+  refuse_no_text(message, "content", task);
+  if (error) return std::move(*error);
   const json out = request_for(task, *parsed);
   return api::read_translated(out, std::make_shared<merged_shape>(std::move(task), merged_shape::form::chat), {},
                               limits);
@@ -103,6 +111,8 @@ api::checked<api::generation_request> parse_apply(std::string_view body, const a
   refuse_stream(fields);
   if (error) return std::move(*error);
   actors::edit_task task{.path = path, .before = std::move(*before), .instruction = instruction_of(*update, wish)};
+  refuse_no_text(fields, "initialCode", task);
+  if (error) return std::move(*error);
   const json out = request_for(task, *parsed);
   return api::read_translated(out, std::make_shared<merged_shape>(std::move(task)), {{"initialCode", "messages"}},
                               limits);

@@ -23,13 +23,13 @@ class merged_writer final : public api::answer_writer {
   [[nodiscard]] std::string error(const api::api_error& why) const override { return api::error_event(why); }
 
   [[nodiscard]] std::optional<api::api_error> refusal(std::span<const api::choice> choices) const override {
-    const auto file = actors::file_of_answer(task_, choices.front().text);
+    const auto file = merged(choices.front());
     if (file) return std::nullopt;
     return api::api_error{422, "unusable_answer", "No merged file: " + file.error().context + ".",
                           "",  "unusable_answer", {}};
   }
   [[nodiscard]] std::string whole(std::span<const api::choice> choices, const api::usage_report& usage) const override {
-    const auto file = actors::file_of_answer(task_, choices.front().text);
+    const auto file = merged(choices.front());
     if (how_ == merged_shape::form::chat) {
       api::choice merged = choices.front();
       merged.text = file ? *file : std::string();
@@ -44,6 +44,11 @@ class merged_writer final : public api::answer_writer {
   }
 
  private:
+  [[nodiscard]] result<std::string> merged(const api::choice& one) const {
+    return actors::file_of_answer(task_,
+                                  {.text = one.text, .is_whole = actors::is_models_own_end(api::text_of(one.finish))});
+  }
+
   const actors::edit_task task_;
   const merged_shape::form how_;
   const api::response_head head_;

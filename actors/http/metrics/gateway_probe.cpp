@@ -174,6 +174,8 @@ struct gateway_probe::series {
   Gauge& request_bytes = gauge("request_bytes", "Bytes that requests in work hold: bodies, prompts and answers");
   Counter& request_bytes_refused =
       counter("request_bytes_refused_total", "Requests refused or ended because they would have held too many bytes");
+  Gauge& name_conflicts = gauge("model_name_conflicts",
+                                "Names that models of the pool claim and that belong to others; the log names them");
   Gauge& answers_running = gauge("answers_running", "Answers in progress at the gateway");
   Gauge& requests_running = gauge("requests_running", "Running sequences");
   Gauge& requests_waiting = gauge("requests_waiting", "Sequences that wait for admission");
@@ -181,6 +183,11 @@ struct gateway_probe::series {
   Gauge& pages_held = gauge("kv_pages_held", "KV pages in use");
   Gauge& pages_ratio = gauge("kv_usage_ratio", "KV pages in use of all, from 0 to 1");
   Gauge& cost_error = gauge("cost_model_error_ratio", "Mean of |predicted - measured| / measured step time");
+  Gauge& batch_fill = gauge(
+      "batch_fill", "Decoding sequences in a pass, of those that were ready or asked while it ran: a running mean");
+  Counter& waits = counter("pass_waits_total", "Passes that waited for sequences between two rounds of an answer");
+  Counter& wait_seconds = counter("pass_wait_seconds_total", "Time that passes waited so");
+  Counter& waits_missed = counter("pass_waits_missed_total", "Sequences that did not come within the wait for them");
   Counter& steps = counter("steps_total", "Forward passes of the target model");
   Counter& rows = counter("rows_total", "Rows computed by the target model");
   Counter& experts = counter("experts_touched_total",
@@ -307,6 +314,7 @@ void gateway_probe::look(const state& now) {
   auto& s = *series_;
   s.ready.Set(now.ready ? 1 : 0);
   s.edit_sessions.Set(static_cast<double>(now.edit_sessions));
+  s.name_conflicts.Set(static_cast<double>(now.name_conflicts));
   s.edit_bytes.Set(static_cast<double>(now.edit_bytes));
   follow(s.edit_bytes_refused, static_cast<double>(now.edit_bytes_refused));
   s.request_bytes.Set(static_cast<double>(now.request_bytes));
@@ -337,6 +345,10 @@ void gateway_probe::look(const state& now) {
     s.pages_held.Set(r.pages_held);
     s.pages_ratio.Set(r.pages_count > 0 ? static_cast<double>(r.pages_held) / r.pages_count : 0);
     s.cost_error.Set(r.cost_error_ratio);
+    s.batch_fill.Set(r.batch_fill);
+    follow(s.waits, static_cast<double>(r.waits_total));
+    follow(s.wait_seconds, static_cast<double>(r.waited_us_total) / 1e6);
+    follow(s.waits_missed, static_cast<double>(r.waits_missed_total));
     follow(s.steps, static_cast<double>(r.batches_total));
     follow(s.rows, static_cast<double>(r.rows_total));
     follow(s.experts, static_cast<double>(r.experts_total));

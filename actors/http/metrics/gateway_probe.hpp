@@ -79,6 +79,7 @@ class gateway_probe {
     std::size_t request_bytes = 0;
     std::uint64_t request_bytes_refused = 0;
     std::size_t answers_running = 0;
+    std::size_t name_conflicts = 0;
     const scheduler_report* scheduler = nullptr;
     actor::undelivered_counts undelivered;
     transport::bridge_counts refused_by_bridge{};

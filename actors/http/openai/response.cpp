@@ -82,7 +82,7 @@ json completion_logprobs(const response_head& head, std::span<const token_report
     json top = json::object();
     top[name(report.chosen)] = shown_logprob(report.chosen.logprob);
     for (const auto& other : std::span(report.top).first(std::min<std::size_t>(head.top_logprobs, report.top.size()))) {
-      top[name(other)] = shown_logprob(other.logprob);
+      top.emplace(name(other), shown_logprob(other.logprob));
     }
     tops.push_back(report.has_logprob ? std::move(top) : json(nullptr));
     offsets.push_back(std::max<std::int64_t>(offset, 0));
@@ -286,6 +286,7 @@ json card_object(const model_card& card) {
     object["meta"]["numerics"].push_back(
         json{{"name", kind.name}, {"system_fingerprint", null_if_empty(kind.system_fingerprint)}});
   }
+  if (!card.known_phrases.empty()) object["meta"]["known_phrases"] = card.known_phrases;
   object["status"] = json{{"value", "loaded"}};
   object["architecture"] =
       json{{"input_modalities", json::array({"text"})}, {"output_modalities", json::array({"text"})}};

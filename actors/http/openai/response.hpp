@@ -135,6 +135,7 @@ struct model_card {
   std::string owned_by = "redline";
   std::uint32_t context_tokens_max = 0;
   std::size_t vocabulary_size = 0;
+  std::vector<std::string> known_phrases;  // listed when there are any
   struct kind {
     std::string name;                // what the answers' bits depend on beside the file
     std::string system_fingerprint;  // of answers that were computed so

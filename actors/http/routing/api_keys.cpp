@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <set>
 
 namespace redline::actors {
 namespace {
@@ -93,6 +92,9 @@ result<void> api_keys::add(std::string_view line, const std::string& where) {
     return bad_line(where, "the key is listed before under another name");
   }
   if (entries_.size() >= keys_max) return bad_line(where, "more than " + std::to_string(keys_max) + " keys");
+  const bool is_known = std::any_of(entries_.begin(), entries_.end(),
+                                    [&made](const entry& other) { return other.owner.tenant == made.owner.tenant; });
+  if (!is_known) ++tenants_count_;
   entries_.push_back(std::move(made));
   return {};
 }
@@ -108,14 +110,20 @@ result<api_keys> api_keys::load(std::span<const std::string> lines, const std::s
   std::ifstream in(file, std::ios::binary);
   if (!in) return failure{errc::file_unreadable, "API keys: cannot open '" + file + "'"};
   std::string line;
+  bool is_blank = true;
   for (std::size_t number = 1; std::getline(in, line); ++number) {
     const auto text = trimmed(line);
     if (text.empty() || text.starts_with('#')) continue;
+    is_blank = false;
     auto added = keys.add(text, "'" + file + "' line " + std::to_string(number));
     sodium_memzero(line.data(), line.size());
     REDLINE_TRY(std::move(added));
   }
   if (in.bad()) return failure{errc::file_unreadable, "API keys: cannot read '" + file + "'"};
+  if (is_blank) {
+    return failure{errc::file_malformed,
+                   "API keys: '" + file + "' holds no key; expected at least one line KEY or TENANT:KEY"};
+  }
   return keys;
 }
 
@@ -127,12 +135,6 @@ std::optional<key_owner> api_keys::find(std::string_view key) const {
     found = same ? i : found;
   }
   return found == entries_.size() ? std::nullopt : std::optional(entries_[found].owner);
-}
-
-std::size_t api_keys::tenants_count() const {
-  std::set<tenant_id> all;
-  for (const entry& one : entries_) all.insert(one.owner.tenant);
-  return all.size();
 }
 
 std::optional<std::string_view> shown_key(

@@ -23,17 +23,18 @@ struct key_owner {
   bool operator==(const key_owner&) const = default;
 };
 
-/// The keys a server accepts. Only their SHA-256 hashes are kept. Immutable once built: to reload, build another.
+/// The keys a server accepts. Only their SHA-256 hashes are kept. Immutable once built; see key_ring.
 class api_keys {
  public:
   /// Lines are `key` or `name:key`; a name has letters, digits, `.`, `_` and `-`. Blank lines and `#` comments in the
-  /// file are skipped. A key has 8 to 512 printable characters without blanks. file empty: none.
+  /// file are skipped; a file of nothing else is refused, because who names a file wants keys. A key has 8 to 512
+  /// printable characters without blanks. file empty: there is none.
   static result<api_keys> load(std::span<const std::string> lines, const std::string& file = {});
 
   /// No key is configured, so the address must be local or the operator must have said --insecure.
   [[nodiscard]] bool empty() const { return entries_.empty(); }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
-  [[nodiscard]] std::size_t tenants_count() const;
+  [[nodiscard]] std::size_t tenants_count() const { return tenants_count_; }
 
   /// Takes the same time whichever key matches, or none.
   [[nodiscard]] std::optional<key_owner> find(std::string_view key) const;
@@ -50,6 +51,7 @@ class api_keys {
   result<void> add(std::string_view line, const std::string& where);
 
   std::vector<entry> entries_;
+  std::size_t tenants_count_ = 0;
 };
 
 /// A number for the requests of a tenant with one cache_salt: those share KV with each other and with nobody else.

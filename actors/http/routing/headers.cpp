@@ -1,5 +1,7 @@
 #include "actors/http/routing/headers.hpp"
 
+#include <algorithm>
+
 #include "transport/http_message.hpp"
 
 namespace redline::actors {
@@ -9,6 +11,11 @@ const std::string* find_header(const header_list& headers, std::string_view name
     if (transport::equal_ignoring_case(key, name)) return &value;
   }
   return nullptr;
+}
+
+bool is_repeated(const header_list& headers, std::string_view name) {
+  return std::count_if(headers.begin(), headers.end(),
+                       [&](const auto& header) { return transport::equal_ignoring_case(header.first, name); }) > 1;
 }
 
 }  // namespace redline::actors

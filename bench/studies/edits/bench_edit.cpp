@@ -194,7 +194,8 @@ class edit_bench {
                .drafted = s.drafted,
                .accepted = s.accepted,
                .steps = std::move(steps)};
-    const auto file = file_of_answer(p.edit->task, last_.text);
+    const auto file =
+        file_of_answer(p.edit->task, {.text = last_.text, .is_whole = last_.reason == actors::finish_reason::stop});
     r.as_wanted = file && *file == p.edit->after;
     return r;
   }

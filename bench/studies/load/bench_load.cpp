@@ -18,6 +18,8 @@
 #include "bench/studies/load/load_plan.hpp"
 #include "bench/studies/load/load_report.hpp"
 #include "bench/studies/load/load_trace.hpp"
+#include "bench/studies/load/replay.hpp"
+#include "bench/studies/load/server_counts.hpp"
 
 namespace redline::studies {
 namespace {
@@ -114,6 +116,7 @@ class level_runner {
 
   result<load_record> run(const load_level& level, const std::string& method, std::uint64_t seed, std::size_t count) {
     load_record record;
+    const auto before = ask_server_counts(doors_.of({}));
     if (agents_) {
       REDLINE_TRY_ASSIGN(record, agents_->run({.server = url_,
                                                .api_key = f_.api_key,
@@ -132,6 +135,9 @@ class level_runner {
         return ask(doors_.of(plan[i].tenant), question_of(plan[i], edits_, mix_, method, before));
       });
     }
+    // Agents' windows are one and the same time of the server; the first one has its counts.
+    const auto after = before ? ask_server_counts(doors_.of({})) : std::nullopt;
+    if (after && !record.windows.empty()) record.windows.front().done = *after - *before;
     if (f_.warm_up > 0) cut_warm_up(record, f_.warm_up);
     return record;
   }
@@ -205,21 +211,24 @@ std::string sources_of(const load_summary& s) {
 }
 
 void print_table(const std::vector<load_summary>& all) {
-  std::printf("%-12s %-10s %6s %6s %15s %15s %15s %8s %9s %8s %6s %9s %s\n", "", "", "", "", "TTFT ms", "TPOT ms",
-              "whole s", "", "", "goodput", "", "accepted", "");
-  std::printf("%-12s %-10s %6s %6s %15s %15s %15s %8s %9s %8s %6s %9s %s\n", "level", "method", "asked", "errors",
-              "p50 / p99", "p50 / p99", "p50 / p99", "chars/s", "tokens/s", "per s", "share", "per pass", "by source");
+  std::printf("%-12s %-10s %6s %6s %15s %15s %15s %8s %9s %8s %6s %6s %5s %9s %s\n", "", "", "", "", "TTFT ms",
+              "TPOT ms", "whole s", "", "", "goodput", "", "rows", "busy", "accepted", "");
+  std::printf("%-12s %-10s %6s %6s %15s %15s %15s %8s %9s %8s %6s %6s %5s %9s %s\n", "level", "method", "asked",
+              "errors", "p50 / p99", "p50 / p99", "p50 / p99", "chars/s", "tokens/s", "per s", "share", "a pass", "",
+              "per pass", "by source");
   for (const load_summary& s : all) {
     const auto both = [](double a, double b, const char* format) {
       char text[48];
       std::snprintf(text, sizeof text, format, a, b);
       return std::string(text);
     };
-    std::printf("%-12s %-10s %6zu %6zu %15s %15s %15s %8.0f %9.0f %8.2f %5.0f%% %9.1f %s\n", s.level.c_str(),
-                s.method.c_str(), s.requests, s.errors, both(s.first_ms.p50, s.first_ms.p99, "%.0f / %.0f").c_str(),
+    std::printf("%-12s %-10s %6zu %6zu %15s %15s %15s %8.0f %9.0f %8.2f %5.0f%% %6.1f %4.0f%% %9.1f %s\n",
+                s.level.c_str(), s.method.c_str(), s.requests, s.errors,
+                both(s.first_ms.p50, s.first_ms.p99, "%.0f / %.0f").c_str(),
                 both(s.per_token_ms.p50, s.per_token_ms.p99, "%.2f / %.2f").c_str(),
                 both(s.total_ms.p50 / 1e3, s.total_ms.p99 / 1e3, "%.2f / %.2f").c_str(), s.characters_per_second,
-                s.tokens_per_second, s.goodput, 100 * s.good_share, s.accepted_per_pass, sources_of(s).c_str());
+                s.tokens_per_second, s.goodput, 100 * s.good_share, s.rows_per_pass, 100 * s.busy_share,
+                s.accepted_per_pass, sources_of(s).c_str());
   }
 }
 
@@ -285,9 +294,19 @@ result<load_record> gather(const load_options& f, found_knees& knees) {
   if (f.model.empty()) return failure{errc::invalid_argument, "expected --server, --model or --merge"};
   std::vector<std::string> serve = {"--model", f.model};
   if (!f.draft.empty()) serve.insert(serve.end(), {"--draft", f.draft});
+  std::optional<script_file> script;
+  if (f.replay) {
+    REDLINE_TRY_ASSIGN(const auto edits, edits_of(f));
+    REDLINE_TRY_ASSIGN(auto written, script_file::write(edits));
+    serve.insert(serve.end(), {"--script", script.emplace(std::move(written)).path()});
+  }
+  // It takes no key but its own and these.
+  if (!f.tenant_keys.empty()) serve.insert(serve.end(), {"--api-key-file", f.tenant_keys});
   child_server child;
-  REDLINE_TRY_ASSIGN(const std::string url, child.start(serve));
-  return measure(f, url, knees);
+  REDLINE_TRY_ASSIGN(const auto at, child.start(serve));
+  load_options own = f;
+  own.api_key = at.api_key;
+  return measure(own, at.url, knees);
 }
 
 }  // namespace

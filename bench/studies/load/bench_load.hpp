@@ -27,6 +27,7 @@ struct load_options {
   double trace_speed = 1;
   std::string tenant_keys;  // a file with lines TENANT:KEY
   std::size_t edit_bytes_max = 0;
+  bool replay = false;  // the server answers what is known, and computes every pass
   std::size_t requests = 0;
   std::uint32_t repeats = 1;
   std::uint64_t seed = 1;

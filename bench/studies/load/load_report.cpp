@@ -55,8 +55,9 @@ class entry_reader {
       if (inner.problem_ && !problem_) problem_ = inner.problem_;
     }
   }
-  /// Of newer recordings.
-  void read_if_there(const char* field, std::string& into) {
+  /// A field that older recordings lack.
+  template<class T>
+  void read_if_there(const char* field, T& into) {
     if (entry_.is_object() && entry_.contains(field)) read(field, into);
   }
   [[nodiscard]] const std::optional<failure>& problem() const { return problem_; }
@@ -116,6 +117,9 @@ result<load_window> parse_window(const json& entry, const std::string& where) {
   fields.read("method", w.method);
   fields.read("began", w.began);
   fields.read("ended", w.ended);
+  fields.read_if_there("passes", w.done.passes);
+  fields.read_if_there("rows", w.done.rows);
+  fields.read_if_there("busy_seconds", w.done.busy_seconds);
   if (fields.problem()) return *fields.problem();
   return w;
 }
@@ -166,10 +170,15 @@ load_summary summary_of(const std::string& level, const std::string& method, con
                         const latency_target& target) {
   load_summary s{.level = level, .method = method};
   std::vector<std::pair<double, double>> windows;
+  server_counts done;
   for (const load_window& w : record.windows) {
-    if (w.level == level && w.method == method) windows.emplace_back(w.began, w.ended);
+    if (w.level != level || w.method != method) continue;
+    windows.emplace_back(w.began, w.ended);
+    done = {done.passes + w.done.passes, done.rows + w.done.rows, done.busy_seconds + w.done.busy_seconds};
   }
   s.seconds = covered(std::move(windows));
+  s.rows_per_pass = ratio(done.rows, done.passes);
+  s.busy_share = ratio(done.busy_seconds, s.seconds);
   std::vector<double> first, per_token, total;
   double characters = 0, tokens = 0, passes = 0, accepted = 0, good = 0;
   std::map<std::string, double> by_source;
@@ -235,7 +244,13 @@ void cut_warm_up(load_record& record, double seconds) {
 json json_of(const load_record& record) {
   json out = {{"windows", json::array()}, {"requests", json::array()}};
   for (const load_window& w : record.windows) {
-    out["windows"].push_back({{"level", w.level}, {"method", w.method}, {"began", w.began}, {"ended", w.ended}});
+    out["windows"].push_back({{"level", w.level},
+                              {"method", w.method},
+                              {"began", w.began},
+                              {"ended", w.ended},
+                              {"passes", w.done.passes},
+                              {"rows", w.done.rows},
+                              {"busy_seconds", w.done.busy_seconds}});
   }
   for (const load_row& r : record.rows) {
     out["requests"].push_back({{"level", r.level},
@@ -323,6 +338,8 @@ json json_of(const load_summary& s) {
           {"tokens_per_second", s.tokens_per_second},
           {"goodput_per_second", s.goodput},
           {"good_share", s.good_share},
+          {"rows_per_pass", s.rows_per_pass},
+          {"busy_share", s.busy_share},
           {"accepted_per_pass", s.accepted_per_pass},
           {"accepted_per_pass_by_source", s.accepted_per_pass_by_source},
           {"errors_by_kind", s.errors_by_kind},

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/studies/load/server_counts.hpp"
 #include "runtime/base/result.hpp"
 
 namespace redline::studies {
@@ -45,6 +46,7 @@ struct load_window {
   std::string method;
   double began = 0;
   double ended = 0;
+  server_counts done;  // by the server meanwhile; zeros where it did not say
   bool operator==(const load_window&) const = default;
 };
 
@@ -95,6 +97,8 @@ struct load_summary {
   double tokens_per_second = 0;
   double goodput = 0;  // answers within the target per second
   double good_share = 0;
+  double rows_per_pass = 0;  // of the target model, all users' together; 0: the server did not say
+  double busy_share = 0;     // of the time, in its passes; likewise
   double accepted_per_pass = 0;
   std::map<std::string, double> accepted_per_pass_by_source;
   std::map<std::string, std::size_t> errors_by_kind;

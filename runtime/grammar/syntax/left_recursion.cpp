@@ -52,6 +52,12 @@ class remover {
     return why_ ? part{} : p;
   }
   void count(const part& p) {
+    bytes_ +=
+        sizeof(part) + p.text.size() + p.ranges.size() * sizeof(code_range) + p.edges.size() * sizeof(p.edges.front());
+    if (bytes_ > left_recursion_bytes_max) {
+      refuse("the rule '" + rules_[rule_].name.substr(0, 64) +
+             "' begins with itself by way of too many others: write fewer rules that begin with each other");
+    }
     if (!spend(1 + p.text.size() / 16 + p.ranges.size())) return;
     for (const auto& one : p.parts) count(one);
   }
@@ -174,6 +180,7 @@ class remover {
       }
     }
     for (const auto r : members) {
+      rule_ = r;
       part mine = copy(all);
       if (why_) return;
       // A graph ends at its last node.
@@ -293,7 +300,8 @@ class remover {
   std::vector<std::vector<std::uint32_t>> firsts_;  // by rule: those that it may begin with, ascending
   std::vector<std::vector<std::uint32_t>> components_;
   std::vector<std::uint32_t> node_;  // by rule: its node in the component's graph; 0: it is of another one
-  std::uint32_t rule_ = 0;           // the one that is taken apart
+  std::uint32_t rule_ = 0;           // the one that is taken apart, or written
+  std::size_t bytes_ = 0;            // of all copies
   std::optional<failure> why_;
 };
 

@@ -51,7 +51,8 @@ character_class opposite(character_class of) {
   return out;
 }
 
-std::optional<character_class> class_of_escape(char c) {
+/// ecma: as ECMA-262 has them, whose blanks are those of Unicode.
+std::optional<character_class> class_of_escape(char c, bool ecma) {
   character_class out;
   switch (c) {
     case 'd':
@@ -69,6 +70,10 @@ std::optional<character_class> class_of_escape(char c) {
     case 'S':
       add(out, '\t', '\r');
       add(out, ' ', ' ');
+      if (!ecma) break;
+      for (const char32_t one : {0xA0, 0x1680, 0x202F, 0x205F, 0x3000, 0xFEFF}) add(out, one, one);
+      add(out, 0x2000, 0x200A);
+      add(out, 0x2028, 0x2029);
       break;
     default:
       return std::nullopt;
@@ -307,12 +312,13 @@ class parser {
         ++at_;
         character_class line_end;
         if (!options_.dot_is_any) add(line_end, '\n', '\n');
+        if (options_.is_json) line_end = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
         return characters(opposite(line_end));
       }
       case '\\': {
         ++at_;
         if (at_ < text_.size()) {
-          if (auto known = class_of_escape(text_[at_])) {
+          if (auto known = class_of_escape(text_[at_], options_.is_json)) {
             ++at_;
             return characters(*known);
           }
@@ -438,7 +444,7 @@ class parser {
       ++at_;
       return U'\b';
     }
-    const auto known = at_ < text_.size() ? class_of_escape(text_[at_]) : std::nullopt;
+    const auto known = at_ < text_.size() ? class_of_escape(text_[at_], options_.is_json) : std::nullopt;
     if (!known) return read_escape();
     ++at_;
     out.insert(out.end(), known->begin(), known->end());
@@ -629,6 +635,38 @@ result<regex_dfa> regex_dfa::with_length(text_length length, std::uint32_t most)
       out.states_[i].next[byte] = static_cast<std::uint16_t>(to);
     }
   }
+  return out;
+}
+
+result<regex_dfa> regex_dfa::both(const regex_dfa& other, std::uint32_t most, std::uint64_t steps_max) const {
+  const std::uint64_t steps_end = steps_taken + steps_max;
+  regex_dfa out;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  const auto find = [&](std::uint32_t mine, std::uint32_t its) {
+    const auto [at, is_new] = known.try_emplace({mine, its}, static_cast<std::uint32_t>(pairs.size()));
+    if (is_new) {
+      pairs.emplace_back(mine, its);
+      out.states_.emplace_back();
+      out.states_.back().next.fill(dead);
+      out.states_.back().accepts = states_[mine].accepts && other.states_[its].accepts;
+    }
+    return at->second;
+  };
+  find(0, 0);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (pairs.size() > most || steps_taken > steps_end) return too_many_states(most);
+    const auto [mine, its] = pairs[i];
+    steps_taken += 256;
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const auto a = states_[mine].next[byte];
+      const auto b = other.states_[its].next[byte];
+      if (a != dead && b != dead) out.states_[i].next[byte] = static_cast<std::uint16_t>(find(a, b));
+    }
+  }
+  out.drop_dead_ends();
+  if (!out.states_.front().accepts && !out.states_.front().goes_on)
+    return failure{errc::invalid_argument, "no text matches both expressions"};
   return out;
 }
 

@@ -28,7 +28,8 @@ class regex_dfa {
   struct options {
     match how = match::whole;
     text_length length{};
-    /// For the inside of JSON strings: control characters are left out but for those with a short escape.
+    /// For the inside of JSON strings: control characters are left out but for those with a short escape, and \s and .
+    /// mean what they do in ECMA-262, whose expressions JSON Schema has.
     bool is_json = false;
     bool any_case = false;    // letters of ASCII mean both
     bool dot_is_any = false;  // a line feed too
@@ -42,6 +43,9 @@ class regex_dfa {
   /// alternative. Look-around and back references are refused, as are expressions of more than `states_max` states.
   /// Takes `steps_max` steps (steps.hpp) at most; what would take more is refused.
   static result<regex_dfa> compile(std::string_view pattern, const options& o);
+
+  /// The texts that both have. Fails when there is none, and when it takes more states or steps.
+  [[nodiscard]] result<regex_dfa> both(const regex_dfa& other, std::uint32_t states_max, std::uint64_t steps_max) const;
 
   [[nodiscard]] std::uint32_t begin() const { return 0; }
   [[nodiscard]] std::uint16_t next(std::uint32_t from, std::uint8_t byte) const { return states_[from].next[byte]; }

@@ -23,6 +23,7 @@ json worker(const std::string& name, int batches, int held = 9) {
           {"busy_us_total", 1000 * batches},
           {"preempted_total", 3},
           {"cost_error_ratio", 0.08},
+          {"batch_fill", 0.75},
           {"batches", json::array()}};
 }
 json event(int batches = 100, double tokens = 1000) {
@@ -46,6 +47,13 @@ server_view view_of(const json& first, const json& second) {
   return view;
 }
 
+TEST(server_view, shows_conflicts_about_names) {
+  auto one = event();
+  one["server"]["conflicts"] = {"model 'm' is not \x1b[2Kserved", 7};
+  EXPECT_THAT(joined(view_of(one, one).lines(100, 0, worker_order::name)),
+              HasSubstr("\nCONFLICT: model 'm' is not ?[2Kserved\n"));
+}
+
 TEST(server_view, makes_rates_of_totals) {
   const auto view = view_of(event(100, 1000), event(300, 1800));
   EXPECT_EQ(joined(view.lines(100, 0, worker_order::name)),
@@ -53,10 +61,24 @@ TEST(server_view, makes_rates_of_totals) {
             "400 tokens/s   3 running   0 waiting   1 edit sessions\n"
             "drafts accepted 75 %   lookup 70 %\n"
             "KV pages 9/8192   100 passes/s   4.0 rows/pass   busy 10 %\n"
-            "worker  running  waiting   pages  passes/s  rows/pass  busy  preempted  cost off\n"
-            "1             2        1  9/8192       100        4.0  10 %          3       8 %\n");
+            "worker  running  waiting   pages  passes/s  rows/pass  fill  busy  preempted  cost off\n"
+            "1             2        1  9/8192       100        4.0  75 %  10 %          3       8 %\n");
   EXPECT_EQ(view.line().size(), server_view::line_head.size());
   EXPECT_THAT(view.line(), HasSubstr("      400        3        0"));
+}
+
+TEST(server_view, calls_workers_by_their_names_and_knows_them_by_their_numbers) {
+  auto first = event(100), second = event(300);
+  for (auto* e : {&first, &second}) {
+    (*e)["schedulers"][0]["name"] = "box:17";
+    (*e)["schedulers"].push_back((*e)["schedulers"][0]);
+    (*e)["schedulers"][1]["worker"] = "2";
+  }
+  second["schedulers"][1]["batches_total"] = 100;
+  second["schedulers"][1]["rows_total"] = 400;
+  const auto text = joined(view_of(first, second).lines(100, 0, worker_order::name));
+  EXPECT_THAT(text, HasSubstr("\nbox:17        2        1  9/8192       100"));
+  EXPECT_THAT(text, HasSubstr("\nbox:17        2        1  9/8192         0"));
 }
 
 TEST(server_view, fits_into_any_terminal) {

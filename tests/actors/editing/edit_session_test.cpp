@@ -431,6 +431,19 @@ TEST_F(edit_sessions, edit_as_a_chat_with_the_file_in_it_does) {
   EXPECT_EQ(body["choices"], call("POST", "/v1/chat/completions", chat).second["choices"]);
 }
 
+TEST_F(edit_sessions, show_a_model_line_feeds_and_no_byte_order_mark_and_edit_no_zero_bytes) {
+  const json edit = {{"path", "a.py"}, {"instruction", "Rename x."}, {"max_tokens", 30}, {"temperature", 0}};
+  const auto plain = call("POST", at(open("x = 1\ny = 2\n"), "/edit"), edit).second;
+  const auto windows = call("POST", at(open("\xEF\xBB\xBFx = 1\r\ny = 2\r\n"), "/edit"), edit).second;
+  ASSERT_TRUE(plain.contains("choices")) << plain;
+  EXPECT_EQ(windows["choices"], plain["choices"]);
+  EXPECT_EQ(windows["usage"]["prompt_tokens"], plain["usage"]["prompt_tokens"]);
+  const auto [status, refused] = call("POST", at(open(std::string("x\0y\n", 4)), "/edit"), edit);
+  EXPECT_EQ(status, 400U);
+  EXPECT_THAT(refused["error"]["message"].get<std::string>(),
+              HasSubstr("a.py cannot be edited: it is no text in UTF-8"));
+}
+
 TEST_F(edit_sessions, go_on_after_a_client_left_in_the_middle) {
   const auto id = open("some text to go on with");
   const json wish = {{"path", "a.py"}, {"max_tokens", 60}, {"mode", "text"}};

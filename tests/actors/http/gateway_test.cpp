@@ -184,7 +184,7 @@ class gateway_alone : public testing::Test {
 TEST_F(gateway_alone, one_tenant_cannot_take_the_places_of_another) {
   services->sessions_max = 4;
   const std::vector<std::string> keys{"flood:sk-flooding-key", "small:sk-small-key"};
-  services->keys = *api_keys::load(keys);
+  services->keys->replace(*api_keys::load(keys));
   const auto is_refused = [&] {
     const auto id = ask_for_text();
     run();
@@ -311,7 +311,7 @@ TEST_F(gateway_alone, refuses_to_repeat_prompts_without_bound) {
 TEST_F(gateway_alone, requests_in_work_hold_so_many_bytes_of_a_tenant_and_in_sum) {
   services->request_limits = {.tenant_bytes_max = 400'000, .bytes_max = 700'000};
   const std::vector<std::string> keys{"ann:sk-key-of-ann", "bob:sk-key-of-bob", "cid:sk-key-of-cid"};
-  services->keys = *api_keys::load(keys);
+  services->keys->replace(*api_keys::load(keys));
   const auto ask_as = [&](const std::string& name, const json& more) {
     key = "sk-key-of-" + name;
     json body{{"prompt", "xyz"}, {"max_tokens", 4}, {"n", 8}};
@@ -663,6 +663,50 @@ TEST_F(gateway_alone, goes_on_only_with_streams_of_its_own_numerics) {
   EXPECT_EQ(id->choices[0].numerics, numerics_id("exact").value);
 }
 
+TEST_F(gateway_alone, does_not_go_on_by_other_defaults) {
+  const auto begun = ask_for_text(true);
+  run();
+  tell(session_text{.session = session_in_progress(), .text = "one", .tokens = {1}});
+  run();
+  more_headers = {{"last-event-id", id_in(events_of(all<http_stream>(), begun).back())}};
+  const auto code = [&] {
+    const auto again = ask_for_text(true);
+    run();
+    const auto refused = answer_to(again);
+    return refused && refused->body.find("event_id_of_other_model") != std::string::npos;
+  };
+  EXPECT_FALSE(code());
+  services->eviction_defaults = {.policy = kv::eviction_policy::shift, .n_keep = {}, .n_discard = {}, .n_ctx = 64};
+  EXPECT_TRUE(code());
+  services->eviction_defaults = {};
+  EXPECT_TRUE(services->models->remove(1));
+  auto model = make_model("tiny", tokenizer, 1);
+  model->sampling.emplace("tiny", model::sampling_defaults{.temperature = 0.5F});
+  services->models->publish(std::move(model));
+  EXPECT_TRUE(code());
+}
+
+TEST_F(gateway_alone, refuses_headers_of_which_two_readers_could_believe_different_ones) {
+  for (const auto* name : {"Origin", "host"}) {
+    more_headers = {{name, "http://localhost"}, {name, "http://elsewhere.example"}};
+    const auto asked = ask("GET", "/v1/models");
+    run();
+    EXPECT_EQ(status_of(asked), 400U) << name;
+    EXPECT_THAT(answer_to(asked)->body, HasSubstr("found several"));
+  }
+}
+
+TEST_F(gateway_alone, names_the_field_that_names_a_token_there_is_none_of) {
+  const std::pair<const char*, json> table[] = {
+      {"logit_bias", {{"999999", 1}}}, {"stop_token_ids", {999999}}, {"allowed_token_ids", {999999}}};
+  for (const auto& [field, value] : table) {
+    const auto asked = ask("POST", "/v1/completions", {{"prompt", "x"}, {field, value}});
+    run();
+    EXPECT_EQ(status_of(asked), 400U) << field;
+    EXPECT_EQ(json::parse(answer_to(asked)->body)["error"]["param"], field);
+  }
+}
+
 TEST_F(gateway_alone, does_not_go_on_with_a_stream_that_would_be_another) {
   const auto begun = ask_for_text(true);
   run();
@@ -804,7 +848,7 @@ TEST_F(gateway_alone, without_keys_answers_no_page_of_elsewhere) {
   EXPECT_EQ(call_from("localhost:80", ""), 200U);
   EXPECT_EQ(call_from("evil.example", ""), 403U);
   EXPECT_EQ(call_from("localhost:80", "https://evil.example"), 403U);
-  services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"a:sk-some-long-key"}));
   key = "sk-some-long-key";
   EXPECT_EQ(call_from("public.example", "https://ui.example"), 200U) << "the key says who it is";
 }
@@ -1082,6 +1126,54 @@ TEST_F(gateway_of_two, goes_on_with_an_answer_whose_model_has_left) {
   EXPECT_EQ(status_of(late), 404U);
 }
 
+TEST_F(gateway_of_two, says_which_models_there_are_when_asked_for_another) {
+  for (const auto& id : {ask("POST", "/v1/completions", {{"prompt", "x"}, {"model", "my-model"}}),
+                         ask("GET", "/v1/models/my-model")}) {
+    run();
+    ASSERT_EQ(status_of(id), 404U);
+    EXPECT_EQ(json::parse(answer_to(id)->body)["error"]["message"],
+              "no model 'my-model'; here is: tiny, zeta. Whoever runs the server can add a name with --alias, or take "
+              "every name with --accept-any-model.");
+  }
+}
+
+TEST_F(gateway_of_two, lists_what_a_model_understands_where_that_is_little) {
+  auto model = make_model("demo", other, 3);
+  model->known_phrases = {"Set `A` to 1."};
+  services->models->publish(std::move(model));
+  const auto id = ask("GET", "/v1/models");
+  run();
+  const auto list = json::parse(answer_to(id)->body)["data"];
+  ASSERT_EQ(list[0]["id"], "demo");
+  EXPECT_EQ(list[0]["meta"]["known_phrases"], json({"Set `A` to 1."}));
+  EXPECT_FALSE(list[1]["meta"].contains("known_phrases"));
+}
+
+TEST_F(gateway_alone, answers_in_ollamas_form_below_its_path_whatever_is_asked) {
+  for (const char* path : {"/api/pull", "/api/embed", "/api/embeddings", "/api/nothing/of/the/kind"}) {
+    const auto id = ask("POST", path, json::object());
+    run();
+    EXPECT_EQ(status_of(id), 404U) << path;
+    EXPECT_TRUE(json::parse(answer_to(id)->body)["error"].is_string()) << answer_to(id)->body;
+  }
+  const auto id = ask("POST", "/v1/pull", json::object());
+  run();
+  EXPECT_TRUE(json::parse(answer_to(id)->body)["error"].is_object()) << "OpenAI's form elsewhere";
+}
+
+TEST_F(gateway_alone, speaks_of_the_context_when_a_prediction_is_too_long) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "x ";
+  const auto id = ask("POST", "/v1/chat/completions",
+                      {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                       {"prediction", {{"type", "content"}, {"content", text}}}});
+  run();
+  EXPECT_EQ(status_of(id), 400U);
+  const json error = json::parse(answer_to(id)->body)["error"];
+  EXPECT_EQ(error["code"], "context_length_exceeded");
+  EXPECT_THAT(error["message"].dump(), HasSubstr("maximum context length is 256 tokens. However, 'prediction.content' has"));
+}
+
 TEST_F(gateway_of_two, keeps_an_edit_sessions_model) {
   const auto opened =
       ask("POST", "/v1/redline/sessions", {{"model", "coder"}, {"files", {{{"path", "a"}, {"text", "<copy lines"}}}}});
@@ -1173,7 +1265,7 @@ TEST_F(gateway_alone, shows_a_person_what_it_is) {
   EXPECT_THAT(header_of(open, "Content-Type"), HasSubstr("text/html"));
   EXPECT_THAT(open->body, HasSubstr("<code>tiny</code>"));
   EXPECT_THAT(open->body, HasSubstr("/chat/completions"));
-  services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"a:sk-some-long-key"}));
   EXPECT_EQ(call("GET", "/"), 200U);
   EXPECT_THAT(answer_to(exchange)->body, testing::Not(HasSubstr("tiny"))) << "strangers do not learn the models";
   EXPECT_EQ(call("GET", "/favicon.ico"), 204U);
@@ -1200,7 +1292,7 @@ TEST_F(gateway_alone, shows_the_studio_unless_told_otherwise) {
 }
 
 TEST_F(gateway_alone, tells_who_watches_what_it_does) {
-  services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"a:sk-some-long-key"}));
   services->metrics_are_open = true;
   EXPECT_EQ(call("GET", "/v1/redline/status"), 401U);
   pass(microseconds{1'000'000});
@@ -1235,8 +1327,39 @@ TEST_F(gateway_alone, tells_who_watches_what_it_does) {
   EXPECT_EQ(call("GET", "/v1/redline/status"), 503U);
 }
 
+TEST_F(gateway_alone, names_a_tenant_in_the_log_as_its_file_does) {
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"ann:sk-key-of-ann", "sk-nameless-key"}));
+  const auto log_of = [&](const std::string& shown) {
+    key = shown;
+    configure_log(log_level::info, log_format::text);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(call("GET", "/v1/models"), 200U);
+    configure_log(log_level::off, log_format::text);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(log_of("sk-key-of-ann"), HasSubstr(" tenant=ann "));
+  const auto number = services->keys->snapshot()->find("sk-nameless-key")->tenant.value;
+  EXPECT_THAT(log_of("sk-nameless-key"), HasSubstr(" tenant=" + std::to_string(number) + " "));
+}
+
+TEST_F(gateway_alone, exchanges_keys_without_cutting_what_runs) {
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"ann:sk-key-of-ann"}));
+  key = "sk-key-of-ann";
+  const auto running = ask_for_text();
+  run();
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"ben:sk-key-of-ben"}));
+  EXPECT_EQ(call("GET", "/v1/models"), 401U) << "the key is gone";
+  EXPECT_EQ(status_of(running), 0U) << "its answer is still being made";
+  const session_id who = session_in_progress();
+  tell(session_finished{.session = who, .reason = finish_reason::stop}, address_of(who));
+  run();
+  EXPECT_EQ(status_of(running), 200U);
+  key = "sk-key-of-ben";
+  EXPECT_EQ(call("GET", "/v1/models"), 200U);
+}
+
 TEST_F(gateway_alone, takes_a_key_from_any_header_that_clients_use) {
-  services->keys = *api_keys::load(std::vector<std::string>{"a:sk-some-long-key"});
+  services->keys->replace(*api_keys::load(std::vector<std::string>{"a:sk-some-long-key"}));
   EXPECT_EQ(call("GET", "/v1/models"), 401U);
   for (const std::string name : {"x-api-key", "api-key"}) {
     more_headers = {{name, "sk-some-long-key"}};

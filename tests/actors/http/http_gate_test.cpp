@@ -32,7 +32,7 @@ class http_gate_test : public testing::Test {
   void start(transport::http_front::options options = {}, const std::vector<std::string>& keys = {}) {
     options.port = 0;
     auto made = http_gate::start(fabric, http_worker, http_number, options, actor::actor_ref<gateway>{gateway_where},
-                                 {}, *api_keys::load(keys));
+                                 {}, std::make_shared<key_ring>(*api_keys::load(keys)));
     ASSERT_TRUE(made) << made.error().describe();
     gate = std::move(*made);
   }

@@ -67,10 +67,11 @@ class status_watch_test : public testing::Test {
 TEST_F(status_watch_test, tells_each_pass_once) {
   watch.begin(client(1));
   told();
-  watch.tell({.models = {"m"}, .ready = true}, report_of(3), start);
+  watch.tell({.models = {"m"}, .conflicts = {"m is claimed twice"}, .ready = true}, report_of(3), start);
   const auto first = event_of(told()[1].at(0));
   EXPECT_EQ(first["schedulers"][0]["batches"].size(), 3U);
   EXPECT_EQ(first["server"]["models"][0], "m");
+  EXPECT_EQ(first["server"]["conflicts"][0], "m is claimed twice");
   EXPECT_EQ(first["server"]["ready"], true);
   watch.tell({}, report_of(5), start);
   const auto next = event_of(told()[1].at(0))["schedulers"][0]["batches"];

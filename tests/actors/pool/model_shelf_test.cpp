@@ -49,6 +49,26 @@ TEST(model_shelf, hands_a_contested_name_on_when_its_owner_leaves) {
   EXPECT_EQ(shelf.snapshot()->find("coder")->digest, 2U);
 }
 
+TEST(model_shelf, a_name_stays_where_it_is_until_its_workers_go) {
+  configure_log(log_level::off, log_format::text);
+  model_shelf shelf;
+  shelf.rank(2, true, 100);
+  shelf.publish(make("coder", 2));
+  shelf.rank(1, true, 200);
+  EXPECT_EQ(shelf.snapshot()->find("coder")->digest, 2U);
+  shelf.publish(make("coder", 1));
+  EXPECT_EQ(shelf.snapshot()->find("coder")->digest, 2U);
+  EXPECT_EQ(shelf.snapshot()->conflicts().size(), 1U);
+  shelf.publish(make("coder", 2));  // a worker said more of it
+  EXPECT_EQ(shelf.snapshot()->find("coder")->digest, 2U);
+  shelf.rank(2, false, 0);
+  EXPECT_EQ(shelf.snapshot()->find("coder")->digest, 1U);
+  EXPECT_TRUE(shelf.snapshot()->conflicts().empty());
+  EXPECT_FALSE(shelf.remove(7));
+  shelf.rank(3, true, 1);
+  EXPECT_FALSE(shelf.remove(3)) << "it was never published";
+}
+
 TEST(model_shelf, is_read_while_it_changes) {
   model_shelf shelf;
   std::atomic<bool> done{false};

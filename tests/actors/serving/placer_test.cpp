@@ -328,6 +328,52 @@ TEST_F(placer_test, uses_no_worker_that_does_not_fit_and_says_why) {
   EXPECT_NE(last<no_place>(session_at)->why.context.find("another vocabulary"), std::string::npos);
 }
 
+TEST_F(placer_test, tells_who_looks_what_people_call_its_workers) {
+  auto named = card();
+  named.label = "box-7:4711";
+  come(5, named);
+  auto hostile = card();
+  hostile.label = "\x1b[2J" + std::string(100, 'x');
+  come(6, hostile);
+  for (const actor::process_number p : {5U, 6U}) {
+    inject(layout.scheduler_in(p), scheduler_report{.ready = true, .workers = {{.process = p}}});
+  }
+  inject(gateway_at, report_status{true});
+  const auto workers = last<scheduler_report>(gateway_at)->workers;
+  ASSERT_EQ(workers.size(), 2U);
+  EXPECT_EQ(workers[0].label, "box-7:4711");
+  EXPECT_EQ(workers[1].label, "??2J" + std::string(60, 'x'));
+  testing::internal::CaptureStderr();
+  go(5);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("lost worker box-7:4711 (5): it is gone"), std::string::npos);
+}
+
+TEST_F(placer_test, says_what_its_pool_lacks) {
+  const auto why = [&] {
+    inject(gateway_at, report_status{});
+    return last<scheduler_report>(gateway_at)->why_not;
+  };
+  EXPECT_EQ(why(), "no broker has answered yet");
+  inject({}, actor::peer_state{0, false, "the broker at ipc://x does not answer"});
+  EXPECT_EQ(why(), "the broker at ipc://x does not answer");
+  inject({}, actor::peer_state{0, true});
+  EXPECT_EQ(why(), "no worker has joined the pool");
+  auto drafter = card();
+  drafter.has_target = false;
+  come(4, drafter, false);
+  EXPECT_EQ(why(), "no worker has joined the pool") << "one that drafts alone answers nobody";
+  come(5, card(), false);
+  EXPECT_EQ(why(), "") << "it is loading";
+  come(5, card());
+  EXPECT_EQ(why(), "");
+  auto draining = card();
+  draining.is_draining = true;
+  come(5, draining);
+  EXPECT_EQ(why(), "all workers of the pool are ending");
+  go(5);
+  EXPECT_EQ(why(), "its last worker is gone: it is gone");
+}
+
 TEST_F(placer_test, reports_its_pool_as_one_scheduler) {
   come(5);
   come(6, card(), false);
@@ -463,6 +509,45 @@ TEST_F(placer_test, does_not_believe_a_card_that_is_none) {
   inject(layout.scheduler_in(5), scheduler_report{.ready = true});
   ask({.session = {1}, .model = 7});
   EXPECT_EQ(place(), 0U);
+}
+
+TEST_F(placer_test, says_by_what_right_models_have_their_names) {
+  const auto since = [](std::int64_t seconds, std::uint64_t model = 7) {
+    auto c = card("exact", model);
+    c.since = seconds;
+    return c;
+  };
+  come(5, since(200));
+  EXPECT_EQ(last<model_standing>(models_at), (model_standing{7, true, 200}));
+  come(6, since(100));
+  EXPECT_EQ(last<model_standing>(models_at), (model_standing{7, true, 100})) << "the longest counts";
+  come(8, since(50, 9));
+  EXPECT_EQ(last<model_standing>(models_at), (model_standing{9, true, 50}));
+  come(5, since(200));
+  EXPECT_EQ(last<model_standing>(models_at), std::nullopt) << "nothing changed";
+  auto leaving = since(100);
+  leaving.is_draining = true;
+  come(6, leaving);
+  EXPECT_EQ(last<model_standing>(models_at), (model_standing{7, true, 200}));
+  go(5);
+  EXPECT_EQ(last<model_standing>(models_at), (model_standing{7, false, 0}));
+}
+
+TEST_F(placer_test, an_answer_that_comes_as_the_last_worker_leaves_is_still_made_there) {
+  come(5);
+  come(6, card("exact", 8));
+  auto leaving = card();
+  leaving.is_draining = true;
+  come(5, leaving);
+  ask({.session = {1}, .model = 7});
+  EXPECT_EQ(place(), 5U);
+  pass(microseconds{300'000});
+  ask({.session = {2}, .model = 7}, other_session_at);
+  EXPECT_EQ(place(other_session_at), 0U) << "it may be gone any moment";
+  come(9);
+  pass(microseconds{300'000});
+  EXPECT_EQ(place(), 9U) << "it moves on";
+  EXPECT_EQ(place(other_session_at), 9U);
 }
 
 }  // namespace

@@ -30,6 +30,15 @@ TEST(log, a_json_line_escapes_what_a_json_string_may_not_hold) {
   EXPECT_EQ(line.rfind("{\"ts\":\"2", 0), 0U);
 }
 
+TEST(log, a_line_is_utf8_without_control_characters_of_either_kind) {
+  for (const auto format : {log_format::json, log_format::text}) {
+    const std::string line = logged(format, log_level::info, log_level::info, "x",
+                                    "GET /x\xff\xfe \x7f \xC2\x9B"
+                                    "2K caf\xC3\xA9");
+    EXPECT_NE(line.find("GET /x\xEF\xBF\xBD\xEF\xBF\xBD \\u007f \\u009b2K caf\xC3\xA9"), std::string::npos) << line;
+  }
+}
+
 TEST(log, a_text_line_names_level_and_component) {
   const std::string line = logged(log_format::text, log_level::debug, log_level::debug, "session 41", "began");
   EXPECT_TRUE(line.ends_with("Z debug session 41: began\n")) << line;

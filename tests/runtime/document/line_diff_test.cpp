@@ -56,11 +56,5 @@ TEST(line_diff, files_without_a_common_line_do_not_take_for_ever) {
   EXPECT_EQ(diff_lines(a, b).size(), 40000u);
 }
 
-TEST(line_diff, shows_hunks) {
-  EXPECT_EQ(unified_diff("a\nb\nc\n", "a\nx\nc\n", "f", false, 1),
-            "--- f\n+++ f (edited)\n@@ line 1 -> 1 @@\n a\n-b\n+x\n c\n");
-  EXPECT_EQ(unified_diff("same\n", "same\n", "f", true), "");
-}
-
 }  // namespace
 }  // namespace redline::text

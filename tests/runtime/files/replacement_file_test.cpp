@@ -6,11 +6,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
@@ -117,6 +120,115 @@ TEST(replacement_file, a_lack_of_room_is_told) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(count_files(folder), 0u);
+}
+
+// ---- files that are somebody's work --------------------------------------------------------------------------------
+
+result<void> edit(const std::string& path, std::string_view before, std::string_view after) {
+  auto place = folder_entry::of_file(path);
+  return place ? replace_edited(std::move(*place), before, after) : result<void>(place.error());
+}
+
+struct stat info_of(const std::string& path) {
+  struct stat info {};
+  EXPECT_EQ(::stat(path.c_str(), &info), 0) << path;
+  return info;
+}
+
+TEST(replace_edited, keeps_the_mode_through_links_and_only_of_an_unchanged_file) {
+  const test::temporary_folder folder;
+  const std::string path = folder / "a.sh";
+  std::ofstream(path) << "old\n";
+  ::chmod(path.c_str(), 04751);
+  fs::create_symlink(path, folder / "link");
+  ASSERT_TRUE(edit(folder / "link", "old\n", "new\n"));
+  EXPECT_EQ(test::read_file(path), "new\n");
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(info_of(path).st_mode & 07777, 04751U);
+  EXPECT_THAT(edit(path, "old\n", "newer\n").error().context, HasSubstr("was changed by somebody else"));
+  EXPECT_THAT(edit(path, "new", "newer\n").error().context, HasSubstr("was changed by somebody else"));
+  EXPECT_EQ(test::read_file(path), "new\n");
+  fs::remove(path);
+  EXPECT_FALSE(edit(path, "new\n", "newer\n"));
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(replace_edited, keeps_the_owner_and_the_set_id_bits_with_it) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may give files away";
+  const test::temporary_folder folder;
+  const std::string path = folder / "own.py";
+  std::ofstream(path) << "old\n";
+  ASSERT_EQ(::chown(path.c_str(), 65534, 65533), 0);
+  ::chmod(path.c_str(), 06755);
+  ASSERT_TRUE(edit(path, "old\n", "new\n"));
+  const auto info = info_of(path);
+  EXPECT_EQ(info.st_uid, 65534U);
+  EXPECT_EQ(info.st_gid, 65533U);
+  EXPECT_EQ(info.st_mode & 07777, 06755U);
+  ASSERT_TRUE(replace_file(path, "written"));
+  EXPECT_EQ(info_of(path).st_uid, 65534U) << "outputs keep it, too";
+  EXPECT_EQ(info_of(path).st_mode & 07777, 06755U);
+}
+
+/// In a child that is user 65534 in a folder that all may write.
+int as_nobody(const std::function<bool()>& holds) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(::setgid(65534) == 0 && ::setuid(65534) == 0 && holds() ? 0 : 1);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return status;
+}
+
+TEST(replace_edited, refuses_where_the_owner_cannot_be_kept) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs two users";
+  const test::temporary_folder folder;
+  ::chmod(folder.path().c_str(), 0777);
+  std::ofstream(folder / "a") << "old\n";
+  ::chmod((folder / "a").c_str(), 04666);
+  EXPECT_EQ(as_nobody([&] {
+              const auto outcome = edit(folder / "a", "old\n", "new\n");
+              return !outcome && outcome.error().context.find("belongs to user 0") != std::string::npos;
+            }),
+            0);
+  EXPECT_EQ(test::read_file(folder / "a"), "old\n");
+  EXPECT_EQ(as_nobody([&] { return replace_file(folder / "a", "output").has_value(); }), 0);
+  EXPECT_EQ(info_of(folder / "a").st_uid, 65534U);
+  EXPECT_EQ(info_of(folder / "a").st_mode & 07777, 0666U) << "no other user's set-id bit";
+  EXPECT_EQ(count_files(folder), 1U);
+}
+
+TEST(replace_edited, refuses_a_file_with_several_names) {
+  const test::temporary_folder folder;
+  std::ofstream(folder / "a") << "old\n";
+  fs::create_hard_link(folder / "a", folder / "b");
+  EXPECT_THAT(edit(folder / "a", "old\n", "new\n").error().context, HasSubstr("has 2 names (hard links)"));
+  EXPECT_EQ(test::read_file(folder / "b"), "old\n");
+  EXPECT_EQ(fs::hard_link_count(folder / "a"), 2U);
+}
+
+TEST(replace_edited, keeps_attributes_and_access_control_lists) {
+  const test::temporary_folder folder;
+  const std::string path = folder / "a";
+  std::ofstream(path) << "old\n";
+  if (::setxattr(path.c_str(), "user.note", "mine", 4, 0) != 0) GTEST_SKIP() << "no attributes on this file system";
+  // Version 2; owner rw, user 65534 r, group r, mask r, others none.
+  struct entry {
+    std::uint16_t tag, permissions;
+    std::uint32_t id;
+  };
+  struct {
+    std::uint32_t version = 2;
+    entry entries[5] = {{1, 6, ~0U}, {2, 4, 65534}, {4, 4, ~0U}, {16, 4, ~0U}, {32, 0, ~0U}};
+  } list;
+  const bool has_lists = ::setxattr(path.c_str(), "system.posix_acl_access", &list, sizeof list, 0) == 0;
+  ASSERT_TRUE(edit(path, "old\n", "new\n"));
+  char note[8] = {};
+  EXPECT_EQ(::getxattr(path.c_str(), "user.note", note, sizeof note), 4);
+  EXPECT_STREQ(note, "mine");
+  if (!has_lists) GTEST_SKIP() << "no access control lists on this file system";
+  decltype(list) kept;
+  ASSERT_EQ(::getxattr(path.c_str(), "system.posix_acl_access", &kept, sizeof kept), static_cast<ssize_t>(sizeof kept));
+  EXPECT_EQ(std::memcmp(&kept, &list, sizeof kept), 0);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 struct language {
   const char* grammar;
   std::function<bool(const std::string&)> holds;
-  std::size_t whole_to = 7;  // bytes; of longer texts some may be missing, as too many ways lead to them
+  std::size_t whole_to = 7;  // bytes; longer texts may be read in too many ways, and are lost
 };
 
 bool is_balanced(const std::string& text) {
@@ -84,7 +84,9 @@ TEST(gbnf, takes_the_texts_of_a_language_and_no_others) {
     const auto m = make(one.grammar);
     each_text("abc", 7, [&](const std::string& text) {
       const bool is_taken = accepts(*m, text);
-      ASSERT_TRUE(is_taken == one.holds(text) || (!is_taken && text.size() > one.whole_to)) << text;
+      const auto s = after(*m, text);
+      const bool is_lost = s && m->is_lost(*s);
+      ASSERT_TRUE(is_lost ? text.size() > one.whole_to : is_taken == one.holds(text)) << text;
     });
   }
 }
@@ -234,6 +236,47 @@ TEST(gbnf, no_state_is_a_dead_end_however_deep_or_ambiguous) {
   }
 }
 
+// An expression that is not ambiguous, in the words of textbooks: operators on the left of what they go on with.
+TEST(gbnf, takes_expressions_in_parentheses_however_their_rules_begin_alike) {
+  const std::string gbnf =
+      "root ::= e\ne ::= t \"+\" e | t \"-\" e | t\nt ::= f \"*\" t | f \"/\" t | f\n"
+      "f ::= [0-9]+ | \"(\" e \")\"";
+  const std::string lark =
+      "start: e\ne: t \"+\" e | t \"-\" e | t\nt: f \"*\" t | f \"/\" t | f\n"
+      "f: /[0-9]+/ | \"(\" e \")\"";
+  for (const auto& grammar : {gbnf, lark}) {
+    for (std::size_t depth = 0; depth <= 12; ++depth) {
+      const std::string open(depth, '('), close(depth, ')');
+      for (const std::string inside : {"1", "1+2", "3*4-5", "(6)/7"}) {
+        EXPECT_TRUE(accepts(grammar, open + inside + close)) << open << inside;
+        EXPECT_FALSE(accepts(grammar, open + inside + close + ")")) << open << inside;
+      }
+    }
+  }
+}
+
+// More ways to read a text than there is room for: nothing is forbidden in silence.
+TEST(gbnf, says_that_a_text_can_be_read_in_too_many_ways) {
+  const auto m = make("root ::= a a a a a a a a\na ::= \"x\" | \"x\" a \"y\" | \"x\" a a");
+  automaton_state s = m->begin();
+  std::size_t count = 0;
+  for (; !m->is_lost(s) && count < 100; ++count) ASSERT_TRUE(m->advance(s, 'x'));
+  ASSERT_LT(count, 100u);
+  EXPECT_TRUE(m->is_valid(s));
+  EXPECT_FALSE(m->is_accepting(s));
+  EXPECT_FALSE(m->is_terminated(s));
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    EXPECT_TRUE(m->advance(s, static_cast<std::uint8_t>(byte)));
+    EXPECT_TRUE(m->is_lost(s));
+  }
+  EXPECT_TRUE(m->known_run(s).empty());
+  EXPECT_FALSE(m->is_valid(automaton_state(std::vector<std::uint32_t>{2, 0})));
+  std::string wide = "root ::= ";
+  for (int i = 0; i < 150; ++i) wide += (i > 0 ? " | r" : "r") + std::to_string(i);
+  for (int i = 0; i < 150; ++i) wide += "\nr" + std::to_string(i) + " ::= [a] root [b]";
+  EXPECT_FALSE(gbnf_automaton::compile(wide));
+}
+
 TEST(gbnf, takes_lists_of_many_texts_as_one) {
   std::string list = "root ::= ", nested = "\nx ::= ";
   for (int i = 0; i < 1500; ++i) list += (i > 0 ? " | " : "") + std::string("\"item ") + std::to_string(i) + "\" x";
@@ -279,6 +322,14 @@ TEST(gbnf, refuses_in_few_steps_what_would_take_too_many) {
     EXPECT_LT(steps_taken - before, gbnf_automaton::compile_steps_max + 50'000) << text.substr(0, 60);
     EXPECT_TRUE(!made || (*made)->is_valid((*made)->begin()));
   }
+  // Rules that begin with each other in a ring: each would get a copy of all.
+  std::string ring;
+  for (int i = 0; i < 650; ++i)
+    ring += (i == 0 ? "root" : "r" + std::to_string(i)) + " ::= " + (i == 649 ? "root" : "r" + std::to_string(i + 1)) +
+            " \"b\" | \"c\"\n";
+  const auto before_ring = steps_taken;
+  EXPECT_THAT(why_not(ring), HasSubstr("begins with itself by way of too many others"));
+  EXPECT_LT(steps_taken - before_ring, 500'000u);
   EXPECT_THAT(why_not(deep), HasSubstr("repeat less"));
   EXPECT_THAT(why_not(wide), HasSubstr("alternatives may follow at one place"));
 }

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/grammar/json_automaton.hpp"
@@ -133,6 +136,155 @@ TEST(json_schema, keeps_whole_numbers_within_their_bounds) {
   EXPECT_EQ(outcome(R"({"oneOf":[{"type":"integer","minimum":0},{"type":"null"}]})", "7"), "complete");
 }
 
+// What a schema asserts beside `anyOf` and the like, or without `type`, holds or is refused with its path and name.
+TEST(json_schema, drops_no_assertion_that_stands_beside_others) {
+  struct refused {
+    const char* schema;
+    const char* why;
+  };
+  for (const auto& [schema, why] : {
+           refused{R"({"type":"object","properties":{"a":{"type":"integer"}},"anyOf":[{"required":["a"]}]})",
+                   "schema: the keyword 'properties' beside 'anyOf' is not supported"},
+           refused{R"({"items":{"oneOf":[{"type":"string"}],"maxLength":3}})",
+                   "schema.items: the keyword 'maxLength' beside 'oneOf' is not supported"},
+           refused{R"({"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a","maxLength":2})",
+                   "schema: the keyword 'maxLength' beside '$ref' is not supported"},
+           refused{R"({"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a","anyOf":[{"type":"null"}]})",
+                   "schema: the keyword 'anyOf' beside '$ref' is not supported"},
+           refused{R"({"anyOf":[{"type":"integer"}],"oneOf":[{"type":"integer"}]})",
+                   "schema: the keyword 'oneOf' beside 'anyOf' is not supported"},
+           refused{R"({"anyOf":[{"type":"integer"}],"enum":[1]})", "schema: the keyword 'enum' beside 'anyOf'"},
+           refused{R"({"type":"string","enum":["a","abc"],"maxLength":2})",
+                   "schema: the keyword 'maxLength' beside 'enum' is not supported"},
+           refused{R"({"const":5,"minimum":6})", "schema: the keyword 'minimum' beside 'const' is not supported"},
+           refused{R"({"type":"string","enum":[1,null]})", "schema.enum: none of the values is allowed"},
+           refused{R"({"const":1,"enum":[2]})", "schema.enum: none of the values is allowed"},
+           refused{R"({"type":"integer","anyOf":[{"type":"string"},{"type":"null"}]})",
+                   "schema: no value has the type that stands beside it"},
+           refused{R"({"type":"object","anyOf":[{}]})",
+                   "a 'type' beside '$ref', 'anyOf' or 'oneOf' is supported where"},
+           refused{R"({"type":"integer","anyOf":[{"type":"number"}]})", "a 'type' beside"},
+           refused{R"({"minimum":3})", "schema: type number supports 'minimum' 0"},
+           refused{R"({"multipleOf":2})", "schema.multipleOf: must be a whole number"},
+           refused{R"({"required":["a"]})", "schema.required: 'a' is not among the properties"},
+           refused{R"({"uniqueItems":true})", "schema.uniqueItems: needs items"},
+           refused{R"({"anyOf":[{"type":"object","not":{}}],"title":"x"})", "schema.anyOf[0]: the keyword 'not'"},
+           refused{R"({"type":"string","required":true})", "schema.required: must be a list of names"},
+           refused{R"({"properties":{"a":{"$id":"x","$ref":"#/$defs/b"}},"$defs":{"b":{"type":"null"}}})",
+                   "schema.properties.a.$ref: is not supported inside of a part with an '$id'"},
+           refused{R"({"$defs":{"a/properties/b":{"type":"null"}},"$ref":"#/$defs/a/properties/b"})",
+                   "is not in the schema's $defs"},
+       }) {
+    EXPECT_THAT(outcome(schema, ""), testing::HasSubstr(why)) << schema;
+  }
+  // By type: what the keyword beside it leaves.
+  EXPECT_EQ(outcome(R"({"type":"string","enum":["a",1]})", "1"), "wrong: ");
+  EXPECT_EQ(outcome(R"({"type":["integer","null"],"enum":["a",1.0,null,1.5]})", "1.0"), "complete");
+  EXPECT_EQ(outcome(R"({"type":["integer","null"],"enum":["a",1.0,null,1.5]})", "1.5"), "wrong: 1.");
+  EXPECT_EQ(outcome(R"({"const":2,"enum":[1,2]})", "1"), "wrong: ");
+  EXPECT_EQ(outcome(R"({"enum":["a","b"],"properties":{"c":{}},"minimum":3})", "\"a\""), "complete")
+      << "what is said of objects and numbers concerns no string";
+  const std::string nullable =
+      R"({"type":["object","null"],"oneOf":[{"$ref":"#/$defs/a"},{"type":"string"},{"enum":[null,7]}],)"
+      R"("$defs":{"a":{"type":"object","properties":{"b":{"type":"null"}},"required":["b"]}}})";
+  EXPECT_EQ(outcome(nullable, R"({"b":null})"), "complete");
+  EXPECT_EQ(outcome(nullable, "null"), "complete");
+  EXPECT_EQ(outcome(nullable, "7"), "wrong: ");
+  EXPECT_EQ(outcome(nullable, "\""), "wrong: ");
+  EXPECT_EQ(outcome(R"({"type":"object","$ref":"#/$defs/a","$defs":{"a":{"type":"object"}}})", "{}"), "complete");
+  EXPECT_EQ(outcome(R"({"anyOf":[{"type":"null"}],"required":[],"properties":{}})", "null"), "complete")
+      << "they assert nothing";
+}
+
+TEST(json_schema, holds_values_without_a_type_to_what_is_said_of_each) {
+  const auto all = [](const std::string& schema, std::initializer_list<const char*> good,
+                      std::initializer_list<const char*> bad) {
+    for (const char* text : good) EXPECT_EQ(outcome(schema, text), "complete") << schema << " " << text;
+    for (const char* text : bad) EXPECT_NE(outcome(schema, text), "complete") << schema << " " << text;
+  };
+  all(R"({"maxLength":2})", {"\"ab\"", "12.5", "null", "[1]", R"({"a":1})", "true"}, {"\"abc\""});
+  all(R"({"pattern":"^a*$"})", {"\"aa\"", "7", "[]"}, {"\"b\""});
+  all(R"({"format":"ipv4"})", {"\"10.0.0.1\"", "1"}, {"\"10.0.0.256\""});
+  all(R"({"minItems":1})", {"[1]", "{}", "\"\""}, {"[]"});
+  all(R"({"additionalProperties":false})", {"{}", "3"}, {R"({"a":1})"});
+  all(R"({"minimum":0})", {"0.5", "\"x\""}, {"-1"});
+  all(R"({"properties":{"a":{"type":"null"}},"required":["a"]})", {R"({"a":null})"}, {"{}", "5"});
+  all(R"({"maxLength":2.0,"type":"string"})", {"\"ab\""}, {"\"abc\""});
+}
+
+TEST(json_schema, takes_what_asserts_nothing_for_an_annotation) {
+  EXPECT_EQ(outcome(R"({"id":"x","x-order":3,"example":{"not":1},"markdownDescription":"d","type":"null"})", "null"),
+            "complete");
+  EXPECT_EQ(outcome(R"({"type":"integer","format":"int32","readonly":true})", "5"), "complete");
+  EXPECT_EQ(outcome(R"({"type":"string","format":"password"})", "\"x\""), "complete") << "a name of no draft";
+  EXPECT_EQ(outcome(R"({"$defs":{"a~b":{"const":1},"c/d":{"const":2},"e%f":{"const":3}},"type":"array","maxItems":3,)"
+                    R"("items":{"anyOf":[{"$ref":"#/$defs/a~0b"},{"$ref":"#/$defs/c~1d"},{"$ref":"#/$defs/e%25f"}]}})",
+                    "[1,2,3]"),
+            "complete");
+  for (const char* name : {"allOf",
+                           "not",
+                           "if",
+                           "then",
+                           "else",
+                           "patternProperties",
+                           "propertyNames",
+                           "minProperties",
+                           "maxProperties",
+                           "dependencies",
+                           "dependentRequired",
+                           "dependentSchemas",
+                           "contains",
+                           "minContains",
+                           "maxContains",
+                           "prefixItems",
+                           "additionalItems",
+                           "unevaluatedItems",
+                           "unevaluatedProperties",
+                           "$dynamicRef",
+                           "contentEncoding",
+                           "contentMediaType",
+                           "extends",
+                           "disallow",
+                           "divisibleBy",
+                           "redline:text"}) {
+    const std::string schema = std::string(R"({"type":"array","items":{")") + name + R"(":"x"}})";
+    EXPECT_THAT(outcome(schema, ""), testing::HasSubstr("schema.items: the keyword '" + std::string(name) + "'"));
+  }
+}
+
+TEST(json_schema, allows_what_matches_one_alternative_of_oneOf_and_no_other) {
+  for (
+      const char* schema : {
+          R"({"oneOf":[{"type":"integer"},{"type":"number"}]})",
+          R"({"oneOf":[{"enum":["a","b"]},{"enum":["b","c"]}]})",
+          R"({"oneOf":[{"enum":[1,2]},{"enum":[2.0]}]})",
+          R"({"oneOf":[{"const":[1]},{"const":[1.0]}]})",
+          R"({"oneOf":[{"const":0},{"const":-0.0}]})",
+          R"({"oneOf":[{"type":["string","null"]},{"type":"null"}]})",
+          R"({"oneOf":[true,true]})",
+          R"({"oneOf":[{"type":"null"},{}]})",
+          R"({"oneOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"type":"null"}}})",
+          R"({"oneOf":[{"type":"integer","minimum":0,"maximum":5},{"type":"integer","minimum":5,"maximum":9}]})",
+          R"({"oneOf":[{"properties":{"a":{},"b":{}},"required":["a"]},{"properties":{"b":{},"a":{}},"required":["b"]}]})",
+          R"({"anyOf":[{"type":"null"},{"oneOf":[{"type":"integer"},{"type":"number"}]}]})",
+          R"({"oneOf":[{"anyOf":[{"type":"null"},{"const":"x"}]},{"enum":["x","y"]}]})",
+      }) {
+    EXPECT_THAT(outcome(schema, ""), testing::HasSubstr("may both match a value")) << schema;
+  }
+  const std::string apart =
+      R"({"oneOf":[{"properties":{"kind":{"const":"a"},"n":{"type":"integer"}},"required":["kind","n"]},)"
+      R"({"properties":{"kind":{"enum":["b","c"]}},"required":["kind"]},{"type":"string"},{"enum":[1,null]}]})";
+  for (const char* good : {R"({"kind":"a","n":1})", R"({"kind":"c"})", "\"a\"", "1", "null"})
+    EXPECT_EQ(outcome(apart, good), "complete") << good;
+  EXPECT_EQ(outcome(apart, R"({"kind":"b","n")"), R"(wrong: {"kind":"b")");
+  const std::string by_name = R"({"oneOf":[{"properties":{"a":{"type":"null"}},"required":["a"]},)"
+                              R"({"properties":{"b":{"type":"null"}},"required":["b"]}]})";
+  EXPECT_EQ(outcome(by_name, R"({"b":null})"), "complete");
+  EXPECT_EQ(outcome(by_name, R"({"a":null,"b":null})"), R"(wrong: {"a":null)");
+  EXPECT_EQ(outcome(R"({"oneOf":[{"anyOf":[{"const":"a"},{"type":"string"}]},{"type":"null"}]})", "\"b\""), "complete");
+  EXPECT_EQ(outcome(R"({"oneOf":[{"type":"integer","maximum":-1},{"type":"number","minimum":0}]})", "-5"), "complete");
+}
+
 TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
   struct wrong {
     const char* schema;
@@ -167,6 +319,7 @@ TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
            wrong{R"({"type":"number","multipleOf":2})", "of type integer"},
            wrong{R"({"type":"integer","maximum":"1"})", "schema.maximum: must be a whole number"},
            wrong{R"({"type":"number","minimum":1})", "schema: type number supports 'minimum' 0 and no other bound"},
+           wrong{R"({"type":"number","maximum":1e20})", "schema: type number supports 'minimum' 0 and no other bound"},
            wrong{R"({"anyOf":[{"type":"integer"},{"enum":[1]}]})",
                  "schema.anyOf: alternatives that begin with the same character"},
            wrong{R"({"type":"object","required":["a"]})", "schema.required: 'a' is not among the properties"},
@@ -225,6 +378,11 @@ TEST(json_schema, holds_strings_to_patterns_and_formats) {
   const std::string whole = R"({"type":"string","pattern":"^(/[a-z_]+)+\\.py$"})";
   EXPECT_TRUE(fits(whole, "/a/b_c.py"));
   EXPECT_FALSE(fits(whole, "/a/b_c.py3"));
+  const std::string bare = R"({"type":"string","pattern":"^\\S.$"})";
+  EXPECT_TRUE(fits(bare, "ab"));
+  for (const char* blank : {"\xc2\xa0", "\xe2\x80\x83", "\xe2\x80\xa9", "\xef\xbb\xbf"})
+    EXPECT_FALSE(fits(bare, std::string(blank) + "b")) << "blanks are those of ECMA-262";
+  EXPECT_FALSE(fits(bare, "a\\r")) << "and so are ends of lines";
   const std::string quote = R"({"type":"string","pattern":"^\"\\\\\n$"})";
   EXPECT_TRUE(fits(quote, R"(\"\\\n)")) << "what has to be escaped is";
   EXPECT_EQ(outcome(quote, "\"x"), "wrong: \"");
@@ -253,6 +411,71 @@ TEST(json_schema, holds_strings_to_patterns_and_formats) {
   EXPECT_TRUE(fits(
       R"({"type":"string","format":"email","pattern":"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"})",
       "a@example.org"));
+}
+
+TEST(json_schema, holds_strings_to_a_pattern_and_a_format_together) {
+  const auto fits = [](const std::string& schema, const std::string& content) {
+    return outcome(schema, "\"" + content + "\"") == "complete";
+  };
+  const std::string year = R"({"type":"string","format":"date","pattern":"^2"})";
+  EXPECT_TRUE(fits(year, "2026-11-24"));
+  EXPECT_FALSE(fits(year, "2"));
+  EXPECT_FALSE(fits(year, "1999-11-24"));
+  const std::string counted = R"({"type":"string","format":"ipv4","pattern":"^1","maxLength":8})";
+  EXPECT_TRUE(fits(counted, "10.0.0.1"));
+  EXPECT_FALSE(fits(counted, "10.0.0.10"));
+  EXPECT_FALSE(fits(counted, "20.0.0.1"));
+  EXPECT_TRUE(fits(R"({"type":"string","format":"no-draft-has-it","pattern":"^a"})", "ab"));
+  for (const auto& [schema, why] : std::initializer_list<std::pair<const char*, const char*>>{
+           {R"({"type":"string","format":"email","pattern":"\\bjoe\\b"})", "schema.pattern: '\\b' is not supported"},
+           {R"({"type":"string","format":"email","pattern":"^.{5,900}@corp\\.example$"})", "schema.pattern: "},
+           {R"({"type":"string","format":"time","pattern":"^[0-9]{2}:[0-9]{2}$"})",
+            "schema.pattern: with the format 'time': no text matches both"},
+           {R"({"type":"string","format":"iri","pattern":"^a"})", "schema.format: 'iri' is not supported"},
+       }) {
+    EXPECT_THAT(outcome(schema, ""), testing::HasSubstr(why)) << schema;
+  }
+}
+
+TEST(json_schema, formats_are_those_of_their_standards) {
+  struct texts {
+    const char* format;
+    std::vector<std::string> good, bad;
+  };
+  const std::string label(63, 'a');
+  for (const auto& [format, good, bad] : {
+           texts{"date",
+                 {"2024-02-29", "2000-02-29", "2021-12-31", "1999-04-30"},
+                 {"2021-02-29", "1900-02-29", "2020-04-31", "2020-02-30", "2020-00-10", "2020-13-01", "2020-1-01"}},
+           texts{"date-time",
+                 {"1990-12-31T15:59:50.123-08:00", "2024-02-29T00:00:00Z"},
+                 {"1990-02-31T15:59:59Z", "1990-12-31T24:00:00Z", "1990-12-31 15:59:59Z", "1990-12-31T15:59:59"}},
+           texts{"duration",
+                 {"P4DT12H30M5S", "P4Y", "PT0S", "P0D", "P1M", "PT1M", "PT36H", "P1DT12H", "P2W", "P1Y2M3D", "PT1H30M",
+                  "PT5M"},
+                 {"P", "PT", "P1YT", "P2D1Y", "P1D2H", "P1Y2D", "PT1H2S", "P1Y2W", "P1", "4DT12H", "P4Y3", "PT1D"}},
+           texts{"ipv6",
+                 {"::", "::1", "2001:db8::8a2e:370:7334", "::ffff:10.0.0.1", "d6::", "1:2:3:4:5:6:7:8", "::abef",
+                  "1:d6::42", "1::d6:192.168.0.1", "1:2::192.168.0.1", "1:2:3:4:5:6:1.2.3.4"},
+                 {"12345::", "1:1:1:1:1:1:1:1:1", "1:2:3:4:5:::8", "::laptop", ":2:3:4:5:6:7:8", "1:2:3:4:5:6:7:",
+                  "1:2:3:4:5:6:7", "::1:2:3:4:5:6:7:8", "1.2.3.4", "1:2:3:4:5:6:7:1.2.3.4", "fe80::a%eth1", "1::2::3"}},
+           texts{
+               "uri",
+               {"https://x.org/a%20b", "http://[2001:db8::7]/c=GB?a", "http://u:p@h.example:8080/p/?q=%41#f%20g",
+                "mailto:joe@example.com", "urn:oasis:names:x", "http://x.org", "tel:+1-816-555-1212", "file:///etc/a"},
+               {"//x.org/a", "/abc", "a b", "http://x.org/a%2", "http://x.org/a%zz", "http://[::1", "http://x.org/<>",
+                "http://x.org/a#b#c", "http:// x.org", "1http://x.org", "http://x.org:port/", "http://[1::2::3]/",
+                "x.org", "http://x.org/a[b]"}},
+           texts{"hostname",
+                 {"www.example.com", "a", "1host", "a-b.c", "a--b", label, label + ".example.org"},
+                 {"-a", "a-", "a.-b", "a..b", "", "a_b", label + "a", "xn--x", "ab--c", ".a", "a.",
+                  label + "." + label + "." + label + "." + label}},
+           texts{"email", {"a.b@example.org"}, {"a@b", ".a@b.org", "a..b@c.org", "a@-b.org", "a@b-.org"}},
+       }) {
+    const std::string schema = std::string(R"({"type":"string","format":")") + format + "\"}";
+    for (const auto& text : good) EXPECT_EQ(outcome(schema, "\"" + text + "\""), "complete") << format << " " << text;
+    for (const auto& text : bad) EXPECT_NE(outcome(schema, "\"" + text + "\""), "complete") << format << " " << text;
+  }
 }
 
 TEST(json_schema, tells_objects_apart_by_a_member_with_values_of_its_own) {

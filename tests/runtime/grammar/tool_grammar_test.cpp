@@ -282,6 +282,52 @@ TEST(tool_grammar, a_schema_that_cannot_be_held_to_refuses_strict_tools_only) {
   }
 }
 
+TEST(tool_grammar, arguments_are_objects_whatever_stands_beside_their_schema) {
+  const auto& f = *tools::find_format("hermes");
+  tools::tool_set set;
+  set.all.push_back({.name = "f"});
+  const auto allows = [&](const std::string& arguments) {
+    const auto rules = compile(set, f);
+    automaton_state s = rules->begin();
+    for (const char c : call_text(f, "f", arguments)) {
+      if (!rules->advance(s, static_cast<std::uint8_t>(c))) return false;
+    }
+    return true;
+  };
+  struct given {
+    const char* schema;
+    bool is_strict;
+    const char* good;
+    const char* bad;
+  };
+  const char* beside = R"({"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},
+                           "additionalProperties":false,"anyOf":[{"required":["a"]},{"required":["b"]}]})";
+  for (const auto& [schema, is_strict, good, bad] : {
+           given{beside, false, R"({"a": "x"})", R"({"zzz": 1})"},
+           given{R"({"properties":{"a":{}},"required":["a","b"],"allOf":[{}]})", false, R"({"a": 1})", R"({"c": 1})"},
+           given{R"({"properties":{"a":{"type":"string","enum":["x",3],"maxLength":1}}})", false, R"({"a": "x"})",
+                 R"({"a": 3})"},
+           given{R"({"type":["object","null"],"properties":{"a":{}}})", true, R"({"a": 1})", "null"},
+           given{R"({"anyOf":[{"type":"null"},{"type":"object","properties":{"a":{}}}]})", true, R"({"a": 1})", "null"},
+           given{R"({"anyOf":[{},{"type":"null"}]})", false, R"({"zzz": 1})", "7"},
+           given{R"({"enum":[{},7]})", true, "{}", "7"},
+           given{R"({"x-note":"only remarks"})", true, R"({"zzz": 1})", "7"},
+           given{"true", true, R"({"zzz": 1})", "7"},
+       }) {
+    set.all[0].parameters = json::parse(schema);
+    set.all[0].strict = is_strict;
+    EXPECT_TRUE(allows(good)) << schema;
+    EXPECT_FALSE(allows(bad)) << schema;
+  }
+  set.all[0].parameters = json::parse(beside);
+  set.all[0].strict = true;
+  const auto refused = tool_constraint(set, f);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().context.find("tool 'f': schema: the keyword 'properties' beside 'anyOf'"),
+            std::string::npos)
+      << refused.error().context;
+}
+
 TEST(tool_grammar, descriptions_do_not_travel_but_properties_of_such_names_do) {
   auto set = two_tools();
   set.all[0].parameters["properties"]["description"] = json{{"type", "string"}, {"title", "gone"}};

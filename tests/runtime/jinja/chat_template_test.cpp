@@ -105,11 +105,11 @@ TEST(chat_template, tells_the_line_and_name_of_what_is_not_supported) {
   const auto parse_error = [](std::string source) { return why(render(std::move(source))); };
   EXPECT_EQ(parse_error("a\nb\n{% include 'x' %}"), "chat template, line 3: tag `include` is not supported");
   EXPECT_EQ(parse_error("{{ 1 }}\n{{ x | urlize }}"), "chat template, line 2: filter `urlize` is not supported");
-  EXPECT_EQ(parse_error("\n\n{% if false %}{{ x is escaped }}{% endif %}"),
-            "chat template, line 3: test `escaped` is not supported");
-  EXPECT_EQ(parse_error("{{ x | map('urlize') }}"), "chat template, line 1: filter `urlize` is not supported");
-  EXPECT_EQ(parse_error("{{ x | selectattr('a', 'escaped') }}"),
-            "chat template, line 1: test `escaped` is not supported");
+  EXPECT_EQ(parse_error("\n\n{% if true %}{{ x is cromulent }}{% endif %}"),
+            "chat template, line 3: test `cromulent` is not supported");
+  EXPECT_EQ(parse_error("{{ [1] | map('urlize') }}"), "chat template, line 1: filter `urlize` is not supported");
+  EXPECT_EQ(parse_error("{{ [{}] | selectattr('a', 'cromulent') }}"),
+            "chat template, line 1: test `cromulent` is not supported");
   EXPECT_EQ(parse_error("{% for x in [] recursive %}{% endfor %}"),
             "chat template, line 1: `recursive` in `{% for %}` is not supported");
   EXPECT_EQ(parse_error("\n{% break %}"), "chat template, line 2: found `{% break %}` outside a loop");
@@ -118,6 +118,15 @@ TEST(chat_template, tells_the_line_and_name_of_what_is_not_supported) {
       "chat template, line 2: expected `{% elif %}` or `{% else %}` or `{% endif %}`, found the end of the template");
   EXPECT_EQ(parse_error("x\n{{ 1 +"),
             "chat template, line 2: expected `}}` at the end of a tag, found the end of the template");
+}
+
+// Models' files are served though their templates name filters of other programs, as long as these are not reached.
+TEST(chat_template, fails_by_an_unknown_filter_or_test_only_where_it_is_reached) {
+  const std::string source =
+      "{% if arguments is string %}{{ arguments | from_json }}{% else %}{{ arguments }}{% endif %}";
+  EXPECT_EQ(rendered(source, {{"arguments", 5}}), "5");
+  EXPECT_EQ(why(render(source, {{"arguments", "{}"}})), "chat template, line 1: filter `from_json` is not supported");
+  EXPECT_EQ(rendered("{{ 1 if true else 2 is cromulent }}{{ [] | map('from_json') | list }}"), "1[]");
 }
 
 TEST(chat_template, tells_the_line_where_rendering_failed) {
@@ -132,8 +141,8 @@ TEST(chat_template, tells_the_name_of_a_method_or_function_that_is_not_supported
   EXPECT_EQ(why(render("{{ [1].append(2) }}")), "chat template, line 1: method `append` of list is not supported");
   EXPECT_EQ(why(render("{{ {'pop': 1}.pop('a') }}")), "chat template, line 1: method `pop` of dict is not supported");
   EXPECT_EQ(why(render("{{ cycler(1, 2) }}")), "chat template, line 1: 'cycler' is undefined");
-  EXPECT_EQ(why(render("{% for x in [1] %}{{ loop.cycle(1, 2) }}{% endfor %}")),
-            "chat template, line 1: 'LoopContext object' has no attribute 'cycle'");
+  EXPECT_EQ(why(render("{% for x in [1] %}{{ loop.changed(1) }}{% endfor %}")),
+            "chat template, line 1: 'LoopContext object' has no attribute 'changed'");
   EXPECT_EQ(why(render("{{ '%s' % 1 }}")), "chat template, line 1: `%` does not apply to str and int");
 }
 

@@ -49,6 +49,8 @@ TEST(strict_json, refuses_what_is_no_json) {
       "\"\\udc00x\"",
       std::string("\"a\0b\"", 5),
       std::string("\0", 1),
+      std::string("{\"content\":\"x\"}\0 garbage }}}", 25),
+      std::string("1\0", 2),
       "\"\xe2\x82\"",
   };
   for (const auto& text : table) {

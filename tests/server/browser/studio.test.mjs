@@ -96,6 +96,62 @@ test("an edit streams in, coloured by source, and a race gives the same bytes", 
     await page.close();
 });
 
+test("Run can be clicked in windows of all widths", {skip: absent}, async () => {
+    for (const width of [360, 600, 800, 1280]) {
+        const page = await open(server.url, {viewport: {width, height: 700}});
+        for (const id of ["#edit-instruction", "#edit-example", "#edit-method"]) await page.click(id, {trial: true, timeout: 20_000});
+        await page.click("#edit-run", {timeout: 20_000});
+        await page.waitForFunction(() => !document.querySelector("#edit-take").disabled, null, {timeout: 60_000});
+        for (const tab of ["edit", "live", "server"]) {
+            await page.click(`#tab-${tab}`, {timeout: 20_000});
+            if (tab === "live") await page.click("#live-open", {trial: true, timeout: 20_000});
+            const [needed, given] = await page.evaluate(() => {
+                const all = [document.scrollingElement, ...document.querySelectorAll(".tab-body")].filter((e) => e.clientWidth > 0);
+                return [Math.max(...all.map((e) => e.scrollWidth - e.clientWidth)), innerWidth];
+            });
+            assert.ok(needed <= 0, `${tab} at ${given} pixels scrolls sideways by ${needed}`);
+        }
+        assert.deepEqual(page.complaints, []);
+        await page.close();
+    }
+});
+
+test("each example does with the sample what it says", {skip: absent}, async () => {
+    const page = await open();
+    await page.uncheck("#edit-race");
+    const sample = await editorText(page, "The file to edit");
+    const meant = [
+        (text) => text.replace(/\bname\b/g, "key"),
+        (text) => text.replace("LIMIT = 10", "LIMIT = 25"),
+        (text) => text.replace('"count"', '"amount"'),
+        (text) => text.replace("class Inventory", "class Store"),
+        (text) => text.replaceAll(" < ", " <= "),
+        (text) => text.replace("def low(self):\n", 'def low(self):\n        """Names of what runs out."""\n'),
+    ];
+    const offered = await page.locator("#edit-example option").allInnerTexts();
+    assert.equal(offered.length, 1 + meant.length);
+    for (const [i, change] of meant.entries()) {
+        await page.selectOption("#edit-example", {index: i + 1});
+        assert.equal(await page.inputValue("#edit-instruction"), offered[i + 1]);
+        const said = await runEdit(page);
+        assert.match(said, /^[1-9]\d* lines? changed\./, offered[i + 1]);
+        assert.equal(await editorText(page, "The new file"), change(sample), offered[i + 1]);
+    }
+    assert.deepEqual(page.complaints, []);
+    await page.close();
+});
+
+test("an instruction that the demonstration model does not know is met with those it does", {skip: absent}, async () => {
+    const page = await open();
+    await page.uncheck("#edit-race");
+    await page.fill("#edit-instruction", "Please leave everything as it is, thank you.");
+    const said = await runEdit(page);
+    assert.match(said, /^0 lines changed\./);
+    assert.match(said, /knows few phrases; try one like:\s+Rename `old` to `new`\./);
+    assert.deepEqual(page.complaints, []);
+    await page.close();
+});
+
 test("what a file says is never markup", {skip: absent}, async () => {
     const page = await open();
     const folder = mkdtempSync(join(tmpdir(), "redline-studio-"));

@@ -5,6 +5,8 @@
 #include "runtime/actor/codec.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "tests/transport/zmq/pool_fixture.hpp"
+#include "transport/zmq/zmq_broker.hpp"
+#include "transport/zmq/zmq_fabric.hpp"
 #include "transport/zmq/zmq_parts.hpp"
 
 namespace redline::transport {
@@ -39,6 +41,30 @@ TEST(zmq_bridge, carries_a_part_of_what_waits_in_a_turn) {
     EXPECT_EQ(came_back, carried);
   }
   EXPECT_GE(turns, all / 256);
+}
+
+TEST(zmq_bridge, tells_whether_a_broker_takes_its_process) {
+  const scratch directory{0700};
+  zmq_fabric fabric(1);
+  const auto link = fabric.make_link(1);
+  bridge_options options;
+  options.joins = {directory.endpoint()};
+  options.missed_after = microseconds{50'000};
+  ASSERT_TRUE(fabric.start_bridge(options, {make_address(1, 1, 5)}));
+  const auto absent = next_news(*link);
+  EXPECT_EQ(absent.process, 0U);
+  EXPECT_FALSE(absent.reachable);
+  EXPECT_NE(absent.why_not.find("the broker at " + directory.endpoint() + " does not answer"), std::string::npos);
+  zmq_broker broker;
+  ASSERT_TRUE(broker.start({.listens = {directory.endpoint()}}));
+  bool has_joined = false;
+  for (const auto end = std::chrono::steady_clock::now() + patience;
+       !has_joined && std::chrono::steady_clock::now() < end;) {
+    const auto f = link->receive();
+    if (!f) link->wait(microseconds{10'000});
+    has_joined = f && is_joining(*f);
+  }
+  EXPECT_TRUE(has_joined);
 }
 
 }  // namespace

@@ -83,6 +83,8 @@ export async function* events<T>(method: string, path: string, body?: unknown, s
 export interface Model {
   id: string;
   max_model_len?: number;
+  /** known_phrases: of a model that understands few instructions, examples of them. */
+  meta?: { known_phrases?: string[] };
 }
 
 export interface SourceCounts {

@@ -2,7 +2,7 @@
 import { keymap } from '@codemirror/view';
 import { Prec } from '@codemirror/state';
 import { Answer } from './answer';
-import { ApiError, type ChatChunk, call, events } from './api';
+import { ApiError, type ChatChunk, type Model, call, events } from './api';
 import { fill, h, number_text, once_per_frame } from './dom';
 import { make_editor } from './editor';
 import { ResultView } from './result_view';
@@ -10,7 +10,15 @@ import { sources } from './sources';
 import { Timeline } from './timeline';
 
 const sample_path = 'inventory.py';
-const sample_instruction = 'Rename the variable `name` to `key`.';
+/** What the demonstration model does right with the sample; the first one stands there at the beginning. */
+const sample_instructions = [
+  'Rename the variable `name` to `key`.',
+  'Set `LIMIT` to 25.',
+  'Change the string "count" to "amount".',
+  'Rename the class `Inventory` to `Store`.',
+  'Change every `<` to `<=`.',
+  'Give the method `low` of `Inventory` the docstring "Names of what runs out."',
+];
 const sample_text = `"""Keeps count of what is in the store."""
 
 LIMIT = 10
@@ -58,7 +66,11 @@ export function make_edit_tab(report: (error: unknown) => void): HTMLElement {
   const file = make_editor('The file to edit', sample_path, sample_text, Prec.highest(keymap.of([{ key: 'Mod-Enter', run: () => (void run(), true) }])));
   const result = new ResultView();
   const path = h('input', { id: 'edit-path', value: sample_path, autocomplete: 'off', spellcheck: 'false' });
-  const instruction = h('textarea', { id: 'edit-instruction', rows: 2 }, sample_instruction);
+  const instruction = h('textarea', { id: 'edit-instruction', rows: 2 }, sample_instructions[0]);
+  const example = h('select', { id: 'edit-example', class: 'examples', 'aria-label': 'Examples for the sample file', onchange: () => {
+    instruction.value = example.value;
+    example.selectedIndex = 0;
+  } }, h('option', { value: '' }, 'Examples'), ...sample_instructions.map((words) => h('option', {}, words)));
   const method = h('select', { id: 'edit-method' }, ...methods.map(([name, means]) => h('option', { value: name, title: means }, `${name}: ${means}`)));
   const temperature = h('input', { id: 'edit-temperature', type: 'number', min: 0, max: 2, step: 0.1, value: 0 });
   const race = h('input', { id: 'edit-race', type: 'checkbox', checked: true });
@@ -93,6 +105,7 @@ export function make_edit_tab(report: (error: unknown) => void): HTMLElement {
     path.value = chosen.name;
     file.set_path(chosen.name);
     file.set_text(text);
+    example.hidden = true;  // they are about the sample
   }
 
   function take_over(): void {
@@ -156,7 +169,8 @@ export function make_edit_tab(report: (error: unknown) => void): HTMLElement {
         opened.push(id);
         await follow(lane, id, lane.title, control.signal, i === 0);
       }));
-      fill(status, verdict());
+      result.settle();
+      fill(status, verdict(), ...(result.changed_lines === 0 ? await hint() : []));
       take.disabled = false;
     } catch (error) {
       if (error instanceof DOMException && error.name === 'AbortError') fill(status, 'Stopped.');
@@ -171,6 +185,14 @@ export function make_edit_tab(report: (error: unknown) => void): HTMLElement {
       paint();
       for (const id of opened) void call('DELETE', `v1/redline/sessions/${id}`).catch(() => undefined);
     }
+  }
+
+  /** A model that knows few wordings says which; what to say after an edit that changed nothing. */
+  async function hint(): Promise<(Node | string)[]> {
+    const { data } = await call<{ data: Model[] }>('GET', 'v1/models').catch(() => ({ data: [] as Model[] }));
+    const phrases = data[0]?.meta?.known_phrases ?? [];
+    if (phrases.length === 0) return [];
+    return [' This demonstration model knows few phrases; try one like:', h('ul', { class: 'phrases' }, ...phrases.map((words) => h('li', {}, words)))];
   }
 
   function verdict(): string {
@@ -192,7 +214,7 @@ export function make_edit_tab(report: (error: unknown) => void): HTMLElement {
       h('header', { class: 'pane-head' }, h('label', { for: 'edit-path' }, 'File'), path, h('label', { for: 'edit-open', class: 'button' }, 'Open ...'), open_file),
       file.host,
       h('div', { class: 'form' },
-        h('label', { for: 'edit-instruction' }, 'Instruction'), instruction,
+        h('div', { class: 'row' }, h('label', { for: 'edit-instruction' }, 'Instruction'), example), instruction,
         h('div', { class: 'row' }, h('label', { for: 'edit-method' }, 'Method'), method, h('label', { for: 'edit-temperature' }, 'Temperature'), temperature,
           h('label', { class: 'check', for: 'edit-race' }, race, 'race against regular decoding')),
         h('div', { class: 'row' }, go, stop, take, h('span', { class: 'hint' }, 'Ctrl+Enter runs')))),

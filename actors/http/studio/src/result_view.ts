@@ -79,7 +79,12 @@ export class ResultView {
     this.paint();
   }
 
-  /** The changes as one number, for the summary. */
+  /** Shows the whole of an answer that is over, at once. */
+  settle(): void {
+    this.draw();
+  }
+
+  /** The changes as one number, for the summary; of a whole answer after `settle`. */
   changed_lines = 0;
 
   private draw(): void {

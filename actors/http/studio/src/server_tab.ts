@@ -13,10 +13,11 @@ interface Batch {
 }
 
 interface Status {
-  server: { version: string; ready: boolean; uptime_seconds: number; models: string[] };
+  server: { version: string; ready: boolean; uptime_seconds: number; models: string[]; conflicts?: string[] };
   answers: { running: number; waiting: number; edit_sessions: number };
   schedulers: {
     worker: string;
+    name?: string;
     ready: boolean;
     running: number;
     waiting: number;
@@ -27,6 +28,7 @@ interface Status {
     busy_us_total: number;
     preempted_total: number;
     cost_error_ratio: number;
+    batch_fill: number;
     batches: Batch[];
     cost: { rows: number; us: number }[];
   }[];
@@ -98,11 +100,12 @@ export function make_server_tab(report: (error: unknown) => void): { element: HT
       ['KV pages held', `${number_text(held)} of ${number_text(pages)}`],
       ['drafts accepted', last.drafted_total === 0 ? '-' : `${number_text((100 * last.accepted_total) / last.drafted_total)} %`],
       ['models', last.server.ready ? last.server.models.join(', ') : 'not ready'],
+      ...(last.server.conflicts ?? []).map((why): [string, string] => ['name conflict', why]),
       ['version', `${last.server.version}, up ${uptime < 3600 ? `${Math.floor(uptime / 60)} min` : `${number_text(uptime / 3600, 1)} h`}`],
     ];
     fill(cards, ...figures.flatMap(([name, value]) => [h('div', {}, h('dt', {}, name), h('dd', {}, value))]));
-    fill(workers, ...schedulers.map((s) => h('tr', {}, ...[s.worker, s.ready ? 'ready' : 'not ready', s.running, s.waiting, `${s.pages_held}/${s.pages}`, number_text(s.batches_total),
-      s.batches_total === 0 ? '-' : number_text(s.rows_total / s.batches_total, 1), number_text(s.preempted_total), `${number_text(100 * s.cost_error_ratio)} %`].map((v) => h('td', {}, v)))));
+    fill(workers, ...schedulers.map((s) => h('tr', {}, ...[s.name ?? s.worker, s.ready ? 'ready' : 'not ready', s.running, s.waiting, `${s.pages_held}/${s.pages}`, number_text(s.batches_total),
+      s.batches_total === 0 ? '-' : number_text(s.rows_total / s.batches_total, 1), `${number_text(100 * s.batch_fill)} %`, number_text(s.preempted_total), `${number_text(100 * s.cost_error_ratio)} %`].map((v) => h('td', {}, v)))));
     draw_strip();
     draw_curve();
   }
@@ -158,7 +161,7 @@ export function make_server_tab(report: (error: unknown) => void): { element: HT
     }))), strip),
     h('section', { class: 'pane' }, h('header', { class: 'pane-head' }, h('h2', {}, 'Time of a pass'), h('p', { class: 'hint' }, 'line: what the scheduler predicts; points: measured')), curve),
     h('section', { class: 'pane wide' }, h('h2', {}, 'Workers'), h('div', { class: 'scrolls', tabindex: 0 }, h('table', {}, h('thead', {}, h('tr', {},
-      ...['worker', 'state', 'running', 'waiting', 'pages', 'batches', 'rows a batch', 'preempted', 'cost off by'].map((n) => h('th', { scope: 'col' }, n)))), workers))));
+      ...['worker', 'state', 'running', 'waiting', 'pages', 'batches', 'rows a batch', 'fill', 'preempted', 'cost off by'].map((n) => h('th', { scope: 'col' }, n)))), workers))));
   return {
     element,
     shown(on) {

@@ -60,12 +60,36 @@ class edit : public testing::Test {
 TEST_F(edit, of_one_file_shows_the_difference_and_changes_nothing) {
   const auto r = run("src/a.py");
   EXPECT_EQ(r.exit_code, 0) << errors();
-  EXPECT_THAT(r.out, StartsWith("--- src/a.py\n+++ src/a.py (edited)\n@@ line "));
+  EXPECT_THAT(r.out, StartsWith("--- a/src/a.py\n+++ b/src/a.py\n@@ -17,14 +17,14 @@\n"));
   EXPECT_THAT(r.out, HasSubstr("\n+    def add(self, key, count):\n"));
   EXPECT_EQ(read("src/a.py"), before_);
+  write("the.patch", r.out);
+  EXPECT_EQ(shell("git apply --check the.patch 2>&1").out, "") << "it is a patch";
   EXPECT_EQ(run("src/a.py --write").exit_code, 0);
   EXPECT_THAT(errors(), HasSubstr("\nwrote src/a.py\n"));
   EXPECT_THAT(read("src/a.py"), HasSubstr("def add(self, key, count)"));
+}
+
+TEST_F(edit, that_changes_nothing_says_what_the_demonstration_model_knows) {
+  const std::string hint = "this demonstration model knows few phrases; try one like:\n  Rename `old` to `new`.\n";
+  for (const char* flags : {"src/a.py", "src/a.py src/deep/b.py"}) {
+    const auto line = test::shell_word(sibling_executable("redline")) + " edit --model " +
+                      test::shell_word(test::source_path("bench/demo_models/demo-target.gguf")) +
+                      " --instruction 'Please leave everything as it is, thank you.' " + flags + " 2>errors </dev/null";
+    EXPECT_EQ(shell(line).exit_code, 0) << errors();
+    EXPECT_THAT(errors(), HasSubstr(hint));
+  }
+  EXPECT_EQ(run("src/a.py").exit_code, 0);
+  EXPECT_THAT(errors(), Not(HasSubstr("few phrases"))) << "something was changed";
+}
+
+TEST_F(edit, that_is_too_long_names_the_file) {
+  std::string text;
+  for (int i = 0; i < 600; ++i) text += "NUMBER_" + std::to_string(i) + " = " + std::to_string(i) + "\n";
+  write("src/long.py", text);
+  EXPECT_EQ(run("src/long.py").exit_code, 1);
+  EXPECT_THAT(errors(), HasSubstr("src/long.py is too long for the model: This model's maximum context length is 4096 "
+                                  "tokens. However, "));
 }
 
 TEST_F(edit, of_a_folder_prints_a_patch_that_git_applies) {
@@ -141,7 +165,7 @@ TEST_F(edit, says_what_it_cannot_edit_and_goes_on_with_the_rest) {
   write("src/large.py", large);  // more than the model's context
   const auto r = run("src --patch -");
   EXPECT_NE(r.exit_code, 0);
-  EXPECT_THAT(errors(), HasSubstr("redline: left out src/binary: no text in UTF-8\n"));
+  EXPECT_THAT(errors(), HasSubstr("redline: left out src/binary: no text in UTF-8 (byte 1 is 00)\n"));
   EXPECT_THAT(errors(), HasSubstr("redline: src/large.py: "));
   EXPECT_THAT(r.out, HasSubstr("+++ b/src/deep/b.py\n"));
   EXPECT_EQ(run("src/binary src/a.py").exit_code, exit_usage);

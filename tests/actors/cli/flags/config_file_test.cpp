@@ -60,6 +60,24 @@ TEST(config_file, what_the_command_line_says_is_not_blamed_on_the_file) {
 }
 
 // The parser's memory grows with the square of the nesting: forty thousand parts took 24 GB.
+TEST(config_file, what_the_environment_says_is_not_blamed_on_the_file) {
+  ::setenv("REDLINE_SIZE", "11", 1);
+  const auto r = probe("[probe]\nsize = 3\ncolour = \"blue\"\n");
+  const auto flag = probe("[probe]\nsize = 3\n", "--size 12");
+  ::unsetenv("REDLINE_SIZE");
+  EXPECT_EQ(r.exit_code, exit_usage);
+  EXPECT_EQ(r.error, "redline: REDLINE_SIZE in the environment: expected a number from 1 to 10\n");
+  EXPECT_THAT(flag.error, testing::Not(HasSubstr("in the environment"))) << flag.error;
+}
+
+TEST(config_file, suggests_what_an_unknown_key_may_mean) {
+  const auto r = probe("[probe]\ncolor = \"blue\"\n");
+  EXPECT_EQ(r.exit_code, exit_usage);
+  EXPECT_THAT(r.error, HasSubstr(":2: color = \"blue\": expected an option of the command (its --help lists them), "
+                                 "without the '--'; did you mean 'colour'?"));
+  EXPECT_THAT(probe("[probe]\nzzzzzz = 1\n").error, testing::Not(HasSubstr("did you mean")));
+}
+
 TEST(config_file, deep_nesting_and_large_files_are_refused_before_they_are_parsed) {
   std::string deep = "a";
   for (int i = 0; i < 1500; ++i) deep += ".a";

@@ -259,7 +259,6 @@ TEST_F(language_server_test, refuses_requests_that_make_no_sense) {
   EXPECT_EQ(error_code(edit({{"instruction", std::string(5000, 'x')}})), -32602);
   EXPECT_EQ(error_code(edit({{"range", 3}})), -32602);
   tell("textDocument/didChange", json::array());
-  tell("textDocument/didChange", {{"textDocument", {{"uri", "file:///a.py"}}}, {"contentChanges", {1, nullptr}}});
   tell("$/cancelRequest", json::object());
   tell("window/workDoneProgress/cancel", json::object());
   EXPECT_THAT(calls, IsEmpty());
@@ -562,6 +561,30 @@ TEST_F(language_server_test, closes_its_sessions_at_the_end) {
   finish<edit_call>(failed(kind::cancelled));
   finish<close_call>();
   EXPECT_FALSE(server->has_farewells());
+}
+
+TEST_F(language_server_test, drops_a_document_whose_change_cannot_be_read) {
+  server = make();
+  initialize();
+  for (const json& change : {json{{"range", {{"start", 3}}}, {"text", "x"}}, json{{"text", 7}}, json(1)}) {
+    open_live();
+    const int under_way = edit();
+    tell("textDocument/didChange",
+         {{"textDocument", {{"uri", "file:///a.py"}, {"version", 6}}}, {"contentChanges", json::array({change})}});
+    EXPECT_NE(error_code(under_way), 0) << "what it would give is for another text";
+    EXPECT_THAT(messages("window/showMessage").back()["params"]["message"].get<std::string>(),
+                HasSubstr("its text is not known; close and open it again"));
+    EXPECT_EQ(count<close_call>(), 1) << "the session has another text";
+    EXPECT_EQ(error_code(edit()), -32803);
+    type("more", 7);
+    EXPECT_EQ(count<open_call>() + count<patch_call>(), 0) << "a part of a text is not one";
+    tell("textDocument/didChange", {{"textDocument", {{"uri", "file:///a.py"}, {"version", 8}}},
+                                    {"contentChanges", json::array({json{{"text", "z = 3\n"}}})}});
+    EXPECT_EQ(finish<open_call>({.session = "live-2"}).text, "z = 3\n") << "the whole text is";
+    tell("textDocument/didClose", {{"textDocument", {{"uri", "file:///a.py"}}}});
+    calls.clear();
+    sent.clear();
+  }
 }
 
 }  // namespace

@@ -67,15 +67,5 @@ TEST(line_edits, lead_to_the_new_text_whatever_the_texts) {
   }
 }
 
-TEST(line_edits, keep_the_line_ends_of_a_text_that_has_one_kind) {
-  EXPECT_EQ(with_line_ends_of("a\r\nb\r\n", "a\nc\r\n"), "a\r\nc\r\n");
-  EXPECT_EQ(with_line_ends_of("a\r\nb\n", "a\nc\n"), "a\nc\n");
-  EXPECT_EQ(with_line_ends_of("a", "a\nc\n"), "a\nc\n");
-  EXPECT_EQ(with_line_ends_of("a\n", "a\r\n"), "a\r\n");
-  EXPECT_EQ(with_line_feeds("\r\na\r\n\r\nb\rc\n"), "\na\n\nb\rc\n");
-  EXPECT_TRUE(ends_lines_with_crlf("a\r\nb"));
-  for (const char* other : {"", "a", "a\r", "\n", "a\r\nb\n"}) EXPECT_FALSE(ends_lines_with_crlf(other)) << other;
-}
-
 }  // namespace
 }  // namespace redline::actors::cli::lsp

@@ -104,8 +104,13 @@ std::string event(const std::string& content) {
   return "data: " + json{{"choices", {{{"delta", {{"content", content}}}}}}}.dump() + "\n\n";
 }
 
+std::string finish_event(const std::string& reason) {
+  return "data: " + json{{"choices", {{{"delta", json::object()}, {"finish_reason", reason}}}}}.dump() + "\n\n";
+}
+
 TEST(server_calls, make_edits_of_a_streamed_answer) {
-  const std::string stream = event("```python\nx = 1\n") + event("y = 3\n```") + "data: [DONE]\n\n";
+  const std::string stream =
+      event("```python\nx = 1\n") + event("y = 3\n```") + finish_event("stop") + "data: [DONE]\n\n";
   canned s(200, stream, "text/event-stream");
   const auto whole = s.make(edit_call{.session = "live-1", .path = "a.py", .before = "x = 1\ny = 2\n"});
   EXPECT_EQ(whole.what, kind::done) << whole.why;
@@ -116,15 +121,23 @@ TEST(server_calls, make_edits_of_a_streamed_answer) {
   const auto lines = s.make(edit_call{.path = "a.py", .before = "x = 1\r\ny = 2\r\n", .first_line = 7});
   EXPECT_EQ(s.last().line, "POST /v1/chat/completions");
   EXPECT_EQ(json::parse(s.last().body)["prediction"]["content"], "x = 1\ny = 2\n");
-  s.make(edit_call{.session = "live-1", .path = "a.py", .before = "x = 1\r\ny = 2\r\n"});
-  EXPECT_EQ(s.last().line, "POST /v1/chat/completions");
+  const auto windows = s.make(edit_call{.session = "live-1", .path = "a.py", .before = "x = 1\r\ny = 2\r\n"});
+  EXPECT_EQ(s.last().line, "POST /v1/redline/sessions/live-1/edit");
+  EXPECT_EQ(windows.edits.at(0), (line_edit{{{1, 0}, {2, 0}}, "y = 3\r\n"}));
   EXPECT_EQ(lines.edits.at(0), (line_edit{{{8, 0}, {9, 0}}, "y = 3\r\n"}));
 }
 
 TEST(server_calls, take_no_edit_from_an_answer_without_end) {
   const edit_call call{.session = "s", .path = "a", .before = "x\n"};
   EXPECT_EQ(canned(200, event("```\nx"), "text/event-stream").make(call).what, kind::gone);
-  EXPECT_EQ(canned(200, event("```\nx") + "data: [DONE]\n\n", "text/event-stream").make(call).what, kind::refused);
+  EXPECT_EQ(
+      canned(200, event("```\nx") + finish_event("stop") + "data: [DONE]\n\n", "text/event-stream").make(call).what,
+      kind::refused);
+  for (const std::string end : {finish_event("length"), std::string()}) {
+    const auto cut = canned(200, event("```\nx\n```") + end + "data: [DONE]\n\n", "text/event-stream").make(call);
+    EXPECT_EQ(cut.what, kind::refused);
+    EXPECT_THAT(cut.why, HasSubstr("was cut before its end"));
+  }
   EXPECT_EQ(canned(200, "data: nonsense\n\n", "text/event-stream").make(call).what, kind::foreign);
   const auto told = canned(200, "data: " + error("e") + "\n\n", "text/event-stream").make(call);
   EXPECT_EQ(told.what, kind::refused);

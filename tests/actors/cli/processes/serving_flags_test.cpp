@@ -28,6 +28,7 @@ result<engine_options> read(Flags& f, void (*add)(command, Flags&), std::vector<
   return to_engine_options(f);
 }
 const std::string model = test::source_path("bench/demo_models/demo-target.gguf");
+const std::string file_name = "demo-target";
 
 result<engine_options> read_serve(std::vector<std::string> words) {
   serve_flags f;
@@ -147,7 +148,10 @@ TEST(worker_flags, run_one_model) {
   EXPECT_TRUE(node->roles.draft && node->roles.target && !node->roles.front);
   EXPECT_EQ(node->bridge.joins, (std::vector<std::string>{"ipc://x", "ipc://y"}));
   EXPECT_EQ(node->model_name, "fast");
-  EXPECT_EQ(node->aliases, std::vector<std::string>{"old"});
+  EXPECT_EQ(node->aliases, (std::vector<std::string>{"old", file_name})) << "the file's name goes on to work";
+  const auto plain = read_worker("target", {"--alias", file_name + ":temperature=0"});
+  EXPECT_EQ(plain->model_name, file_name);
+  EXPECT_EQ(plain->aliases, (std::vector<std::string>{file_name + ":temperature=0"}));
 }
 
 TEST(serving_flags, are_refused_where_they_have_no_effect) {

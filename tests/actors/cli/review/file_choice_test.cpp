@@ -55,9 +55,9 @@ TEST_F(choice, takes_the_text_files_of_a_folder) {
   const auto chosen = choose_files({at("src")});
   EXPECT_THAT(names(chosen), ElementsAre("src/a.py", "src/deep/b.py"));
   EXPECT_EQ(chosen->files[0].bytes, "a\n");
-  EXPECT_THAT(chosen->left_out,
-              ElementsAre(at("src/binary") + ": no text in UTF-8", at("src/large.txt") + ": larger than 1 MiB",
-                          at("src/latin1.txt") + ": no text in UTF-8"));
+  EXPECT_THAT(chosen->left_out, ElementsAre(at("src/binary") + ": no text in UTF-8 (byte 1 is 00)",
+                                            at("src/large.txt") + ": larger than 1 MiB",
+                                            at("src/latin1.txt") + ": no text in UTF-8 (byte 3 is E9)"));
 }
 
 TEST_F(choice, a_file_that_is_named_must_be_one_that_can_be_edited) {
@@ -121,19 +121,50 @@ TEST_F(choice, takes_files_with_staged_changes) {
   EXPECT_EQ(below->files[0].path, "src/staged.py");
 }
 
-TEST_F(choice, a_file_is_replaced_with_its_mode_through_links_and_only_unchanged) {
-  const auto path = write("a.sh", "old\n");
-  fs::permissions(path, fs::perms::owner_all);
-  fs::create_symlink(path, at("link"));
-  ASSERT_TRUE(replace_edited(at("link"), "old\n", "new\n"));
-  EXPECT_EQ(test::read_file(path), "new\n");
-  EXPECT_TRUE(fs::is_symlink(at("link")));
-  EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
-  EXPECT_THAT(replace_edited(path, "old\n", "newer\n").error().context, HasSubstr("was changed by somebody else"));
-  EXPECT_EQ(test::read_file(path), "new\n");
-  fs::remove(path);
-  EXPECT_FALSE(replace_edited(path, "new\n", "newer\n"));
-  EXPECT_FALSE(fs::exists(path));
+TEST_F(choice, leaves_out_what_is_behind_a_link) {
+  if (!test::has_program("git")) GTEST_SKIP() << "git is not installed";
+  write("out/x.py", "SECRET\n");
+  write("repo/a/x.py", "ours\n");
+  write("repo/b.py", "ours\n");
+  git("init -q repo");
+  git("-C repo add -A");
+  fs::remove_all(at("repo/a"));
+  fs::create_directory_symlink(at("out"), at("repo/a"));
+  const auto chosen = choose_files({at("repo")});
+  EXPECT_THAT(names(chosen), ElementsAre("repo/b.py"));
+  ASSERT_EQ(chosen->left_out.size(), 1U);
+  EXPECT_THAT(chosen->left_out[0], HasSubstr("repo/a/x.py: it is behind a symbolic link"));
+}
+
+TEST_F(choice, writes_nothing_behind_a_link_that_came_meanwhile) {
+  write("out/x.py", "ours\n");
+  write("in/a/x.py", "ours\n");
+  const auto chosen = choose_files({at("in")});
+  ASSERT_EQ(chosen->files.size(), 1U);
+  EXPECT_TRUE(chosen->files[0].place());
+  fs::remove_all(at("in/a"));
+  fs::create_directory_symlink(at("out"), at("in/a"));
+  EXPECT_FALSE(chosen->files[0].place());
+}
+
+TEST_F(choice, runs_nothing_that_a_repository_configures) {
+  if (!test::has_program("git")) GTEST_SKIP() << "git is not installed";
+  git("init -q .");
+  write("a.py", "a\n");
+  git("add a.py");
+  const std::string ran = at("PWNED");
+  for (const std::string key : {"core.fsmonitor", "diff.external", "core.sshCommand", "core.pager", "filter.x.clean"}) {
+    git("config " + key + " " + test::shell_word("touch " + test::shell_word(ran) + "; false"));
+  }
+  write("hooks/post-index-change", "#!/bin/sh\ntouch " + test::shell_word(ran) + "\n");
+  fs::permissions(at("hooks/post-index-change"), fs::perms::owner_all);
+  git("-c core.fsmonitor=false config core.hooksPath hooks");
+  EXPECT_THAT(names(choose_files({folder_.path()})), ElementsAre("a.py", "hooks/post-index-change"));
+  const fs::path here = fs::current_path();
+  fs::current_path(folder_.path());
+  EXPECT_TRUE(choose_staged_files({}));
+  fs::current_path(here);
+  EXPECT_FALSE(fs::exists(ran));
 }
 
 }  // namespace

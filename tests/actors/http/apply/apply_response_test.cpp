@@ -48,5 +48,25 @@ TEST(apply_response, is_no_file_that_was_cut_short) {
   }
 }
 
+TEST(apply_response, is_no_answer_that_was_cut_behind_an_inner_fence) {
+  for (const auto finish : {api::finish_reason::length, api::finish_reason::content_filter}) {
+    const std::vector<api::choice> choices{{.text = "```\n# Title\n\nUsage:\n\n```\n", .finish = finish}};
+    const auto why = writer_for("# Title\n")->refusal(choices);
+    ASSERT_TRUE(why);
+    EXPECT_EQ(why->status, 422U);
+    EXPECT_THAT(why->message, HasSubstr("was cut before its end"));
+  }
+}
+
+TEST(apply_response, keeps_the_form_of_the_file) {
+  const std::vector<api::choice> choices{{.text = "```\na = 3\nb = 2\n```"}};
+  const auto body = json::parse(writer_for("\xEF\xBB\xBF"
+                                           "a = 1\r\nb = 2")
+                                    ->whole(choices, usage));
+  EXPECT_EQ(body["mergedCode"],
+            "\xEF\xBB\xBF"
+            "a = 3\r\nb = 2");
+}
+
 }  // namespace
 }  // namespace redline::apply

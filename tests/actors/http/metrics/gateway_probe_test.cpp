@@ -31,9 +31,11 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
   const std::string text = probe.text({});
   const std::map<std::string, std::string> expected = {
       {"redline_answers_running", "gauge"},
+      {"redline_model_name_conflicts", "gauge"},
       {"redline_bridge_refused_total", "counter"},
       {"redline_cached_prompt_tokens_total", "counter"},
       {"redline_copied_forced_total", "counter"},
+      {"redline_batch_fill", "gauge"},
       {"redline_cost_model_error_ratio", "gauge"},
       {"redline_experts_touched_total", "counter"},
       {"redline_generation_tokens_total", "counter"},
@@ -45,6 +47,9 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
       {"process_virtual_memory_bytes", "gauge"},
       {"redline_build_info", "gauge"},
       {"redline_inter_token_seconds", "histogram"},
+      {"redline_pass_waits_total", "counter"},
+      {"redline_pass_wait_seconds_total", "counter"},
+      {"redline_pass_waits_missed_total", "counter"},
       {"redline_kv_pages", "gauge"},
       {"redline_kv_pages_held", "gauge"},
       {"redline_kv_usage_ratio", "gauge"},
@@ -153,9 +158,19 @@ TEST(gateway_probe, puts_times_into_cumulative_buckets) {
 
 TEST(gateway_probe, repeats_what_the_scheduler_counted_and_never_goes_back) {
   gateway_probe probe;
-  scheduler_report report{.pages_held = 3, .batches_total = 5, .experts_total = 70};
+  scheduler_report report{.pages_held = 3,
+                          .batches_total = 5,
+                          .experts_total = 70,
+                          .batch_fill = 0.75,
+                          .waits_total = 8,
+                          .waited_us_total = 2'500'000,
+                          .waits_missed_total = 3};
   EXPECT_THAT(probe.text({.ready = true, .scheduler = &report}), HasSubstr("redline_steps_total 5\n"));
   EXPECT_THAT(probe.text({.ready = true, .scheduler = &report}), HasSubstr("redline_experts_touched_total 70\n"));
+  EXPECT_THAT(probe.text({.ready = true, .scheduler = &report}),
+              AllOf(HasSubstr("redline_batch_fill 0.75\n"), HasSubstr("redline_pass_waits_total 8\n"),
+                    HasSubstr("redline_pass_wait_seconds_total 2.5\n"),
+                    HasSubstr("redline_pass_waits_missed_total 3\n")));
   report.batches_total = 2;  // the scheduler was restarted
   const std::string text = probe.text({.ready = true, .scheduler = &report});
   EXPECT_THAT(text, HasSubstr("redline_steps_total 5\n"));

@@ -77,6 +77,23 @@ TEST(api_keys, are_read_from_a_file_with_comments) {
   EXPECT_TRUE(keys->find("sk-from-file-3"));
 }
 
+TEST(api_keys, are_expected_in_a_file) {
+  for (const char* none : {"", "\n \n", "# nobody yet\n"}) {
+    const key_file file(none);
+    const std::vector<std::string> lines{"sk-from-option"};
+    for (const auto& keys : {api_keys::load({}, file.path()), api_keys::load(lines, file.path())}) {
+      ASSERT_FALSE(keys) << none;
+      EXPECT_EQ(keys.error().code, errc::file_malformed);
+      EXPECT_THAT(keys.error().context, HasSubstr("'" + file.path() + "' holds no key"));
+    }
+  }
+}
+
+TEST(api_keys, count_tenants) {
+  EXPECT_EQ(keys_of({}).tenants_count(), 0u);
+  EXPECT_EQ(keys_of({"a:key-number-1", "a:key-number-2", "b:key-number-3", "key-number-4"}).tenants_count(), 3u);
+}
+
 TEST(api_keys, may_be_repeated_by_one_owner_only) {
   EXPECT_EQ(keys_of({"sk-same-key", "sk-same-key"}).size(), 1u);
   const std::vector<std::string> two_owners{"a:sk-same-key", "b:sk-same-key"};

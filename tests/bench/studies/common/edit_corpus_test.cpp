@@ -80,7 +80,7 @@ TEST(edit_corpus, ships_edits_whose_answers_hold_their_results) {
   EXPECT_EQ(edits->size(), 8U);
   for (const known_edit& e : *edits) {
     EXPECT_GT(e.edit_ratio, 0) << e.id;
-    const auto file = file_of_answer(e.task, answer_of(e.task, e.after));
+    const auto file = file_of_answer(e.task, {.text = answer_of(e.task, e.after), .is_whole = true});
     ASSERT_TRUE(file) << e.id;
     EXPECT_EQ(*file, e.after) << e.id;
   }
@@ -90,7 +90,7 @@ TEST(edit_corpus, answers_keep_or_add_the_final_line_feed) {
   for (const char* before : {"", "a", "a\n", "```\n"}) {
     for (const std::string after : {"b\n", "b", ""}) {
       const edit_task task{"x", before, "i"};
-      const auto file = file_of_answer(task, answer_of(task, after));
+      const auto file = file_of_answer(task, {.text = answer_of(task, after), .is_whole = true});
       ASSERT_TRUE(file) << before << after;
       // A file that ended its last line goes on doing so.
       const bool added = *before != 'a' || before[1] != 0;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,6 +12,8 @@
 #include "bench/studies/load/load_client.hpp"
 #include "bench/studies/load/load_plan.hpp"
 #include "bench/studies/load/load_report.hpp"
+#include "bench/studies/load/replay.hpp"
+#include "bench/studies/load/server_counts.hpp"
 
 namespace redline::studies {
 namespace {
@@ -41,6 +44,49 @@ TEST(load_plan, is_the_same_for_the_same_seed) {
   const auto all = items(clients, 1);
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()),
             (std::set<std::string>{"edit a", "edit b", "completion a", "completion b"}));
+}
+
+TEST(replay, writes_the_known_answer_to_each_message) {
+  const auto edits = some_edits();
+  const auto script = ordered_json::parse(script_of(edits));
+  ASSERT_EQ(script.size(), 2U);
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    const auto body = ordered_json::parse(question_of({.edit = i}, edits, {}, "auto").body);
+    EXPECT_EQ(script[i]["when"][0], body["messages"][0]["content"]);
+    EXPECT_THAT(script[i]["say"].get<std::string>(), HasSubstr(edits[i].after));
+  }
+}
+
+TEST(replay, keeps_its_file_from_others_and_removes_it) {
+  const auto edits = some_edits();
+  std::string path;
+  {
+    const auto file = script_file::write(edits);
+    ASSERT_TRUE(file) << file.error().describe();
+    path = file->path();
+    EXPECT_TRUE(std::filesystem::exists(path));
+    EXPECT_EQ(std::filesystem::status(std::filesystem::path(path).parent_path()).permissions(),
+              std::filesystem::perms::owner_all);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(server_counts, are_read_from_metrics_or_are_not_there) {
+  const std::string metrics =
+      "# HELP redline_steps_total x\nredline_steps_total 12\nredline_rows_total 84\nredline_step_seconds_total 1.5\n";
+  EXPECT_EQ(parse_server_counts(metrics), (server_counts{12, 84, 1.5}));
+  EXPECT_FALSE(parse_server_counts("vllm:steps 1\nredline_steps_total 12\n"));
+}
+
+TEST(load_report, tells_the_servers_passes) {
+  load_record record;
+  record.rows.push_back({.level = "2 clients", .method = "auto", .tokens = 10});
+  record.windows.push_back({"2 clients", "auto", 100, 104, {.passes = 20, .rows = 60, .busy_seconds = 3}});
+  const auto all = summarise(record, {});
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].rows_per_pass, 3);
+  EXPECT_EQ(all[0].busy_share, 0.75);
+  EXPECT_EQ(*parse_load_record(json_of(record).dump(), "f"), record);
 }
 
 TEST(load_plan, lets_rates_arrive_as_often_as_asked) {

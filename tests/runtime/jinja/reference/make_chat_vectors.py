@@ -59,8 +59,11 @@ def render(template, given):
     env = environment()
     try:
         compiled = env.from_string(template)
-    except jinja2.TemplateSyntaxError:
-        return {"error": "parse"}
+    except jinja2.TemplateSyntaxError as why:
+        # Jinja2 looks for names of filters and tests when it compiles what is under no condition, here they are looked
+        # for where they are reached.
+        unknown = isinstance(why, jinja2.TemplateAssertionError) and str(why).startswith(("No filter", "No test"))
+        return {"error": "render" if unknown else "parse"}
     values = {"messages": given.get("messages", []), "tools": None, "documents": None,
               "add_generation_prompt": given.get("add_generation_prompt", False)}
     for token in ("bos_token", "eos_token"):
@@ -137,6 +140,83 @@ SMALL = {
 }
 
 EXPRESSIONS = r"""
+html | safe
+(html | safe) + html
+html + (html | safe)
+(html | safe) + (html | safe)
+(html | safe) ~ html
+[html | safe]
+(html | safe) is escaped
+html is escaped
+html | e
+html | escape | e
+html | safe | e
+html | safe | forceescape
+5 | e
+none | e
+(html | e) == '&lt;a href=&#34;x&#34;&gt;&amp;&#39;&lt;/a&gt;'
+(html | safe | upper) + '<'
+(html | safe | trim) + '<'
+(html | safe | title) + '<'
+(html | safe | replace('a', 'b')) + '<'
+(html | safe | reverse) + '<'
+(html | safe | string) + '<'
+(html | safe | indent(2)) + '<'
+(html | safe)[0] + '<'
+(html | safe)[:2] + '<'
+(html | safe) * 2 + '<'
+(html | safe).upper() + '<'
+(html | safe).strip('<') + '<'
+(html | safe).replace('a', '<') + '>'
+(html | safe).split(' ')[0] + '<'
+(html | safe).startswith('<')
+(text | tojson | safe) + '"'
+('a' | safe) + 'b'
+[1, 2, 3.5] | sum
+numbers | sum
+people | sum(attribute='age')
+[[1], [2]] | sum(start=[])
+[] | sum
+numbers | max
+numbers | min
+words | max
+words | min
+words | max(case_sensitive=true)
+people | max(attribute='age')
+people | min('age')
+[] | max is defined
+[none] | sort
+text | wordcount
+'a-b c_d, 12 x' | wordcount
+unicode | wordcount
+'foo bar baz qux' | truncate(9)
+'foo bar baz qux' | truncate(9, true)
+'foo bar baz qux' | truncate(11)
+'foo bar baz qux' | truncate(11, false, '...', 0)
+'foo bar baz qux' | truncate(10, end='<', leeway=0)
+('foo bar baz qux' | safe | truncate(8, end='<', leeway=0)) + '<'
+'ff' | int(0, 16)
+'0x1F' | int(base=16)
+'-0b11' | int(0, 2)
+'0o17' | int(0, 8)
+'zz' | int(7, 36)
+'zz' | int(7, 16)
+'12' | int(0, 40)
+'abc' is lower
+'aBc' is lower
+'ABC' is upper
+'1' is upper
+'1' is lower
+12 is divisibleby 3
+12 is divisibleby(5)
+'upper' is filter
+'nope' is filter
+'defined' is test
+'nope' is test
+none is filter
+words | select('lower') | list
+words | select('upper') | list
+numbers | reject('divisibleby', 2) | list
 name
 undefined_thing
 nothing
@@ -568,6 +648,15 @@ true + true
 """.strip("\n")
 
 FAILING = r"""
+(html | safe) + 1
+12 is divisibleby 0
+'abc' | truncate(1)
+[1, 'a'] | sum
+[1, 'a'] | max
+1 | nope
+1 is nope
+words | map('nope') | list
+words | select('nope') | list
 1 + 'a'
 'a' + 1
 'a' + none
@@ -624,6 +713,11 @@ name.upper.x.y
 
 # name: template. Whitespace matters here.
 STATEMENTS = {
+    "unreached_filter": "{% if no %}{{ 1 | nope }}{% endif %}x", "unreached_test": "{% if no %}{{ 1 is nope }}{% else %}y{% endif %}",
+    "unreached_mapped": "{{ (words | map('nope')) if no else 'z' }}", "reached_filter": "{% if yes %}{{ 1 | nope }}{% endif %}",
+    "loop_cycle": "{% for w in words %}{{ loop.cycle('odd', 'even') }}{{ w }}{% endfor %}",
+    "joiner": "{% set comma = joiner() %}{% set dash = joiner('-') %}{% for w in words %}{{ comma() }}{{ w }}{{ dash() }}{% endfor %}",
+    "safe_in_block": "{% set x %}{{ html | safe }}{% endset %}{{ x + '<' }}", "safe_by_macro": "{% macro m(v) %}{{ v }}{% endmacro %}{{ m(html | safe) + '<' }}",
     "text": "plain text\n", "two_newlines_at_the_end": "x\n\n", "crlf": "a\r\nb\r{% if yes %}\r\nc\r\n{% endif %}\r\nd\r\n",
     "only_newline": "\n", "empty": "", "no_newline": "abc", "lone_braces": "a { b } c {x} %} }} #}", "brace_end": "{",
     "comment": "a{# gone #}b", "comment_lines": "a\n{# gone\nstill #}\nb", "comment_strip": "a  {#- gone -#}  b",

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "actors/http/routing/key_ring.hpp"
+
+namespace redline::actors::cli {
+
+/// The keys by which clients of a server show who they are: those of --api-key, then those of --api-key-file (empty:
+/// there is none). Fails where somebody wanted keys and there are none, and so everybody would be served: of a file
+/// without keys, and of a variable that is set but empty. Logs a warning where everybody here can read the file.
+result<api_keys> load_client_keys(const std::vector<std::string>& keys, const std::string& file);
+
+/// Loads them anew into `ring`, which keeps what it has where that fails; the log says which. What runs goes on, of
+/// tenants whose keys are gone as well.
+void reload_client_keys(key_ring& ring, const std::vector<std::string>& keys, const std::string& file);
+
+}  // namespace redline::actors::cli

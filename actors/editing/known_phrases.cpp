@@ -1,0 +1,13 @@
+#include "actors/editing/known_phrases.hpp"
+
+namespace redline::actors {
+
+std::vector<std::string> known_phrases(const gguf::gguf_file& model) {
+  const auto name = model.get_string("general.name");
+  if (!name || !name->starts_with("Redline demo ")) return {};
+  // As in bench/demo_models/recipe/edits.py, which made what the models were trained on.
+  return {"Rename `old` to `new`.", "Set `LIMIT` to 5.", "Change the string \"old\" to \"new\".",
+          "Give the function `f` the docstring \"What it does.\""};
+}
+
+}  // namespace redline::actors

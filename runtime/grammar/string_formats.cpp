@@ -1,0 +1,123 @@
+#include "runtime/grammar/string_formats.hpp"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <utility>
+
+#include "runtime/base/assert.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
+
+namespace redline::grammar {
+namespace {
+
+// RFC 3339, with the days that months have.
+#define LEAP_YEAR "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+#define DATE_PATTERN                                                                    \
+  "(" LEAP_YEAR                                                                         \
+  "-02-29|[0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12]" \
+  "[0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8])))"
+#define TIME_PATTERN "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+
+// RFC 3339, appendix A: units follow each other without a gap.
+#define COUNT "[0-9]{1,9}"
+#define MINUTES COUNT "M(" COUNT "S)?"
+#define CLOCK "T(" COUNT "H(" MINUTES ")?|" MINUTES "|" COUNT "S)"
+#define MONTHS COUNT "M(" COUNT "D)?"
+#define DURATION_PATTERN "P(" COUNT "W|" CLOCK "|(" COUNT "D|" MONTHS "|" COUNT "Y(" MONTHS ")?)(" CLOCK ")?)"
+
+// RFC 2673 and RFC 4291 as RFC 3986 spells them.
+#define BYTE_PATTERN "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+#define IPV4_PATTERN BYTE_PATTERN "\\." BYTE_PATTERN "\\." BYTE_PATTERN "\\." BYTE_PATTERN
+#define H16 "[0-9a-fA-F]{1,4}"
+#define H16S "(" H16 ":)"
+#define LS32 "(" H16 ":" H16 "|" IPV4_PATTERN ")"
+#define IPV6_PATTERN                                                                                          \
+  "(" H16S "{6}" LS32 "|::" H16S "{5}" LS32 "|(" H16 ")?::" H16S "{4}" LS32 "|(" H16S "{0,1}" H16 ")?::" H16S \
+  "{3}" LS32 "|(" H16S "{0,2}" H16 ")?::" H16S "{2}" LS32 "|(" H16S "{0,3}" H16 ")?::" H16 ":" LS32 "|(" H16S \
+  "{0,4}" H16 ")?::" LS32 "|(" H16S "{0,5}" H16 ")?::" H16 "|(" H16S "{0,6}" H16 ")?::)"
+
+// RFC 3986.
+#define ESCAPED "%[0-9a-fA-F]{2}"
+#define NAME_SIGNS "A-Za-z0-9._~!$&'()*+,;=\\-"
+#define PATH_SIGN "([" NAME_SIGNS ":@]|" ESCAPED ")"
+#define AUTHORITY \
+  "(([" NAME_SIGNS ":]|" ESCAPED ")*@)?(([" NAME_SIGNS "]|" ESCAPED ")*|\\[" IPV6_PATTERN "\\])(:[0-9]*)?"
+#define LATER_PATH "(/" PATH_SIGN "*)*"
+#define URI_PATTERN                                                                                                \
+  "[A-Za-z][A-Za-z0-9+.-]*:(//" AUTHORITY LATER_PATH "|/(" PATH_SIGN "+" LATER_PATH ")?|" PATH_SIGN "+" LATER_PATH \
+  ")(\\?(" PATH_SIGN "|[/?])*)?(#(" PATH_SIGN "|[/?])*)?"
+
+// RFC 1123: a label has at most 63 letters, digits and hyphens, a name 253. Names beyond 63 and seven times 26 are left
+// out, so that they need not be counted, and labels that only IDNA gives a meaning ("xn--...").
+#define ALNUM "[A-Za-z0-9]"
+// All but three and four signs of a label.
+#define LABEL(BUT_THREE, BUT_FOUR)                                                                                  \
+  ALNUM "([A-Za-z0-9-]?" ALNUM "|[A-Za-z0-9-]" ALNUM "[A-Za-z0-9-]{0," BUT_THREE "}" ALNUM "|(" ALNUM "-|--)" ALNUM \
+        "([A-Za-z0-9-]{0," BUT_FOUR "}" ALNUM ")?)?"
+#define HOSTNAME_PATTERN LABEL("59", "58") "(\\." LABEL("22", "21") "){0,7}"
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> patterns = {{
+    {"date", DATE_PATTERN},
+    {"time", TIME_PATTERN},
+    {"date-time", DATE_PATTERN "T" TIME_PATTERN},
+    {"duration", DURATION_PATTERN},
+    {"email", "[A-Za-z0-9_+-]+(\\.[A-Za-z0-9_+-]+)*@(" ALNUM "([A-Za-z0-9-]*" ALNUM ")?\\.)+[A-Za-z]{2,24}"},
+    {"hostname", HOSTNAME_PATTERN},
+    {"uuid", "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"},
+    {"uri", URI_PATTERN},
+    {"ipv4", IPV4_PATTERN},
+    {"ipv6", IPV6_PATTERN},
+}};
+
+/// Of all drafts from the third on.
+constexpr std::string_view unsupported[] = {
+    "idn-email",    "idn-hostname", "uri-reference", "iri",          "iri-reference",
+    "uri-template", "json-pointer", "regex",         "color",        "style",
+    "phone",        "ip-address",   "host-name",     "utc-millisec", "relative-json-pointer"};
+
+/// As zod writes them.
+constexpr std::pair<std::string_view, std::string_view> spelled_out[] = {
+    {"email", R"(^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$)"},
+    {"duration", R"(^P(?:(\d+W)|(?!.*W)(?=\d|T\d)(\d+Y)?(\d+M)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d+)?S)?)?)$)"},
+    {"hostname",
+     R"(^(?=.{1,253}\.?$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[-0-9a-zA-Z]{0,61}[0-9a-zA-Z])?)*\.?$)"},
+};
+
+std::size_t index_of(std::string_view name) {
+  return static_cast<std::size_t>(std::ranges::find(patterns, name, [](const auto& one) { return one.first; }) -
+                                  patterns.begin());
+}
+
+}  // namespace
+
+format_kind kind_of_format(std::string_view name) {
+  if (index_of(name) < patterns.size()) return format_kind::known;
+  const bool has_meaning = std::ranges::find(unsupported, name) != std::end(unsupported);
+  return has_meaning ? format_kind::unsupported : format_kind::unheard_of;
+}
+
+std::string_view format_pattern(std::string_view name) {
+  const std::size_t at = index_of(name);
+  return at < patterns.size() ? patterns[at].second : std::string_view{};
+}
+
+std::shared_ptr<const regex_dfa> format_texts(std::string_view name) {
+  static std::mutex mutex;
+  static std::array<std::shared_ptr<const regex_dfa>, patterns.size()> made;
+  const std::scoped_lock lock(mutex);
+  auto& texts = made.at(index_of(name));
+  if (texts) return texts;
+  const auto steps_before = steps_taken;
+  auto compiled = regex_dfa::compile(patterns.at(index_of(name)).second,
+                                     {.is_json = true, .states_max = 4096, .steps_max = 50'000'000});
+  steps_taken = steps_before;  // no work of the schema that happens to be the first
+  REDLINE_ASSERT(compiled.has_value(), "the formats' expressions are good");
+  return texts = std::make_shared<const regex_dfa>(std::move(*compiled));
+}
+
+bool is_pattern_of_format(std::string_view name, std::string_view pattern) {
+  return std::ranges::find(spelled_out, std::pair(name, pattern)) != std::end(spelled_out);
+}
+
+}  // namespace redline::grammar
