@@ -82,7 +82,7 @@ json completion_logprobs(const response_head& head, std::span<const token_report
     json top = json::object();
     top[name(report.chosen)] = shown_logprob(report.chosen.logprob);
     for (const auto& other : std::span(report.top).first(std::min<std::size_t>(head.top_logprobs, report.top.size()))) {
-      top.emplace(name(other), shown_logprob(other.logprob));
+      if (const auto one = name(other); !top.contains(one)) top[one] = shown_logprob(other.logprob);
     }
     tops.push_back(report.has_logprob ? std::move(top) : json(nullptr));
     offsets.push_back(std::max<std::int64_t>(offset, 0));
