@@ -251,6 +251,7 @@ api::checked<asked_prompts> read_prompts(const gateway_services& services, api::
 api::checked<expected_answer> read_expected(const gateway_services& services, std::shared_ptr<const served_model> model,
                                             api::generation_request asked, const request_circumstances& when) {
   if (!when.session_key.empty()) asked.session_key = when.session_key;
+  add_text_bias(*model->answers->tokenizer(), asked.text_bias, asked.sampling);
   auto had = read_resumption(*model, asked, services.eviction_defaults, when.last_event_id);
   if (!had) return had.error();
   answer_spec spec{.tenant = when.tenant,
@@ -270,7 +271,6 @@ api::checked<expected_answer> read_expected(const gateway_services& services, st
   spec.trace = asked.trace && asked.stream;
   if (asked.resume_texts.size() == 1) spec.known_text = asked.resume_texts.front();
   spec.sampling.banned_sequences = spell_bad_words(*model->answers->tokenizer(), asked.bad_words);
-  add_text_bias(*model->answers->tokenizer(), asked.text_bias, spec.sampling);
   if (asked.logprobs || asked.best_of > asked.n) spec.logprobs = asked.top_logprobs;
   if (asked.copy) {
     const auto& c = *asked.copy;

@@ -17,7 +17,7 @@ const remedies = {
     "400 invalid_template": "The model's chat template refuses this conversation, in the words of `message`: change the messages, or serve a model whose template takes them.",
     "400 not_a_stream": "`Last-Event-ID` goes with `stream: true` only.",
     "400 previous_response_not_found": "Nothing is stored: send the whole conversation as `input`.",
-    "400 unsupported_endpoint": "Ask another server: there are no embeddings here.",
+    "400 unsupported_endpoint": "Ask another server: there are no embeddings, rankings and slot files here.",
     "400 unsupported_parameter": "Leave the field out, or give it a value that asks for nothing.",
     "401 invalid_api_key": "Send a key: `Authorization: Bearer KEY`, `x-api-key: KEY` or `api-key: KEY`.",
     "403 host_not_allowed": "Without API keys, call the server by its address or as `localhost`, or start it with `--allowed-hosts`.",

@@ -70,7 +70,7 @@ std::string completion_token(const std::string& bytes) {
 }
 
 /// offset: of the first one in the text; below 0 where the prompt's first tokens are no text of the client's. The
-/// token that was chosen is among the alternatives in any case.
+/// token that was chosen comes first of the alternatives, in any case.
 json completion_logprobs(const response_head& head, std::span<const token_report> tokens, std::int64_t& offset) {
   const auto name = [&head](const token_probability& one) {
     return head.tokens_as_ids ? id_name(one.id) : completion_token(one.bytes);
@@ -80,11 +80,10 @@ json completion_logprobs(const response_head& head, std::span<const token_report
     names.push_back(name(report.chosen));
     logprobs.push_back(report.has_logprob ? json(shown_logprob(report.chosen.logprob)) : json(nullptr));
     json top = json::object();
+    top[name(report.chosen)] = shown_logprob(report.chosen.logprob);
     for (const auto& other : std::span(report.top).first(std::min<std::size_t>(head.top_logprobs, report.top.size()))) {
-      top[name(other)] = shown_logprob(other.logprob);
+      if (const auto one = name(other); !top.contains(one)) top[one] = shown_logprob(other.logprob);
     }
-    if (const auto chosen = name(report.chosen); !top.contains(chosen))
-      top[chosen] = shown_logprob(report.chosen.logprob);
     tops.push_back(report.has_logprob ? std::move(top) : json(nullptr));
     offsets.push_back(std::max<std::int64_t>(offset, 0));
     offset += static_cast<std::int64_t>(characters_of(report.chosen.bytes));

@@ -1548,6 +1548,7 @@ TEST_F(gateway_alone, answers_llama_cpps_clients_with_what_they_read) {
   EXPECT_EQ(whole["prompt"], "hi") << whole;
   EXPECT_EQ(whole["generation_settings"]["n_predict"], 4);
   EXPECT_EQ(whole["generation_settings"]["seed"], 3);
+  EXPECT_EQ(whole["generation_settings"]["logit_bias"].size(), spelled.size());
   EXPECT_EQ(whole["tokens"], json::array()) << "unless return_tokens asks for them";
   EXPECT_EQ(whole["completion_probabilities"][0]["id"], 7);
   EXPECT_EQ(whole["completion_probabilities"][0]["top_logprobs"][0]["id"], 9);

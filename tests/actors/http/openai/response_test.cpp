@@ -146,7 +146,7 @@ TEST(log_probabilities, name_tokens_by_their_ids_when_asked) {
   head.from = endpoint::completions;
   const auto list = (*parse_json<json>(completion_body(head, {&one, 1}, {})))["choices"][0]["logprobs"];
   EXPECT_EQ(dump_json(list["tokens"]), R"(["token_id:7"])");
-  EXPECT_EQ(dump_json(list["top_logprobs"]), R"([{"token_id:8":-0.25,"token_id:7":-0.5}])");
+  EXPECT_EQ(dump_json(list["top_logprobs"]), R"([{"token_id:7":-0.5,"token_id:8":-0.25}])");
 }
 
 TEST(events, say_what_was_used_so_far_when_asked) {
@@ -257,9 +257,9 @@ TEST(completion_response, reports_log_probabilities_of_an_echoed_prompt) {
   EXPECT_EQ(dump_json(whole["tokens"]), "[\"<s>\",\"h\u00e9\",\" b\",\"h\u00e9\",\"bytes:\\\\xe2\\\\x80\"]");
   EXPECT_EQ(dump_json(whole["token_logprobs"]), "[null,-0.5,-3.0,-0.5,-9999.0]");
   EXPECT_EQ(dump_json(whole["top_logprobs"]),
-            "[null,{\"x\":-0.25,\"h\u00e9\":-0.5},{\"x\":-0.25,\" b\":-3.0},{\"h\u00e9\":-0.5},"
+            "[null,{\"h\u00e9\":-0.5,\"x\":-0.25},{\" b\":-3.0,\"x\":-0.25},{\"h\u00e9\":-0.5},"
             "{\"bytes:\\\\xe2\\\\x80\":-9999.0}]")
-      << "the tokens that stand there are among them, beside one alternative";
+      << "the tokens that stand there come first, as in vLLM, beside one alternative";
   EXPECT_EQ(dump_json(whole["text_offset"]), "[0,0,2,4,6]");
 
   // A stream says the same in parts.
