@@ -426,7 +426,9 @@ void gateway::serve_tokenize(const route_context& r) {
     } else {
       const auto& prompts = *(*model)->prompts;
       const auto rendered =
-          prompts.render(asked->messages, asked->add_generation_prompt, now, nullptr, asked->template_variables);
+          asked->continues_last
+              ? prompts.render_to_continue(asked->messages, now, nullptr, asked->template_variables)
+              : prompts.render(asked->messages, asked->add_generation_prompt, now, nullptr, asked->template_variables);
       if (!rendered) return api::error_of(rendered.error());
       tokens = prompts.tokens(*rendered);
     }
@@ -466,8 +468,11 @@ void gateway::serve_template(const route_context& r) {
     if (!asked) return asked.error();
     const auto model = services->find_model(asked->model);
     if (!model) return model.error();
-    const auto prompt = (*model)->prompts->render(asked->messages, asked->add_generation_prompt, now, nullptr,
-                                                  asked->template_variables);
+    const auto& prompts = *(*model)->prompts;
+    const auto prompt =
+        asked->continues_last
+            ? prompts.render_to_continue(asked->messages, now, nullptr, asked->template_variables)
+            : prompts.render(asked->messages, asked->add_generation_prompt, now, nullptr, asked->template_variables);
     if (!prompt) return api::error_of(prompt.error());
     return api::template_body(prompt->text_without_marks());
   };

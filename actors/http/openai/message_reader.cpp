@@ -78,8 +78,11 @@ json message_reader::read_message(const json& given, const std::string& path) {
                                  (role == "assistant" ? " in a message without tool_calls." : "."));
   }
   message["content"] = content ? json(std::move(*content)) : json(nullptr);
-  if (auto reasoning = fields.text("reasoning_content", limits_.text_bytes_max)) {
-    count_bytes(fields, "reasoning_content", reasoning->size());
+  // Newer servers and clients call it reasoning.
+  for (const char* name : {"reasoning_content", "reasoning"}) {
+    auto reasoning = fields.text(name, limits_.text_bytes_max);
+    if (!reasoning || message.contains("reasoning_content")) continue;
+    count_bytes(fields, name, reasoning->size());
     message["reasoning_content"] = std::move(*reasoning);
   }
   if (!calls.empty()) message["tool_calls"] = std::move(calls);
