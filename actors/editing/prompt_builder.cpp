@@ -23,11 +23,11 @@ void visit_texts(Json& value, const Visit& visit) {
   }
 }
 
-/// One of Unicode's noncharacters, which no text means anything by, that none of the messages holds.
-std::optional<std::string> unused_mark(const json& messages, std::string_view tools) {
+/// One of Unicode's noncharacters, which no text means anything by, that none of the messages holds. but: another one.
+std::optional<std::string> unused_mark(const json& messages, std::string_view tools, std::string_view but = {}) {
   for (unsigned char last = 0x90; last <= 0xAF; ++last) {  // U+FDD0 to U+FDEF
     const std::string mark = {static_cast<char>(0xEF), static_cast<char>(0xB7), static_cast<char>(last)};
-    bool is_used = tools.find(mark) != std::string_view::npos;
+    bool is_used = mark == but || tools.find(mark) != std::string_view::npos;
     visit_texts(messages, [&](const json& text) {
       is_used = is_used || text.get_ref<const std::string&>().find(mark) != std::string::npos;
     });
@@ -45,13 +45,23 @@ std::string rendered_conversation::text_without_marks() const {
   return out;
 }
 
-prompt_builder::prompt_builder(std::shared_ptr<const text::tokenizer> tokenizer, jinja::chat_template chat)
-    : tokenizer_(std::move(tokenizer)), chat_(std::move(chat)), tools_(tool_style::of(chat_, input_base())) {}
+prompt_builder::prompt_builder(std::shared_ptr<const text::tokenizer> tokenizer, jinja::chat_template chat,
+                               std::optional<jinja::chat_template> with_tools)
+    : tokenizer_(std::move(tokenizer)), plain_{chat, tool_style::of(chat, input_base())} {
+  if (with_tools) with_tools_.emplace(chat_form{*with_tools, tool_style::of(*with_tools, input_base())});
+}
 
-result<prompt_builder> prompt_builder::make(std::shared_ptr<const text::tokenizer> tokenizer) {
-  REDLINE_TRY_ASSIGN(auto chat, jinja::chat_template::parse(
-                                    tokenizer->vocab().chat_template().value_or(std::string(jinja::chatml_template))));
-  return prompt_builder(std::move(tokenizer), std::move(chat));
+result<prompt_builder> prompt_builder::make(std::shared_ptr<const text::tokenizer> tokenizer,
+                                            std::optional<std::string> own) {
+  const auto& vocab = tokenizer->vocab();
+  std::optional<jinja::chat_template> with_tools;
+  if (!own && vocab.tool_template()) {
+    REDLINE_TRY_ASSIGN(auto parsed, jinja::chat_template::parse(*vocab.tool_template()));
+    with_tools = std::move(parsed);
+  }
+  if (!own) own = vocab.chat_template().value_or(std::string(jinja::chatml_template));
+  REDLINE_TRY_ASSIGN(auto chat, jinja::chat_template::parse(std::move(*own)));
+  return prompt_builder(std::move(tokenizer), std::move(chat), std::move(with_tools));
 }
 
 jinja::chat_input prompt_builder::input_base() const {
@@ -70,15 +80,19 @@ result<std::string> prompt_builder::apply_template(const json& messages, bool ad
   input.messages = messages;
   input.add_generation_prompt = add_generation_prompt;
   input.now = now;
-  if (!tools.is_null()) input.variables["tools"] = tools;
-  return chat_.render(input);
+  const chat_form& form = form_for(!tools.is_null());
+  const json& shown = tools.is_null() ? form.tools.no_tools() : tools;
+  if (!shown.is_null() && (!tools.is_null() || !variables.contains("tools"))) input.variables["tools"] = shown;
+  return form.chat.render(input);
 }
 
-result<rendered_conversation> prompt_builder::render(const json& messages, bool add_generation_prompt, std::int64_t now,
-                                                     const tools::tool_set* tools, const json& variables) const {
+result<rendered_conversation> prompt_builder::prepare(const json& messages, const tools::tool_set* tools,
+                                                      const json& variables) const {
   rendered_conversation out{.messages = messages, .tools = nullptr, .variables = variables, .text = {}, .mark = {}};
-  if (tools != nullptr && tools->call != tools::choice::none) {
-    if (const auto why = tools_.why_no_tools()) return *why;
+  const bool has_tools = tools != nullptr && tools->call != tools::choice::none;
+  const tool_style& style = form_for(has_tools).tools;
+  if (has_tools) {
+    if (const auto why = style.why_no_tools()) return *why;
     out.tools = tool_style::tools_for_template(*tools);
   }
   // As one text, so that names of members are seen, too.
@@ -104,16 +118,46 @@ result<rendered_conversation> prompt_builder::render(const json& messages, bool 
       REDLINE_TRY_ASSIGN(out.tools, parse_json<json>(tokenizer_->shield(tools_text, out.mark), {.depth_max = 128}));
     }
   }
-  REDLINE_TRY_ASSIGN(out.messages, tools_.messages_for_template(out.messages));
-  if (!out.tools.is_null() && !tools_.shows_tools()) {
+  REDLINE_TRY_ASSIGN(out.messages, style.messages_for_template(out.messages));
+  if (!out.tools.is_null() && !style.shows_tools()) {
     if (out.messages.front()["role"] != "system") {
       out.messages.insert(out.messages.begin(), json{{"role", "system"}, {"content", ""}});
     }
     auto& content = out.messages.front()["content"];
-    content = content.get_ref<const std::string&>() + tools_.introduce(out.tools);
+    content = content.get_ref<const std::string&>() + style.introduce(out.tools);
   }
+  return out;
+}
+
+result<rendered_conversation> prompt_builder::render(const json& messages, bool add_generation_prompt, std::int64_t now,
+                                                     const tools::tool_set* tools, const json& variables) const {
+  REDLINE_TRY_ASSIGN(auto out, prepare(messages, tools, variables));
   REDLINE_TRY_ASSIGN(out.text, apply_template(out.messages, add_generation_prompt, now, out.tools, out.variables));
   return out;
+}
+
+result<rendered_conversation> prompt_builder::render_to_continue(const json& messages, std::int64_t now,
+                                                                 const tools::tool_set* tools,
+                                                                 const json& variables) const {
+  const auto wrong = [](const std::string& why) {
+    return failure{errc::invalid_argument, "the last message cannot be continued: " + why};
+  };
+  REDLINE_TRY_ASSIGN(auto of, prepare(messages, tools, variables));
+  if (of.messages.empty()) return wrong("there is none");
+  json& last = of.messages.back();
+  if (last["role"] != "assistant" || last.contains("tool_calls") || !last["content"].is_string())
+    return wrong("expected an assistant's message with content and without calls");
+  const auto mark = unused_mark(json::array({of.messages, of.variables, of.tools}), {}, of.mark);
+  if (!mark) return wrong("expected messages without one of the characters U+FDD0 to U+FDEF, found all of them");
+  const std::string content = last["content"].get<std::string>();
+  last["content"] = content + *mark;
+  REDLINE_TRY_ASSIGN(of.text, apply_template(of.messages, false, now, of.tools, of.variables));
+  last["content"] = content;
+  const auto at = of.text.rfind(*mark);
+  if (at == std::string::npos || of.text.find(*mark) != at)
+    return wrong("the model's chat template does not show its content once and as it is");
+  of.text.resize(at);
+  return of;
 }
 
 std::vector<token> prompt_builder::tokens(const rendered_conversation& of) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,10 +32,13 @@ struct rendered_conversation {
 /// command line share it, so that both ask a model the same. Immutable.
 class prompt_builder {
  public:
-  /// Renders a few small conversations to see what the template does with tools.
-  prompt_builder(std::shared_ptr<const text::tokenizer> tokenizer, jinja::chat_template chat);
-  /// With the template of the tokenizer's model, or ChatML where it has none.
-  static result<prompt_builder> make(std::shared_ptr<const text::tokenizer> tokenizer);
+  /// Renders a few small conversations to see what the templates do with tools. with_tools: for conversations with
+  /// tools; absent: there is one for all.
+  prompt_builder(std::shared_ptr<const text::tokenizer> tokenizer, jinja::chat_template chat,
+                 std::optional<jinja::chat_template> with_tools = std::nullopt);
+  /// With the templates of the tokenizer's model, or ChatML where it has none. own: a template instead of those.
+  static result<prompt_builder> make(std::shared_ptr<const text::tokenizer> tokenizer,
+                                     std::optional<std::string> own = std::nullopt);
 
   /// messages: {"role", "content"} each, and calls as generation_request has them; now: seconds since 1970, for
   /// templates that show a date. tools: shown to the model, unless it is to call none. variables: what else the
@@ -44,8 +48,14 @@ class prompt_builder {
       const nlohmann::ordered_json& messages, bool add_generation_prompt, std::int64_t now,
       const tools::tool_set* tools = nullptr,
       const nlohmann::ordered_json& variables = nlohmann::ordered_json::object()) const;
-  [[nodiscard]] const tool_style& tools() const { return tools_; }
-  [[nodiscard]] const std::string& template_source() const { return chat_.source(); }
+  /// The same up to the end of the last message, an assistant's with content and without calls: the answer goes on
+  /// there. Fails also where the template does not show that content once and as it is.
+  [[nodiscard]] result<rendered_conversation> render_to_continue(
+      const nlohmann::ordered_json& messages, std::int64_t now, const tools::tool_set* tools = nullptr,
+      const nlohmann::ordered_json& variables = nlohmann::ordered_json::object()) const;
+  /// Of conversations with tools.
+  [[nodiscard]] const tool_style& tools() const { return form_for(true).tools; }
+  [[nodiscard]] const std::string& template_source() const { return plain_.chat.source(); }
   /// The template writes BOS itself when it wants one. What a message says is text, whatever it spells.
   [[nodiscard]] std::vector<token> tokens(const rendered_conversation& of) const;
   /// The turns of a conversation that may leave a full window; see `older_turns`.
@@ -57,16 +67,28 @@ class prompt_builder {
   [[nodiscard]] result<std::vector<token>> message_with_file(std::string_view message, std::int64_t now) const;
 
  private:
+  /// A template, and what it does with tools.
+  struct chat_form {
+    jinja::chat_template chat;
+    tool_style tools;
+  };
+  [[nodiscard]] const chat_form& form_for(bool has_tools) const {
+    return has_tools && with_tools_ ? *with_tools_ : plain_;
+  }
   [[nodiscard]] result<std::string> apply_template(
       const nlohmann::ordered_json& messages, bool add_generation_prompt, std::int64_t now,
       const nlohmann::ordered_json& tools = nullptr,
       const nlohmann::ordered_json& variables = nlohmann::ordered_json::object()) const;
+  /// All but the text.
+  [[nodiscard]] result<rendered_conversation> prepare(const nlohmann::ordered_json& messages,
+                                                      const tools::tool_set* tools,
+                                                      const nlohmann::ordered_json& variables) const;
   /// All but messages.
   [[nodiscard]] jinja::chat_input input_base() const;
 
   std::shared_ptr<const text::tokenizer> tokenizer_;
-  jinja::chat_template chat_;
-  tool_style tools_;
+  chat_form plain_;
+  std::optional<chat_form> with_tools_;
 };
 
 }  // namespace redline::actors

@@ -17,11 +17,15 @@ constexpr std::string_view probe_text = "redline probe text";
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-tools::tool_set probe_set() {
-  tools::tool one{.name = std::string(probe_tool), .description = "A probe."};
+constexpr std::string_view other_tool = "redline_other_tool";
+constexpr std::string_view other_argument = "redline_other_argument";
+constexpr std::string_view probe_thought = "redline probe thought";
+
+tools::tool_set set_of(std::string_view name, std::string_view argument) {
+  tools::tool one{.name = std::string(name), .description = "A probe."};
   one.parameters = {{"type", "object"},
-                    {"properties", {{probe_argument, {{"type", "string"}, {"description", "A text."}}}}},
-                    {"required", {probe_argument}}};
+                    {"properties", {{argument, {{"type", "string"}, {"description", "A text."}}}}},
+                    {"required", {argument}}};
   return {.all = {std::move(one)}, .allowed = {}};
 }
 
@@ -52,41 +56,63 @@ bool is_call_shown(std::string_view text) {
 tool_style tool_style::of(const jinja::chat_template& chat, const jinja::chat_input& base) {
   tool_style style;
   style.format_ = tools::recognise_format(chat.source());
-  const auto render = [&](json messages, bool with_tools) {
+  const auto render = [&](json messages, const json& tools, bool is_answered = true) {
     jinja::chat_input input = base;
     input.messages = std::move(messages);
-    if (with_tools) input.variables["tools"] = tools_for_template(probe_set());
+    input.add_generation_prompt = is_answered;
+    if (!tools.is_null()) input.variables["tools"] = tools;
     const auto text = chat.render(input);
     return text ? *text : std::string();
   };
-  style.shows_tools_ = has(render(json::array({user_message()}), true), probe_tool);
+  const json question = json::array({user_message()});
+  style.shows_tools_ = has(render(question, tools_for_template(set_of(probe_tool, probe_argument))), probe_tool);
+  if (render(question, nullptr).empty() && !render(question, json::array()).empty()) style.no_tools_ = json::array();
 
-  // The definition of the probe's tool would look like a call of it.
+  // Calls come with tools; a definition of the called one would look like its call.
+  const json others = tools_for_template(set_of(other_tool, other_argument));
+  const auto after_call = [&](const json& calling) {
+    return render(json::array({user_message(), calling, result_message()}), others);
+  };
   for (const bool as_object : {true, false}) {
     for (const bool as_null : {true, false}) {
-      const auto text =
-          render(json::array({user_message(), calling_message(as_null ? json(nullptr) : json(""), as_object),
-                              result_message()}),
-                 false);
+      if (style.shows_calls_) continue;
+      const auto text = after_call(calling_message(as_null ? json(nullptr) : json(""), as_object));
       if (!is_call_shown(text) || (as_null && has(text, "None"))) continue;
       style.shows_calls_ = true;
       style.wants_object_ = as_object;
       style.wants_null_ = as_null;
-      break;
     }
-    if (style.shows_calls_) break;
   }
-  if (!style.shows_calls_) return style;
-  const auto is_all_shown = [](const std::string& text) { return is_call_shown(text) && has(text, probe_text); };
-  const json alone = {{"role", "assistant"}, {"content", probe_text}};
-  const json together = calling_message(probe_text, style.wants_object_);
-  style.splits_content_ =
-      !is_all_shown(render(json::array({user_message(), together, result_message()}), false)) &&
-      is_all_shown(
-          render(json::array({user_message(), alone,
-                              calling_message(style.wants_null_ ? json(nullptr) : json(""), style.wants_object_),
-                              result_message()}),
-                 false));
+  const json nothing = style.wants_null_ ? json(nullptr) : json("");
+  if (style.shows_calls_) {
+    const auto is_all_shown = [](const std::string& text) { return is_call_shown(text) && has(text, probe_text); };
+    const json alone = {{"role", "assistant"}, {"content", probe_text}};
+    const json calls = calling_message(nothing, style.wants_object_);
+    style.splits_content_ = !is_all_shown(after_call(calling_message(probe_text, style.wants_object_))) &&
+                            is_all_shown(render(json::array({user_message(), alone, calls, result_message()}), others));
+  } else if (style.format_ != nullptr && style.shows_tools_ && !style.format_->has_elements) {
+    const json written = style.spell_calls(calling_message("", false)["tool_calls"]);
+    style.writes_calls_ =
+        has(after_call({{"role", "assistant"}, {"content", written}}), written.get_ref<const std::string&>());
+  }
+
+  // Most templates show what was thought between calls only, some at the end of a conversation.
+  const auto shows_thoughts = [&](const char* name) {
+    json calling = calling_message(nothing, style.wants_object_);
+    calling[name] = probe_thought;
+    json last = {{"role", "assistant"}, {"content", probe_text}};
+    last[name] = probe_thought;
+    return (style.shows_calls_ && has(after_call(calling), probe_thought)) ||
+           has(render(json::array({user_message(), last}), nullptr, false), probe_thought);
+  };
+  for (const char* name : {"reasoning_content", "thinking", "reasoning", "thought"}) {
+    if (!shows_thoughts(name)) continue;
+    style.thoughts_ = name;
+    json calling = calling_message(probe_text, style.wants_object_);
+    calling[name] = probe_thought;
+    style.joins_thoughts_ = style.shows_calls_ && !style.splits_content_ && after_call(calling).empty();
+    break;
+  }
   return style;
 }
 
@@ -132,8 +158,39 @@ std::string tool_style::introduce(const json& tools) const {
   return text;
 }
 
+/// In the words of the format, as the model wrote them.
+std::string tool_style::spell_calls(const json& calls) const {
+  std::string text;
+  for (const auto& call : calls) {
+    const auto& function = call["function"];
+    const bool goes_on = !text.empty() && !format_->next.empty();
+    if (goes_on) {
+      text += format_->next;
+    } else {
+      for (const auto part : {format_->begin, format_->before_name}) text += part;
+    }
+    text += function["name"].get_ref<const std::string&>();
+    text += format_->after_name;
+    text += function["arguments"].get_ref<const std::string&>();
+    text += format_->after_arguments;
+  }
+  return text + std::string(format_->end);
+}
+
 json tool_style::message_with_calls(const json& message) const {
   json out = message;
+  if (writes_calls_) {
+    const auto& said = message["content"];
+    out["content"] = (said.is_string() ? said.get<std::string>() : std::string()) + spell_calls(message["tool_calls"]);
+    out.erase("tool_calls");
+    return out;
+  }
+  if (const auto thoughts = out.find(thoughts_);
+      joins_thoughts_ && thoughts != out.end() && out["content"].is_string() && !out["content"].empty()) {
+    const auto& said = out["content"].get_ref<const std::string&>();
+    if (!said.empty()) *thoughts = thoughts->get<std::string>() + "\n\n" + said;
+    out["content"] = "";
+  }
   if (out["content"].is_null() && !wants_null_) out["content"] = "";
   for (auto& call : out["tool_calls"]) {
     if (format_ != nullptr && format_->has_short_ids) {
@@ -149,7 +206,11 @@ json tool_style::message_with_calls(const json& message) const {
 
 result<json> tool_style::messages_for_template(const json& messages) const {
   json out = json::array();
-  for (const auto& m : messages) {
+  for (json m : messages) {
+    if (auto thoughts = m.find("reasoning_content"); thoughts != m.end() && thoughts_ != "reasoning_content") {
+      m[thoughts_] = std::move(*thoughts);
+      m.erase("reasoning_content");
+    }
     if (!m.contains("tool_calls")) {
       out.push_back(m);
       if (auto id = out.back().find("tool_call_id");
@@ -157,7 +218,7 @@ result<json> tool_style::messages_for_template(const json& messages) const {
         *id = tools::shorten_call_id(id->get_ref<const std::string&>());
       continue;
     }
-    if (!shows_calls_) {
+    if (!shows_calls_ && !writes_calls_) {
       return failure{
           errc::invalid_argument,
           "this model's chat template does not show the calls of earlier messages: leave 'tool_calls' out, or "

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 #include "runtime/jinja/chat_template.hpp"
 #include "runtime/tools/call_format.hpp"
@@ -20,8 +21,10 @@ class tool_style {
   [[nodiscard]] const tools::call_format* format() const { return format_; }
   /// The template writes the request's tools into the prompt.
   [[nodiscard]] bool shows_tools() const { return shows_tools_; }
-  /// It writes the calls of earlier messages.
+  /// It writes the calls of earlier messages; where it does not, and the form is known, they are written for it.
   [[nodiscard]] bool shows_calls() const { return shows_calls_; }
+  /// The variable `tools` where there are none: null, or an empty list for a template that goes through it unasked.
+  [[nodiscard]] const nlohmann::ordered_json& no_tools() const { return no_tools_; }
   /// Why requests with tools cannot be answered; nothing: they can.
   [[nodiscard]] std::optional<failure> why_no_tools() const;
 
@@ -35,13 +38,18 @@ class tool_style {
 
  private:
   [[nodiscard]] nlohmann::ordered_json message_with_calls(const nlohmann::ordered_json& message) const;
+  [[nodiscard]] std::string spell_calls(const nlohmann::ordered_json& calls) const;
 
   const tools::call_format* format_ = nullptr;
   bool shows_tools_ = false;
   bool shows_calls_ = false;
-  bool wants_object_ = true;     // arguments as an object, not as text
-  bool wants_null_ = false;      // no content as null, not as an empty text
-  bool splits_content_ = false;  // what a message says beside its calls goes into a message of its own
+  bool wants_object_ = true;                    // arguments as an object, not as text
+  bool wants_null_ = false;                     // no content as null, not as an empty text
+  bool splits_content_ = false;                 // what a message says beside its calls goes into a message of its own
+  bool writes_calls_ = false;                   // into the content, in the words of the format
+  std::string thoughts_ = "reasoning_content";  // the member of a message that has what was thought
+  bool joins_thoughts_ = false;                 // beside calls a message may have thoughts or content, not both
+  nlohmann::ordered_json no_tools_;
 };
 
 }  // namespace redline::actors

@@ -451,8 +451,11 @@ void gateway::serve_tokenize(const route_context& r) {
     } else {
       if (const auto why = check_tools(**model, asked->tools)) return *why;
       const auto& prompts = *(*model)->prompts;
-      const auto rendered = prompts.render(asked->messages, asked->add_generation_prompt, now,
-                                           asked->tools ? &*asked->tools : nullptr, asked->template_variables);
+      const auto* const tools = asked->tools ? &*asked->tools : nullptr;
+      const auto rendered =
+          asked->continues_last
+              ? prompts.render_to_continue(asked->messages, now, tools, asked->template_variables)
+              : prompts.render(asked->messages, asked->add_generation_prompt, now, tools, asked->template_variables);
       if (!rendered) return api::error_of(rendered.error());
       tokens = prompts.tokens(*rendered);
     }
@@ -493,8 +496,12 @@ void gateway::serve_template(const route_context& r) {
     const auto model = services->find_model(asked->model);
     if (!model) return model.error();
     if (const auto why = check_tools(**model, asked->tools)) return *why;
-    const auto prompt = (*model)->prompts->render(asked->messages, asked->add_generation_prompt, now,
-                                                  asked->tools ? &*asked->tools : nullptr, asked->template_variables);
+    const auto& prompts = *(*model)->prompts;
+    const auto* const tools = asked->tools ? &*asked->tools : nullptr;
+    const auto prompt =
+        asked->continues_last
+            ? prompts.render_to_continue(asked->messages, now, tools, asked->template_variables)
+            : prompts.render(asked->messages, asked->add_generation_prompt, now, tools, asked->template_variables);
     if (!prompt) return api::error_of(prompt.error());
     return api::template_body(prompt->text_without_marks());
   };

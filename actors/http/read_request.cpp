@@ -59,6 +59,7 @@ std::optional<api::api_error> check_scores(const api::generation_request& asked,
 /// Where an answer to this prompt begins.
 tools::reasoning_splitter split_after(const api::generation_request& asked, const prompt_builder& builder,
                                       std::string_view rendered) {
+  using enum tools::reasoning_splitter::beginning;
   // What follows a grammar has no place for thoughts.
   if (!asked.splits_reasoning || asked.schema || asked.copy) return {};
   const tools::call_format* const format = builder.tools().format();
@@ -69,9 +70,13 @@ tools::reasoning_splitter split_after(const api::generation_request& asked, cons
   const auto tags = tools::reasoning_splitter::tags_of(builder.template_source());
   if (tags.open.empty()) return {};
   const auto end = rendered.find_last_not_of(" \t\r\n");
-  const bool is_open = end != std::string_view::npos && rendered.substr(0, end + 1).ends_with(tags.open);
-  return {tags,
-          is_open ? tools::reasoning_splitter::beginning::in_thought : tools::reasoning_splitter::beginning::either};
+  if (end != std::string_view::npos && rendered.substr(0, end + 1).ends_with(tags.open)) return {tags, in_thought};
+  if (!asked.continues_last) return {tags, either};
+  // What the client began may have a thought open, or is the answer already.
+  const auto& begun = asked.messages.back()["content"].get_ref<const std::string&>();
+  const auto open = begun.rfind(tags.open);
+  if (open == std::string::npos) return {tags, begun.empty() ? either : answer};
+  return {tags, begun.find(tags.close, open) == std::string::npos ? in_thought : answer};
 }
 
 /// The tokens that must not come one after the other, as the word begins a line and as it follows a blank.
@@ -208,8 +213,17 @@ api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services
       if (m["content"].is_string()) bytes += m["content"].get_ref<const std::string&>().size();
     }
     if (const auto why = check(bytes, "messages")) return *why;
-    const auto rendered = builder.render(request.messages, true, now, request.tools ? &*request.tools : nullptr,
-                                         request.template_variables);
+    const auto* tools = request.tools ? &*request.tools : nullptr;
+    const auto* format = builder.tools().format();
+    if (request.continues_last && request.calls_tools() && format != nullptr && format->has_channels) {
+      return api::bad_field("continue_final_message",
+                            "The last message cannot be continued with tools by this model, which begins a channel "
+                            "with each message: leave 'tools' out, or end the conversation with a user's message.",
+                            "unsupported_parameter");
+    }
+    const auto rendered = request.continues_last
+                              ? builder.render_to_continue(request.messages, now, tools, request.template_variables)
+                              : builder.render(request.messages, true, now, tools, request.template_variables);
     if (!rendered) {
       if (rendered.error().code == errc::invalid_argument) return api::bad_field("messages", rendered.error().context);
       return api::error_of(rendered.error());

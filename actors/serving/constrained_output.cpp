@@ -25,6 +25,7 @@ constrained_output::constrained_output(std::shared_ptr<const output_rules> rules
 }
 
 bool constrained_output::is_complete() const { return rules_->grammar->automaton().is_terminated(state_); }
+bool constrained_output::is_lost() const { return rules_->grammar->automaton().is_lost(state_); }
 bool constrained_output::may_end() const { return rules_->grammar->automaton().is_accepting(state_); }
 bool constrained_output::wants_logprobs() const {
   return copy_ && rules_->copy.trust == copy_trust::automatic && !rules_->copy.anchors;
@@ -49,9 +50,12 @@ constrained_output::acceptance constrained_output::accept_token(token t, std::op
     copy_->insert_span_token(text);
     return acceptance::taken;
   }
-  if (!rules_->grammar->accept_token(state_, t)) return acceptance::forbidden;
-  advance(t, logprob, text);
-  return acceptance::taken;
+  using place = grammar::compiled_grammar::place;
+  const auto where = rules_->grammar->place_token(state_, t);
+  if (where == place::none) return acceptance::forbidden;
+  // A draft may run across what the grammar decides. How sure the model was of that depends on nothing it could choose.
+  advance(t, where == place::decided ? std::optional(0.0F) : logprob, text);
+  return where == place::decided ? acceptance::decided : acceptance::taken;
 }
 
 /// The meaning of a token that the grammar has accepted. logprob: the model's own; 0 of a token decided without it.
@@ -83,20 +87,22 @@ void constrained_output::begin_span() {
   programs.resume(state_, copy_->is_span_forced() ? 0 : static_cast<std::uint32_t>(copy_->span_left().size()));
 }
 
-std::optional<constrained_output::decided> constrained_output::append_decided() {
-  decided next;
+std::optional<constrained_output::decided> constrained_output::next_decided() {
   if (const auto left = unspelled()) spell_span(left->spell());
-  if (copy_ && copy_->is_span_forced()) {
-    next.id = copy_->insert_span_token(next.text);
-    next.is_copied = true;
-    return next;
-  }
+  if (copy_ && copy_->is_span_forced()) return decided{.id = span_left().front(), .is_copied = true};
   if (!span_left().empty() || is_complete()) return std::nullopt;
-  const auto forced = rules_->grammar->take_jump_forward(state_);
-  if (!forced) return std::nullopt;
-  next.id = *forced;
-  advance(next.id, 0.0F, next.text);
-  return next;
+  const auto only = rules_->grammar->jump_forward(state_);
+  return only ? std::optional(decided{.id = *only}) : std::nullopt;
+}
+
+void constrained_output::append_decided(const decided& next, std::string& text) {
+  if (next.is_copied) {
+    copy_->insert_span_token(text);
+    return;
+  }
+  const bool is_taken = rules_->grammar->trie().accept_token(rules_->grammar->automaton(), state_, next.id);
+  REDLINE_ASSERT(is_taken, "the grammar allows a token that must follow");
+  advance(next.id, 0.0F, text);
 }
 
 std::vector<token> constrained_output::usable(std::vector<token> draft) const {
@@ -106,7 +112,7 @@ std::vector<token> constrained_output::usable(std::vector<token> draft) const {
   const auto before = grammar::steps_taken;
   while (kept < draft.size() && grammar::steps_taken - before < usable_steps_max &&
          !grammar.automaton().awaits_span(s) && !grammar.automaton().is_terminated(s) &&
-         grammar.accept_token(s, draft[kept]))
+         !grammar.automaton().is_lost(s) && grammar.accept_token(s, draft[kept]))
     ++kept;
   draft.resize(kept);
   return draft;

@@ -20,28 +20,32 @@ class constrained_output {
   explicit constrained_output(std::shared_ptr<const output_rules> rules);
 
   enum class acceptance : std::uint8_t {
-    taken,
+    taken,       // the model chose it
+    decided,     // no other could follow, whatever the model says of it
     span_ended,  // the model did not continue the span: the token is not part of the answer, the program goes on
     forbidden,   // by the grammar
   };
-  /// The model's next token. logprob: the model's own, if known. Appends to `text` what the token adds to the answer.
+  /// The next token of a pass. logprob: the model's own, if known. Appends to `text` what the token adds to the answer.
   acceptance accept_token(token t, std::optional<float> logprob, std::string& text);
-  struct decided {
-    token id = 0;
-    std::string text;
-    bool is_copied = false;  // of a span, not by the grammar
-  };
   /// A copied span that has begun and is to be spelled before the answer goes on: by the caller, on another thread, or
-  /// else by the next `append_decided`. Short ones are spelled at once.
+  /// else by the next `next_decided`. Short ones are spelled at once.
   [[nodiscard]] std::optional<unspelled_span> unspelled() const {
     return copy_ ? copy_->unspelled() : std::optional<unspelled_span>{};
   }
   void spell_span(std::vector<token> spelling);
-  /// Appends the next token if it is decided without the model: by the grammar, or by a span that is forced.
-  std::optional<decided> append_decided();
+  struct decided {
+    token id = 0;
+    bool is_copied = false;  // by a span that is forced, not by the grammar
+  };
+  /// The next token if it is decided without the model.
+  std::optional<decided> next_decided();
+  /// Appends what `next_decided` has just given. Appends to `text` what the token adds to the answer.
+  void append_decided(const decided& next, std::string& text);
 
   /// The answer is complete.
   [[nodiscard]] bool is_complete() const;
+  /// Too ambiguous a grammar: what may follow is not known.
+  [[nodiscard]] bool is_lost() const;
   /// The model may end the answer here.
   [[nodiscard]] bool may_end() const;
   /// The tokens that are left of a span that the model is to verify; empty outside of one.

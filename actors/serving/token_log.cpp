@@ -33,7 +33,8 @@ constexpr std::size_t known_bytes_max = 4096;
 // Where the text is cut, the last tokens are not those of the whole.
 constexpr std::size_t cut_tokens = 4;
 
-/// There is no alternative to a token that a grammar decides.
+/// There is no alternative to a token that a grammar decides: its log-probability is a function of the answer so far,
+/// and not of whether a draft had the model compute one.
 model::emitted_logprob certain(token id, std::uint32_t top_count) {
   model::emitted_logprob only{.logprob = 0, .top = {}};
   if (top_count > 0) only.top.push_back({id, 0});
@@ -153,19 +154,23 @@ token_log::progress token_log::commit(std::span<const token> tokens, std::span<c
       break;
     }
     std::string text;
+    bool is_decided = false;
     if (constrained_) {
       const auto logprob = i < logprobs.size() ? std::optional(logprobs[i].logprob) : std::nullopt;
       const auto outcome = constrained_->accept_token(t, logprob, text);
+      is_decided = outcome == constrained_output::acceptance::decided;
       if (outcome == constrained_output::acceptance::span_ended) break;
       if (outcome == constrained_output::acceptance::forbidden) {
         step.finished = finish_reason::failed;
         step.why_not = failure{errc::internal, "the target model wrote a token that the answer's grammar forbids"};
         return step;
       }
+      if (fails_by_ambiguity(step)) return step;
     } else {
       text = tokenizer_->piece(t, spec_.shows_control);
     }
-    if (spec_.logprobs && i < logprobs.size()) step.logprobs.push_back(logprobs[i]);
+    if (spec_.logprobs && i < logprobs.size())
+      step.logprobs.push_back(is_decided ? certain(t, *spec_.logprobs) : logprobs[i]);
     append(t, text, step);
   }
   step.agreed_count = log_count();
@@ -243,12 +248,32 @@ void token_log::append_decided(progress& into) {
       into.is_cut = true;
       return;
     }
-    const auto next = constrained_->append_decided();
+    const auto next = constrained_->next_decided();
     if (!next) return;
+    if (ends_with(next->id)) {
+      into.finished = finish_reason::stop;
+      return;
+    }
     work += next->is_copied ? 1 : spelling_work;
     if (spec_.logprobs) into.logprobs.push_back(certain(next->id, *spec_.logprobs));
-    append(next->id, next->text, into);
+    std::string text;
+    constrained_->append_decided(*next, text);
+    if (fails_by_ambiguity(into)) return;
+    append(next->id, text, into);
   }
+}
+
+/// Ways to read the text so far are dropped nowhere: where there are too many, the answer is over.
+bool token_log::fails_by_ambiguity(progress& into) const {
+  if (!constrained_->is_lost()) return false;
+  into.finished = finish_reason::failed;
+  into.why_not =
+      failure{errc::invalid_argument,
+              "after " + std::to_string(output_count_) +
+                  " tokens of the answer the grammar can read its text in more ways than are followed at the "
+                  "same time: write rules so that what an alternative begins with tells it from the "
+                  "others, as in e ::= t (\"+\" t | \"-\" t)*"};
+  return true;
 }
 
 void token_log::close(progress& into) {

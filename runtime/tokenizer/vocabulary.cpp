@@ -119,6 +119,9 @@ result<void> vocabulary::load_settings(const gguf::gguf_file& file) {
   if (file.find("tokenizer.chat_template") != nullptr) {
     REDLINE_TRY_ASSIGN(chat_template_.emplace(), file.get_string("tokenizer.chat_template"));
   }
+  if (file.find("tokenizer.chat_template.tool_use") != nullptr) {
+    REDLINE_TRY_ASSIGN(tool_template_.emplace(), file.get_string("tokenizer.chat_template.tool_use"));
+  }
   if (file.find("general.name") != nullptr) {
     REDLINE_TRY_ASSIGN(model_name_, file.get_string("general.name"));
   }

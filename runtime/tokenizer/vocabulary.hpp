@@ -76,6 +76,8 @@ class vocabulary {
   /// `tokenizer.ggml.pre`; "default" when the file does not say.
   [[nodiscard]] const std::string& pretokenizer_name() const { return pretokenizer_name_; }
   [[nodiscard]] const std::optional<std::string>& chat_template() const { return chat_template_; }
+  /// `tokenizer.chat_template.tool_use`, for conversations with tools.
+  [[nodiscard]] const std::optional<std::string>& tool_template() const { return tool_template_; }
   /// `general.name`, which decides a few quirks; may be empty.
   [[nodiscard]] const std::string& model_name() const { return model_name_; }
 
@@ -113,6 +115,7 @@ class vocabulary {
   std::string pretokenizer_name_;
   std::string model_name_;
   std::optional<std::string> chat_template_;
+  std::optional<std::string> tool_template_;
   std::uint64_t digest_ = 0;
 };
 

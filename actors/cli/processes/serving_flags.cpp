@@ -316,6 +316,11 @@ void add_serve_flags(command c, serve_flags& flags) {
   add_model_flags(c, flags.models);
   add_http_flags(c, flags);
   c.add("--alias", flags.aliases, alias_help).group("HTTP");
+  c.add("--chat-template", flags.chat_template,
+        "File of a chat template in Jinja that conversations are written by, with and without tools; default: those of "
+        "the model's file")
+      .existing_file()
+      .group("HTTP");
   add_scheduling_flags(c, flags.scheduling);
   c.add("--remote", flags.remote, "Models that this process does not run itself: target, draft or both; needs --bridge")
       .one_of({"target", "draft"})

@@ -30,6 +30,7 @@ class block_reader {
   void read(field_reader& block) {
     const auto type = block.text("type", usual.name_bytes_max).value_or("");
     if (type == "text") return add_text(block);
+    if (type == "thinking" && role_ == "assistant") return add_thoughts(block);
     if (type == "thinking" || type == "redacted_thinking") return;
     if (type == "tool_use" && role_ == "assistant") return add_call(block);
     if (type == "tool_result" && role_ == "user") return add_result(block);
@@ -41,14 +42,16 @@ class block_reader {
   }
 
   void flush() {
-    if (!has_text_ && calls_.empty()) return;
+    if (!has_text_ && calls_.empty() && thoughts_.empty()) return;
     json message = message_of(role_, std::move(text_));
+    if (!thoughts_.empty()) message["reasoning_content"] = std::move(thoughts_);
     if (!calls_.empty()) {
       if (!has_text_) message["content"] = nullptr;
       message["tool_calls"] = std::move(calls_);
     }
     messages_.push_back(std::move(message));
     text_.clear();
+    thoughts_.clear();
     calls_ = json::array();
     has_text_ = false;
   }
@@ -59,6 +62,12 @@ class block_reader {
     if (!text) return block.refuse("text", "'" + block.path_of("text") + "' is required.");
     if (std::exchange(has_text_, true)) text_ += "\n";
     text_ += *text;
+  }
+  void add_thoughts(field_reader& block) {
+    const auto text = block.text("thinking", usual.text_bytes_max);
+    if (!text) return block.refuse("thinking", "'" + block.path_of("thinking") + "' is required.");
+    if (!thoughts_.empty()) thoughts_ += "\n";
+    thoughts_ += *text;
   }
   void add_call(field_reader& block) {
     json call;
@@ -84,6 +93,7 @@ class block_reader {
   json& messages_;
   std::optional<api_error>& error_;
   std::string text_;
+  std::string thoughts_;
   bool has_text_ = false;
   json calls_ = json::array();
 };
@@ -166,6 +176,9 @@ api::checked<api::generation_request> parse(std::string_view body, bool is_answe
     messages.push_back(message_of("system", std::move(system)));
   }
   add_messages(fields, messages, error);
+  // As in Anthropic's API: the answer goes on where a last message of the assistant ends.
+  if (!messages.empty() && messages.back()["role"] == "assistant" && !messages.back().contains("tool_calls"))
+    out["continue_final_message"] = true;
   out["messages"] = std::move(messages);
   add_tools(fields, out, error);
   api::copy_members(*parsed, out,

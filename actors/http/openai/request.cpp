@@ -610,6 +610,8 @@ void check_grammar(field_reader& fields, generation_request& out) {
                   "unsupported_parameter");
   };
   if (out.copy && out.schema) refuse("response_format");
+  // The grammar is one of the whole message, of which a part is written.
+  if (out.continues_last && (out.copy || out.schema)) refuse("continue_final_message");
   if ((out.copy || out.schema) && out.calls_tools()) refuse("tools");
   if (out.eviction.policy.value_or(kv::eviction_policy::off) != kv::eviction_policy::off) refuse("redline.eviction");
   if (out.copy && out.scores_prompt()) refuse(out.prompt_logprobs ? "prompt_logprobs" : "echo");
@@ -656,6 +658,22 @@ std::uint64_t digest_request(const json& body, endpoint from) {
   return digest.value();
 }
 
+/// vLLM's continue_final_message, with which it wants `add_generation_prompt` to be false.
+bool read_continuation(field_reader& fields, const json& messages) {
+  const bool continues = fields.boolean("continue_final_message").value_or(false);
+  const bool begins = fields.boolean("add_generation_prompt").value_or(!continues);
+  if (continues && begins) {
+    fields.refuse(
+        "continue_final_message",
+        "'continue_final_message' and 'add_generation_prompt' cannot both be true: an answer goes on or begins.");
+  } else if (continues &&
+             (messages.empty() || messages.back()["role"] != "assistant" || messages.back().contains("tool_calls"))) {
+    fields.refuse("continue_final_message",
+                  "'continue_final_message' needs a last message of role assistant without tool_calls.");
+  }
+  return continues;
+}
+
 checked<generation_request> read_fields(const json& body, endpoint from, prompt_form form,
                                         const request_limits& limits) {
   if (auto unsupported = find_unsupported(body, from)) return std::move(*unsupported);
@@ -664,7 +682,15 @@ checked<generation_request> read_fields(const json& body, endpoint from, prompt_
   std::optional<api_error> error;
   field_reader fields(body, "", error);
   read_identity(fields, limits, out);
-  if (form == prompt_form::messages) out.messages = message_reader(limits, error).read(fields);
+  if (form == prompt_form::messages) {
+    out.messages = message_reader(limits, error).read(fields);
+    out.continues_last = read_continuation(fields, out.messages);
+    if (!out.continues_last && !fields.boolean("add_generation_prompt").value_or(true)) {
+      fields.refuse("add_generation_prompt",
+                    "'add_generation_prompt' is not supported with this value on this endpoint.",
+                    "unsupported_parameter");
+    }
+  }
   if (form == prompt_form::prompts) read_prompts(fields, limits, out);
   if (form == prompt_form::prompts && from != endpoint::native) read_suffix(fields, limits, out);
   if (form == prompt_form::around_gap) read_infill(fields, error, limits, out);
@@ -785,6 +811,7 @@ checked<tokenize_request> parse_tokenize_request(std::string_view body, const re
   if (has_messages) {
     out.messages = message_reader(limits, error).read(fields);
     out.tools = read_tools(fields, error, limits);
+    out.continues_last = read_continuation(fields, out.messages);
     read_template_variables(fields, limits, out.template_variables);
   } else if (content || prompt) {
     out.text = content ? *content : *prompt;
@@ -827,6 +854,7 @@ checked<template_request> parse_template_request(std::string_view body, const re
   out.model = fields.text("model", limits.name_bytes_max).value_or("");
   out.messages = message_reader(limits, error).read(fields);
   out.tools = read_tools(fields, error, limits);
+  out.continues_last = read_continuation(fields, out.messages);
   read_template_variables(fields, limits, out.template_variables);
   out.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
   if (error) return std::move(*error);

@@ -122,6 +122,7 @@ struct generation_request {
   json messages = json::array();
   /// Chat: what the template is given beside the messages, such as enable_thinking.
   json template_variables = json::object();
+  bool continues_last = false;        // chat: the last message, an assistant's, is the beginning of the answer
   std::string reasoning_effort;       // for templates that know one; empty: absent
   bool splits_reasoning = true;       // chat: what stands between a model's think tags is not content
   std::vector<prompt_input> prompts;  // completions: each gets n answers; choice index = prompt index * n + i
@@ -222,6 +223,7 @@ struct tokenize_request {
   bool add_special = false;
   bool parse_special = true;          // as completions read their prompts
   bool add_generation_prompt = true;  // messages only
+  bool continues_last = false;        // see generation_request
   bool with_pieces = false;
   bool is_vllm_shape = false;
 };
@@ -239,6 +241,7 @@ struct template_request {
   std::optional<tools::tool_set> tools;
   json template_variables = json::object();
   bool add_generation_prompt = true;
+  bool continues_last = false;  // see generation_request
 };
 checked<template_request> parse_template_request(std::string_view body, const request_limits& limits = {});
 

@@ -42,8 +42,6 @@ constexpr unsupported_field both_endpoints[] = {
     {"use_beam_search", harmless::is_false},
     {"length_penalty", harmless::is_one},
     {"early_stopping", harmless::is_false},
-    {"add_generation_prompt", harmless::is_true},
-    {"continue_final_message", harmless::is_false},
     {"chat_template", harmless::none},
     {"documents", harmless::is_empty},
     {"kv_transfer_params", harmless::none},
@@ -71,6 +69,8 @@ constexpr unsupported_field completions_only[] = {
     {"messages", harmless::is_empty},
     {"top_logprobs", harmless::is_zero},
     {"chat_template_kwargs", harmless::is_empty},
+    {"add_generation_prompt", harmless::is_true},
+    {"continue_final_message", harmless::is_false},
 };
 
 constexpr unsupported_field chat_only[] = {

@@ -25,9 +25,8 @@ constexpr std::size_t metadata_value_characters_max = 512;
 /// Of instructions, tools and all else that each response repeats: a stream says it three times.
 constexpr std::size_t repeated_bytes_max = 1 << 20;
 
-/// Items of tools that their own servers run, and of what a model thought: nothing that this model would be shown.
-constexpr std::string_view skipped_items[] = {"reasoning",
-                                              "web_search_call",
+/// Items of tools that their own servers run: nothing that this model would be shown.
+constexpr std::string_view skipped_items[] = {"web_search_call",
                                               "file_search_call",
                                               "computer_call",
                                               "computer_call_output",
@@ -56,6 +55,7 @@ class item_reader {
     if (type == "message") return add_message(item);
     if (type == "function_call") return add_call(item);
     if (type == "function_call_output") return add_output(item);
+    if (type == "reasoning") return add_thoughts(item);
     if (std::find(std::begin(skipped_items), std::end(skipped_items), type) != std::end(skipped_items)) return;
     if (type == "item_reference") {
       return item.refuse("type",
@@ -79,6 +79,7 @@ class item_reader {
       return item.refuse("content", "'" + item.path_of("content") + "' is required.");
     }
     message["role"] = *role;
+    if (*role == "assistant") give_thoughts(message);
     message["content"] = api::read_texts(item, "content", {"input_text", "output_text", "text", "summary_text"},
                                          {"refusal"}, "\n", error_);
     messages_.push_back(std::move(message));
@@ -96,6 +97,7 @@ class item_reader {
       message["content"] = nullptr;
       messages_.push_back(std::move(message));
     }
+    give_thoughts(messages_.back());
     messages_.back()["tool_calls"].push_back(std::move(call));
   }
   void add_output(field_reader& item) {
@@ -107,8 +109,27 @@ class item_reader {
     messages_.push_back(std::move(message));
   }
 
+  /// What was thought belongs to what was said or called next; its summary stands for what a server keeps to itself.
+  void add_thoughts(field_reader& item) {
+    for (const char* name : {"content", "summary"}) {
+      if (item.find(name) == nullptr) continue;
+      auto text = api::read_texts(item, name, {"reasoning_text", "summary_text", "text"}, {}, "\n", error_);
+      if (!text.empty()) {
+        thoughts_ += (thoughts_.empty() ? "" : "\n") + text;
+        return;
+      }
+    }
+  }
+  void give_thoughts(json& message) {
+    if (thoughts_.empty()) return;
+    const auto known = message.find("reasoning_content");
+    message["reasoning_content"] = known == message.end() ? thoughts_ : known->get<std::string>() + "\n" + thoughts_;
+    thoughts_.clear();
+  }
+
   json& messages_;
   std::optional<api_error>& error_;
+  std::string thoughts_;  // of the next message or call
 };
 
 void add_input(field_reader& request, json& messages, std::optional<api_error>& error) {

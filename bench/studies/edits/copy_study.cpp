@@ -139,8 +139,10 @@ class clumsy_writer {
   bool run() {
     plan(0);
     for (int tokens = 0; tokens < tokens_max; ++tokens) {
-      if (const auto next = output_.append_decided()) {
-        follow(next->id, next->text);
+      if (const auto next = output_.next_decided()) {
+        std::string text;
+        output_.append_decided(*next, text);
+        follow(next->id, text);
       } else if (output_.is_complete()) {
         return text_ == edit_.after;
       } else if (!choose()) {

@@ -98,6 +98,66 @@ TEST_F(prompt_builder_test, finds_the_turns_of_a_conversation_that_spells_contro
   EXPECT_EQ(turns_of(end).size(), 1U);
 }
 
+TEST_F(prompt_builder_test, ends_where_the_last_message_is_to_be_continued) {
+  const json messages =
+      json::array({{{"role", "user"}, {"content", "Hi"}}, {{"role", "assistant"}, {"content", "Hel "}}});
+  const auto end_of = [&](std::string_view source) {
+    const prompt_builder builder(tokenizer, *jinja::chat_template::parse(std::string(source)));
+    const auto rendered = builder.render_to_continue(messages, 0);
+    EXPECT_TRUE(rendered) << rendered.error().describe();
+    return rendered ? rendered->text_without_marks() : "";
+  };
+  EXPECT_EQ(end_of(jinja::chatml_template), "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHel ");
+  EXPECT_TRUE(end_of(test::harmony_template).ends_with("<|start|>assistant<|channel|>final<|message|>Hel "));
+  EXPECT_TRUE(end_of(test::thinking_template).ends_with("<|im_start|>assistant\n<think>\n\n</think>\n\nHel "));
+  EXPECT_TRUE(end_of("{% for m in messages %}[{{ m.content | trim }}]{% endfor %}").ends_with("[Hel "))
+      << "the end of what was begun is no end of a text";
+  const auto why = [&](std::string_view source, const json& of) {
+    const prompt_builder builder(tokenizer, *jinja::chat_template::parse(std::string(source)));
+    const auto rendered = builder.render_to_continue(of, 0);
+    return rendered ? std::string() : rendered.error().context;
+  };
+  EXPECT_NE(why("{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}", messages).find("does not show"),
+            std::string::npos);
+  EXPECT_NE(why(jinja::chatml_template, json::array({messages[0]})).find("expected an assistant's message"),
+            std::string::npos);
+}
+
+TEST_F(prompt_builder_test, writes_conversations_with_tools_by_their_own_template_where_there_is_one) {
+  const auto parse = [](std::string_view source) { return *jinja::chat_template::parse(std::string(source)); };
+  const prompt_builder both(tokenizer, parse(jinja::chatml_template), parse(test::hermes_tools_template));
+  tools::tool_set set;
+  set.all.push_back({.name = "f", .description = "d"});
+  const json messages = json::array({{{"role", "user"}, {"content", "q"}}});
+  EXPECT_EQ(both.render(messages, true, 0)->text, "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_NE(both.render(messages, true, 0, &set)->text.find("<tools>"), std::string::npos);
+  ASSERT_NE(both.tools().format(), nullptr);
+  EXPECT_EQ(both.tools().format()->name, "hermes");
+  EXPECT_EQ(both.template_source(), jinja::chatml_template);
+  // Without another template the list is empty, so that it can be gone through.
+  const prompt_builder one(tokenizer, parse(test::hermes_tools_template));
+  const auto plain = one.render(messages, true, 0);
+  ASSERT_TRUE(plain) << plain.error().describe();
+  EXPECT_NE(plain->text.find("<tools>  </tools>"), std::string::npos) << plain->text;
+}
+
+TEST_F(prompt_builder_test, reads_both_templates_of_a_file_unless_it_is_given_one) {
+  auto model = test::make_tiny_model();
+  model.metadata["tokenizer.chat_template"] = "plain {{ messages[0].content }}";
+  model.metadata["tokenizer.chat_template.tool_use"] = std::string(test::hermes_tools_template);
+  const auto own = *text::tokenizer::from_file(*model.file());
+  const auto made = *prompt_builder::make(own);
+  tools::tool_set set;
+  set.all.push_back({.name = "f", .description = "d"});
+  const json messages = json::array({{{"role", "user"}, {"content", "q"}}});
+  EXPECT_EQ(made.render(messages, true, 0)->text, "plain q");
+  EXPECT_NE(made.render(messages, true, 0, &set)->text.find("<tools>"), std::string::npos);
+  const auto given = *prompt_builder::make(own, "mine {{ messages[0].content }}");
+  EXPECT_EQ(given.render(messages, true, 0)->text, "mine q");
+  EXPECT_FALSE(given.render(messages, true, 0, &set)) << "it knows no tools";
+  EXPECT_FALSE(prompt_builder::make(own, "{% if %}"));
+}
+
 TEST_F(prompt_builder_test, takes_special_tokens_in_tools_and_calls_as_text) {
   const prompt_builder with_tools(tokenizer, *jinja::chat_template::parse(std::string(test::hermes_template)));
   const std::string end(tokenizer->vocab().text(*tokenizer->vocab().eos()));

@@ -60,7 +60,8 @@ TEST(tool_style, sees_what_each_family_does) {
   for (const auto& f :
        {family{test::hermes_template, "hermes", true}, family{test::elements_template, "qwen3-coder", true},
         family{test::llama_template, "llama3", true}, family{test::mistral_template, "mistral", true},
-        family{test::deepseek_template, "deepseek", false}, family{test::harmony_template, "harmony", true}}) {
+        family{test::deepseek_template, "deepseek", false}, family{test::harmony_template, "harmony", true},
+        family{test::hermes_tools_template, "hermes", true}, family{test::thinking_template, "hermes", true}}) {
     const auto style = style_of(f.source);
     ASSERT_NE(style.format(), nullptr) << f.format;
     EXPECT_EQ(style.format()->name, f.format);
@@ -82,6 +83,41 @@ TEST(tool_style, gives_arguments_as_the_template_takes_them) {
                   "```json\n{\"path\": \"a \\\"b\\\"\", \"n\": 2}\n```"));
   EXPECT_TRUE(has(render(test::harmony_template, conversation(nullptr)),
                   "<|message|>{\"path\": \"a \\\"b\\\"\", \"n\": 2}<|call|>"));
+}
+
+TEST(tool_style, writes_calls_into_the_content_for_a_template_that_shows_tools_but_no_calls) {
+  const auto style = style_of(test::granite_template);
+  ASSERT_NE(style.format(), nullptr);
+  EXPECT_EQ(style.format()->name, "granite");
+  EXPECT_TRUE(style.shows_tools());
+  EXPECT_FALSE(style.shows_calls());
+  EXPECT_FALSE(style.why_no_tools());
+  auto messages = conversation("I look. ");
+  messages[1]["tool_calls"].push_back(messages[1]["tool_calls"][0]);
+  const auto text = render(test::granite_template, messages);
+  const std::string call = R"({"name": "read", "arguments": {"path": "a \"b\"", "n": 2}})";
+  EXPECT_TRUE(has(text, "<|end_of_role|>I look. <|tool_call|>[" + call + ", " + call + "]<|end_of_text|>")) << text;
+  EXPECT_TRUE(has(text, "<|start_of_role|>tool<|end_of_role|>result")) << text;
+}
+
+TEST(tool_style, gives_an_empty_list_to_a_template_that_goes_through_tools_unasked) {
+  EXPECT_EQ(style_of(test::hermes_tools_template).no_tools(), json::array());
+  EXPECT_TRUE(style_of(test::hermes_template).no_tools().is_null());
+  EXPECT_TRUE(style_of(test::granite_template).no_tools().is_null());
+}
+
+TEST(tool_style, gives_thoughts_by_the_name_and_in_the_place_that_the_template_reads) {
+  auto messages = conversation(nullptr);
+  messages[1]["reasoning_content"] = "It is in a.";
+  EXPECT_TRUE(
+      has(render(test::harmony_template, messages),
+          "<|start|>assistant<|channel|>analysis<|message|>It is in a.<|end|><|start|>assistant to=functions.read"));
+  EXPECT_TRUE(has(render(test::thinking_template, messages), "<think>\nIt is in a.\n</think>\n\n\n<tool_call>"));
+  // gpt-oss's template refuses a message with both.
+  messages[1]["content"] = "I look.";
+  EXPECT_TRUE(has(render(test::harmony_template, messages), "analysis<|message|>It is in a.\n\nI look.<|end|>"));
+  messages[1].erase("reasoning_content");
+  EXPECT_TRUE(has(render(test::harmony_template, messages), "analysis<|message|>I look.<|end|>"));
 }
 
 TEST(tool_style, shortens_ids_where_the_template_insists_on_nine_characters) {

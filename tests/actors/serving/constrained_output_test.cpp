@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "actors/serving/token_log.hpp"
 #include "runtime/base/pause_point.hpp"
@@ -115,6 +116,82 @@ TEST(constrained_output, tokens_that_a_grammar_decides_have_log_probabilities) {
   }
 }
 
+// Whether the session writes it or a draft ran across it, a token that the grammar decides is told the same way.
+TEST(constrained_output, a_decided_token_has_one_log_probability_however_it_comes) {
+  const auto schema = R"({"type":"object","properties":{"temperature":{"enum":[10,20]}},"required":["temperature"],)"
+                      R"("additionalProperties":false})";
+  const auto log = [&] {
+    generation_spec spec;
+    spec.prompt = {1, 2, 3};
+    spec.tokens_max = 200;
+    spec.context_max = 400;
+    spec.logprobs = 2;
+    spec.rules = *make_json_rules(trie(), schema);
+    return *token_log::make(std::move(spec), tokenizer());
+  };
+  const model::emitted_logprob chosen{-3, {{7, -1}, {8, -2}}};
+  // What the answer's tokens are: the model is asked for a byte where the grammar leaves a choice.
+  std::vector<token> whole;
+  const std::string_view text = R"({"temperature":20})";
+  auto alone = log();
+  grammar::grammar_cache grammars(trie());
+  for (auto step = alone.begin(); !step.finished;) {
+    whole.insert(whole.end(), step.tokens.begin(), step.tokens.end());
+    std::size_t bytes = 0;
+    for (const token t : whole) bytes += tokenizer()->piece(t).size();
+    const auto place = alone.grammar();
+    const auto& grammar = *(*grammars.find(place))->grammar;
+    const auto t =
+        grammar.trie().longest_token(grammar.automaton(), grammar::automaton_state(place.state), text.substr(bytes, 1));
+    ASSERT_TRUE(t);
+    step = alone.commit(std::vector{*t});
+    if (step.finished) whole.insert(whole.end(), step.tokens.begin(), step.tokens.end());
+  }
+  const auto told = [&](std::size_t at_once) {  // tokens of a pass
+    auto g = log();
+    auto step = g.begin();
+    std::vector<token> tokens = step.tokens;
+    auto logprobs = step.logprobs;
+    while (!step.finished && tokens.size() < whole.size()) {
+      const auto rest = std::span(whole).subspan(tokens.size());
+      const auto pass = rest.first(std::min(rest.size(), at_once));
+      step = g.commit(pass, std::vector<model::emitted_logprob>(pass.size(), chosen));
+      tokens.insert(tokens.end(), step.tokens.begin(), step.tokens.end());
+      logprobs.insert(logprobs.end(), step.logprobs.begin(), step.logprobs.end());
+    }
+    EXPECT_EQ(tokens, whole);
+    return logprobs;
+  };
+  const auto singly = told(1);
+  const auto decided =
+      std::ranges::count_if(singly, [](const auto& one) { return one.logprob == 0 && one.top.size() == 1; });
+  EXPECT_GT(decided, 4);
+  EXPECT_LT(static_cast<std::size_t>(decided), singly.size());
+  for (const std::size_t at_once : {2U, 5U, 30U}) EXPECT_EQ(told(at_once), singly) << at_once;
+}
+
+TEST(constrained_output, a_stop_token_ends_an_answer_also_where_the_grammar_decides_it) {
+  for (const bool drafts : {false, true}) {
+    generation_spec spec;
+    spec.prompt = {1, 2, 3};
+    spec.tokens_max = 200;
+    spec.context_max = 400;
+    spec.stop_tokens = {'m'};
+    spec.rules = *make_json_rules(trie(), R"({"enum":["lemma","other"]})");
+    auto g = *token_log::make(std::move(spec), tokenizer());
+    auto step = g.begin();
+    std::string text;
+    for (const std::string_view pass :
+         drafts ? std::vector<std::string_view>{"\"lemm"} : std::vector<std::string_view>{"\"", "l", "e"}) {
+      if (step.finished) break;
+      step = g.commit(std::vector<token>(pass.begin(), pass.end()));
+      text += step.text;
+    }
+    EXPECT_EQ(step.finished, finish_reason::stop) << drafts;
+    EXPECT_EQ(text, "\"le") << drafts;
+  }
+}
+
 TEST(constrained_output, leaves_a_long_span_to_be_spelled_by_others) {
   std::string lines;
   for (int i = 0; i < 999; ++i) lines += "a line of some text\n";
@@ -216,7 +293,8 @@ TEST(constrained_output, auto_asks_how_sure_the_model_was_of_every_token_that_ch
     std::string text;
     while (!left.empty()) {
       std::string_view piece;
-      if (const auto next = g.append_decided()) {
+      if (const auto next = g.next_decided()) {
+        g.append_decided(*next, text);
         piece = words->piece(next->id);
       } else {
         const auto t = *rules->grammar->trie().longest_token(rules->grammar->automaton(),
@@ -227,8 +305,7 @@ TEST(constrained_output, auto_asks_how_sure_the_model_was_of_every_token_that_ch
       EXPECT_TRUE(left.starts_with(piece));
       left.remove_prefix(piece.size());
     }
-    while (g.append_decided()) {
-    }
+    while (const auto next = g.next_decided()) g.append_decided(*next, text);
     return g.span_left().empty();
   };
   EXPECT_TRUE(is_forced(""));
@@ -319,6 +396,28 @@ TEST(constrained_output, follows_a_draft_for_a_limited_number_of_steps) {
   EXPECT_GT(usable.size(), 64u);
   EXPECT_LT(usable.size(), draft.size());
   EXPECT_TRUE(std::equal(usable.begin(), usable.end(), draft.begin()));
+}
+
+TEST(constrained_output, fails_where_a_grammar_has_more_readings_than_are_followed) {
+  generation_spec spec;
+  spec.prompt = {1, 2, 3};
+  spec.tokens_max = 200;
+  spec.context_max = 400;
+  const nlohmann::json schema = {
+      {"redline:grammar", "root ::= a a a a a a a a\na ::= \"x\" | \"x\" a \"y\" | \"x\" a a"}};
+  spec.rules = *make_json_rules(trie(), schema.dump());
+  auto g = *token_log::make(std::move(spec), tokenizer());
+  auto step = g.begin();
+  for (int i = 0; i < 100 && !step.finished; ++i) {
+    // No draft goes on behind such a place, and no mask forbids the token that leads there.
+    const auto usable = g.usable(std::vector<token>(8, 'x'));
+    ASSERT_FALSE(usable.empty());
+    step = g.commit(std::vector<token>{'x'});
+  }
+  EXPECT_EQ(step.finished, finish_reason::failed);
+  ASSERT_TRUE(step.why_not);
+  EXPECT_EQ(step.why_not->code, errc::invalid_argument);
+  EXPECT_NE(step.why_not->context.find("in more ways than are followed"), std::string::npos);
 }
 
 TEST(constrained_output, refuses_a_token_that_the_grammar_forbids) {

@@ -1,5 +1,6 @@
-// Every drafting method gives the bytes of plain decoding, whatever the client predicts, for many files at once through
-// the real actors, threads and transport of one process, with the demonstration models.
+// Every drafting method gives the bytes of plain decoding and their log-probabilities, whatever the client predicts,
+// for many files at once through the real actors, threads and transport of one process, with the demonstration models;
+// of answers under a grammar and of edit programs too.
 
 #include <gtest/gtest.h>
 
@@ -105,6 +106,7 @@ class crowd final : public actor::actor_of<crowd> {
     std::shared_ptr<const text::tokenizer> tokenizer;
     std::size_t at_once = 12;
     std::map<session_id, std::vector<token>> tokens;
+    std::map<session_id, std::vector<model::emitted_logprob>> logprobs;
     std::map<session_id, std::vector<step_trace>> traces;
     std::map<session_id, std::uint64_t> text_bytes;
     std::map<session_id, session_finished> finished;
@@ -120,6 +122,8 @@ class crowd final : public actor::actor_of<crowd> {
   void on(const session_text& m) {
     auto& t = plan_->tokens[m.session];
     t.insert(t.end(), m.tokens.begin(), m.tokens.end());
+    auto& l = plan_->logprobs[m.session];
+    l.insert(l.end(), m.logprobs.begin(), m.logprobs.end());
     plan_->text_bytes[m.session] += m.text.size();
     if (m.trace) plan_->traces[m.session].push_back(*m.trace);
   }
@@ -241,8 +245,7 @@ void check_trace(const std::vector<step_trace>& trace, const std::vector<token>&
   EXPECT_EQ(taken[token_origin::model] + accepted, tokens.size());
 }
 
-void compare_methods(const setting& how) {
-  const test::temporary_folder folder;
+result<std::unique_ptr<engine>> make_engine(const setting& how, const test::temporary_folder& folder) {
   engine_options options;
   options.target_path = write_model("demo-target", how.format, folder.path());
   if (how.has_model) options.draft_path = write_model("demo-draft", how.format, folder.path());
@@ -251,7 +254,38 @@ void compare_methods(const setting& how) {
   options.scheduling.limits = {.running_max = 8, .waiting_max = 64};
   options.whole_drafts = how.whole_drafts;
   if (how.whole_drafts) options.scheduling.budget.time_max = microseconds{3'600'000'000};
-  auto e = engine::create(std::move(options));
+  return engine::create(std::move(options));
+}
+
+/// A crowd on the engine, which has not started yet.
+struct placed_crowd {
+  engine& e;
+  std::shared_ptr<crowd::plan> plan = std::make_shared<crowd::plan>();
+  actor::address where;
+
+  placed_crowd(engine& at, std::uint32_t number, std::size_t at_once) : e(at) {
+    plan->tokenizer = e.tokenizer();
+    plan->at_once = at_once;
+    plan->partners = [&at](draft::method m, actor::address client) { return *at.partners_for(m, client); };
+    where = e.io()
+                .add<crowd>(topology::client + number, "crowd", {4096, 4096},
+                            [p = plan](actor::actor_context& c) { return std::make_unique<crowd>(c, p); })
+                .where;
+  }
+  /// False: they take too long.
+  bool run(std::vector<generation_spec> jobs) {
+    {
+      const std::lock_guard lock(plan->mutex);
+      plan->jobs = std::move(jobs);
+    }
+    e.send(where, next_job{});
+    return plan->done.get_future().wait_for(std::chrono::minutes(4)) == std::future_status::ready;
+  }
+};
+
+void compare_methods(const setting& how) {
+  const test::temporary_folder folder;
+  auto e = make_engine(how, folder);
   ASSERT_TRUE(e) << e.error().describe();
   const auto& tokenizer = (*e)->tokenizer();
   auto all = tasks();
@@ -270,38 +304,23 @@ void compare_methods(const setting& how) {
     g.sampling.temperature = how.temperature;
     g.sampling.seed = 7;
     g.draft.how = drafted_by;
+    g.logprobs = 2;
     return g;
   };
-  const auto add_crowd = [&](std::uint32_t number) {
-    auto p = std::make_shared<crowd::plan>();
-    p->tokenizer = tokenizer;
-    p->at_once = how.at_once;
-    p->partners = [&](draft::method m, actor::address client) { return *(*e)->partners_for(m, client); };
-    const auto where = (*e)->io().add<crowd>(topology::client + number, "crowd", {4096, 4096},
-                                             [p](actor::actor_context& c) { return std::make_unique<crowd>(c, p); });
-    return std::pair(p, where);
-  };
-  const auto [plain, plain_crowd] = add_crowd(0);
-  const auto [drafted, drafted_crowd] = add_crowd(1);
-  const auto run = [&](const std::shared_ptr<crowd::plan>& p, actor::address crowd_at,
-                       std::vector<generation_spec> jobs) {
-    {
-      const std::lock_guard lock(p->mutex);
-      p->jobs = std::move(jobs);
-    }
-    (*e)->send(crowd_at, next_job{});
-    return p->done.get_future().wait_for(std::chrono::minutes(4)) == std::future_status::ready;
-  };
+  placed_crowd plain_crowd(**e, 0, how.at_once), drafted_crowd(**e, 1, how.at_once);
+  const auto& plain = plain_crowd.plan;
+  const auto& drafted = drafted_crowd.plan;
   ASSERT_TRUE((*e)->start());
   std::vector<generation_spec> plain_jobs;
   for (const auto& t : all) plain_jobs.push_back(wish(t, method::regular));
-  ASSERT_TRUE(run(plain, plain_crowd.where, std::move(plain_jobs)));
+  ASSERT_TRUE(plain_crowd.run(std::move(plain_jobs)));
 
   std::mt19937 random(5);
   std::size_t traced = 0;
   struct expected {
     const variant* what;
     session_id session;
+    session_id plain;
     const std::vector<token>* tokens;
   };
   std::vector<expected> list;
@@ -313,11 +332,11 @@ void compare_methods(const setting& how) {
       auto g = wish(all[i], v.how);
       g.prediction = prediction_of(v.prediction, tokens, all[i].file, *tokenizer, random);
       g.trace = ++traced % 2 == 0;
-      list.push_back({&v, g.session, &tokens});
+      list.push_back({&v, g.session, {i + 1}, &tokens});
       drafted_jobs.push_back(std::move(g));
     }
   }
-  ASSERT_TRUE(run(drafted, drafted_crowd.where, std::move(drafted_jobs)));
+  ASSERT_TRUE(drafted_crowd.run(std::move(drafted_jobs)));
   (*e)->stop();
 
   session_stats regular;
@@ -331,6 +350,8 @@ void compare_methods(const setting& how) {
     const auto& last = drafted->finished[x.session];
     EXPECT_NE(last.reason, finish_reason::failed);
     EXPECT_EQ(drafted->tokens[x.session], *x.tokens) << x.what->name;
+    EXPECT_EQ(drafted->logprobs[x.session].size(), x.tokens->size()) << x.what->name;
+    EXPECT_EQ(drafted->logprobs[x.session], plain->logprobs[x.plain]) << x.what->name;
     const auto& trace = drafted->traces[x.session];
     if (!trace.empty()) check_trace(trace, *x.tokens, drafted->text_bytes[x.session], last.stats);
     traces += trace.empty() ? 0 : 1;
@@ -376,6 +397,143 @@ void compare_methods(const setting& how) {
   if (compares_counts) {
     EXPECT_LT(sums["prediction/right"].target_passes, sums["lookup"].target_passes);
   }
+}
+
+// -- answers that a grammar holds
+
+/// A request whose answer follows a grammar, and what drafts find in its prompt.
+struct held_answer {
+  std::string name;
+  std::string prompt;
+  std::shared_ptr<const output_rules> rules;
+};
+
+std::vector<held_answer> held_answers(const std::shared_ptr<const grammar::token_trie>& trie) {
+  std::vector<held_answer> out;
+  const std::string word = "quartz wyvern kludge 7731 #";
+  const std::string either = "\"(return|import|class|" + word + ")\"";
+  out.push_back(
+      {"list", "# list\n[\"return\", \"import\", \"" + word + "\", \"class\"]\n[\"import\", \"" + word + "\"]\n[\"",
+       *make_json_rules(trie, nlohmann::json{{"redline:text", either + ", " + either + ", " + either}}.dump())});
+  const std::string row = R"({"identifier": "alpha", "temperature_celsius": 21, "is_available": true})";
+  out.push_back({"object", "rows:\n" + row + "\n" + row + "\n",
+                 *make_json_rules(trie, R"({"type":"object","additionalProperties":false,"properties":{
+    "identifier":{"type":"string","maxLength":9},"temperature_celsius":{"type":"integer","minimum":0,"maximum":99},
+    "is_available":{"type":"boolean"}},"required":["identifier","temperature_celsius","is_available"]})")});
+
+  const std::string file = "import os\nLIMIT = 10\nSIZE = 3\ndef f():\n    return LIMIT\n";
+  std::string numbered;
+  int line = 0;
+  for (std::size_t at = 0; at < file.size(); at = file.find('\n', at) + 1)
+    numbered += std::to_string(++line) + "\t" + file.substr(at, file.find('\n', at) + 1 - at);
+  const std::string asked =
+      "<|im_start|>user\nChange the number 10 to 64.\nWrite an edit program that makes the new file: "
+      "<copy lines=\"i-j\"/> copies lines i to j of the file, <gen>text</gen> writes new text, </program> ends it. "
+      "The file, each line behind its number:\n```python\n" +
+      numbered + "```<|im_end|>\n<|im_start|>assistant\n";
+  for (const auto trust : {copy_trust::forced, copy_trust::verified, copy_trust::automatic}) {
+    for (const auto& [spans, lines, tokens] :
+         {std::tuple("lines", true, false), std::tuple("tokens", false, true), std::tuple("both", true, true)}) {
+      const copy_options options{.trust = trust, .line_spans = lines, .token_spans = tokens, .confidence_min = 0.5F};
+      out.push_back({std::string("program, ") + std::string(name_of(trust)) + ", " + spans, asked,
+                     *make_copy_rules(trie, {file}, options)});
+    }
+  }
+  return out;
+}
+
+/// How many tokens came by a draft although the grammar decided them: they have no alternative, and those that the
+/// model chose have the two that were asked for.
+std::size_t crossed_count(const std::vector<step_trace>& trace, const std::vector<model::emitted_logprob>& logprobs) {
+  std::size_t count = 0, at = 0;
+  for (const step_trace& step : trace) {
+    for (const auto& run : step.came) {
+      const bool is_drafted =
+          run.from != token_origin::model && run.from != token_origin::grammar && run.from != token_origin::copy;
+      for (std::uint32_t i = 0; i < run.tokens; ++i, ++at)
+        count += is_drafted && at < logprobs.size() && logprobs[at].top.size() == 1 ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+double mean_of(const std::vector<model::emitted_logprob>& logprobs) {
+  double sum = 0;
+  for (const auto& one : logprobs) sum += static_cast<double>(one.logprob);
+  return sum / std::max<double>(1, static_cast<double>(logprobs.size()));
+}
+
+TEST(methods, answers_under_a_grammar_and_their_log_probabilities_are_the_same_with_every_method) {
+  constexpr std::size_t seeds = test::rounds(12, 2);  // of which the best is kept, as `best_of` does
+  const test::temporary_folder folder;
+  auto e = make_engine({.whole_drafts = false}, folder);
+  ASSERT_TRUE(e) << e.error().describe();
+  const auto answers = held_answers((*e)->token_trie());
+  placed_crowd crowd_of_all(**e, 0, 12);
+  const auto& said = *crowd_of_all.plan;
+  ASSERT_TRUE((*e)->start());
+
+  constexpr std::array methods = {method::regular,  method::lookup,     method::assisted,
+                                  method::blazedit, method::prediction, method::automatic};
+  constexpr std::array temperatures = {1.0F, 0.0F};
+  std::uint64_t id = 1;
+  std::vector<generation_spec> jobs;
+  // In this order they are numbered: answer, seed, method.
+  for (const held_answer& a : answers) {
+    for (std::size_t seed = 0; seed < seeds; ++seed) {
+      for (const method how : methods) {
+        generation_spec g;
+        g.session = {id++};
+        g.prompt = (*e)->tokenizer()->encode(a.prompt, {.parse_special = true});
+        g.tokens_max = 60;
+        g.context_max = (*e)->context_max();
+        g.sampling.temperature = seed == 0 ? temperatures[1] : temperatures[0];
+        g.sampling.seed = seed;
+        g.draft.how = how;
+        g.logprobs = 2;
+        g.rules = a.rules;
+        g.trace = true;
+        if (draft::reads_prediction(how))
+          g.prediction = (*e)->tokenizer()->encode(a.prompt.substr(a.prompt.size() / 2));
+        jobs.push_back(std::move(g));
+      }
+    }
+  }
+  ASSERT_TRUE(crowd_of_all.run(std::move(jobs)));
+  (*e)->stop();
+
+  std::size_t crossed = 0;
+  id = 1;
+  for (const held_answer& a : answers) {
+    std::map<method, std::pair<double, std::size_t>> best;
+    std::size_t doubts = 0, confidences = 0;
+    for (std::size_t seed = 0; seed < seeds; ++seed) {
+      const session_id plain{id};
+      for (const method how : methods) {
+        const session_id own{id++};
+        const std::string what = a.name + ", seed " + std::to_string(seed) + ", " + std::string(draft::name_of(how));
+        const auto& logprobs = said.logprobs.at(own);
+        EXPECT_NE(said.finished.at(own).reason, finish_reason::failed) << what;
+        EXPECT_EQ(said.finished.at(own).reason, said.finished.at(plain).reason) << what;
+        EXPECT_EQ(said.tokens.at(own), said.tokens.at(plain)) << what;
+        EXPECT_EQ(logprobs.size(), said.tokens.at(own).size()) << what;
+        EXPECT_EQ(logprobs, said.logprobs.at(plain)) << what;
+        EXPECT_EQ(said.finished.at(own).copied, said.finished.at(plain).copied) << what;
+        for (const auto& span : said.finished.at(own).copied.spans) {
+          doubts += span.reason == span_reason::doubt ? 1 : 0;
+          confidences += span.reason == span_reason::confidence ? 1 : 0;
+        }
+        crossed += crossed_count(said.traces.at(own), logprobs);
+        const auto known = best.try_emplace(how, mean_of(logprobs), seed).first;
+        if (mean_of(logprobs) > known->second.first) known->second = {mean_of(logprobs), seed};
+      }
+    }
+    for (const method how : methods) EXPECT_EQ(best[how], best[method::regular]) << a.name;
+    std::printf("%-28s best of %zu: %zu; spans forced by confidence %zu, doubted %zu\n", a.name.c_str(), seeds,
+                best[method::regular].second, confidences, doubts);
+  }
+  std::printf("tokens that a grammar decided and a draft ran across: %zu\n", crossed);
+  EXPECT_GT(crossed, 0u);
 }
 
 TEST(methods, greedy_output_is_the_same_with_every_method) { compare_methods({}); }

@@ -43,6 +43,9 @@ TEST(call_format, is_recognised_by_what_templates_say) {
   EXPECT_EQ(name("{{ '[TOOL_CALLS][' }}"), "mistral");
   EXPECT_EQ(name("{{- '[TOOL_CALLS]' + name + '[ARGS]' }}"), "mistral-args");
   EXPECT_EQ(name("{{- \"<|start|>assistant to=functions.\" }} <|channel|>commentary"), "harmony");
+  EXPECT_EQ(name("{{- \"<|start|>assistant to=\" }}{{- \"functions.\" + c.name + \"<|channel|>commentary \" }}"),
+            "harmony");
+  EXPECT_EQ(name("'<|start_of_role|>' 'respond only with <|tool_call|>'"), "granite");
   EXPECT_EQ(name("'<｜tool▁calls▁begin｜>' '```json'"), "deepseek");
   EXPECT_EQ(name("'<｜tool▁calls▁begin｜>'"), "deepseek-v3.1");
   EXPECT_EQ(name("<|start_header_id|> <|python_tag|>"), "llama3");

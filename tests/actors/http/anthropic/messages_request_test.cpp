@@ -45,12 +45,33 @@ TEST(messages_request, reads_what_a_chat_request_would_say) {
   EXPECT_NE(request->shape, nullptr);
 }
 
-TEST(messages_request, leaves_thoughts_out) {
+TEST(messages_request, keeps_thoughts_of_earlier_turns_for_the_template) {
   const auto request = parse(R"([{"role": "user", "content": "hi"},
       {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "yes"}]},
-      {"role": "user", "content": "and?"}])");
+      {"role": "user", "content": "and?"},
+      {"role": "assistant", "content": [{"type": "thinking", "thinking": "I look", "signature": "s"},
+                                        {"type": "redacted_thinking", "data": "x"},
+                                        {"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
+      {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "r"}]}])");
   ASSERT_TRUE(request) << request.error().message;
-  EXPECT_EQ(request->messages[1], json::parse(R"({"role": "assistant", "content": "yes"})"));
+  EXPECT_EQ(request->messages[1], json::parse(R"({"role": "assistant", "content": "yes", "reasoning_content": "hm"})"));
+  EXPECT_EQ(request->messages[3]["reasoning_content"], "I look");
+  EXPECT_EQ(request->messages[3]["tool_calls"][0]["function"]["name"], "f");
+  EXPECT_FALSE(request->continues_last);
+  EXPECT_EQ(
+      refusal(R"([{"role": "assistant", "content": [{"type": "thinking"}]}, {"role": "user", "content": "a"}])").param,
+      "messages[0].content[0].thinking");
+}
+
+TEST(messages_request, goes_on_where_a_last_message_of_the_assistant_ends) {
+  EXPECT_TRUE(parse(R"([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "{"}])")->continues_last);
+  EXPECT_TRUE(parse(R"([{"role": "user", "content": "hi"},
+                        {"role": "assistant", "content": [{"type": "text", "text": "Well, "}]}])")
+                  ->continues_last);
+  EXPECT_FALSE(parse(R"([{"role": "assistant", "content": "a"}, {"role": "user", "content": "hi"}])")->continues_last);
+  EXPECT_FALSE(parse(R"([{"role": "user", "content": "hi"},
+      {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]}])")
+                   ->continues_last);
 }
 
 TEST(messages_request, keeps_what_the_system_says_in_the_middle_in_its_place) {

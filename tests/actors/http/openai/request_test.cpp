@@ -259,7 +259,7 @@ TEST(chat_request, refuses_what_it_would_have_to_ignore) {
   std::vector<bad_field_case> table;
   for (const char* field : {R"("modalities": ["text", "audio"])", R"("audio": {})", R"("suffix": "x")",
                             R"("echo": true)", R"("mirostat": 2)", R"("prompt": "x")", R"("chat_template": "x")",
-                            R"("continue_final_message": true)", R"("skip_special_tokens": false)"}) {
+                            R"("add_generation_prompt": false)", R"("skip_special_tokens": false)"}) {
     const std::string text = field;
     table.push_back({text, text.substr(1, text.find('"', 1) - 1), unsupported, ""});
   }
@@ -718,6 +718,28 @@ TEST(chat_request, reads_thoughts_under_their_newer_name_too) {
   EXPECT_EQ(with(R"(, "reasoning": "a")")["reasoning_content"], "a");
   EXPECT_EQ(with(R"(, "reasoning": "a", "reasoning_content": "z")")["reasoning_content"], "z");
   EXPECT_FALSE(with("").contains("reasoning_content"));
+}
+
+TEST(chat_request, goes_on_with_the_last_message_where_it_is_asked_to) {
+  const std::string begun = R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])";
+  const auto ask = [&](const std::string& more) { return parse_chat_request(begun + more + "}"); };
+  EXPECT_FALSE(ask("")->continues_last);
+  EXPECT_FALSE(ask(R"(, "continue_final_message": false)")->continues_last);
+  EXPECT_TRUE(ask(R"(, "continue_final_message": true)")->continues_last);
+  EXPECT_TRUE(ask(R"(, "continue_final_message": true, "add_generation_prompt": false)")->continues_last);
+  const auto refused = [&](const std::string& body, const char* why) {
+    const auto parsed = parse_chat_request(body);
+    ASSERT_FALSE(parsed) << body;
+    EXPECT_EQ(parsed.error().param, "continue_final_message");
+    EXPECT_THAT(parsed.error().message, HasSubstr(why));
+  };
+  refused(begun + R"(, "continue_final_message": true, "add_generation_prompt": true})", "cannot both be true");
+  refused(begun + R"(, "continue_final_message": true, "response_format": {"type": "json_object"}})",
+          "does not go together with 'response_format'");
+  refused(R"({"messages": [{"role": "user", "content": "a"}], "continue_final_message": true})", "role assistant");
+  EXPECT_FALSE(parse_completion_request(R"({"prompt": "a", "continue_final_message": true})"));
+  EXPECT_TRUE(parse_template_request(begun + R"(, "continue_final_message": true})")->continues_last);
+  EXPECT_TRUE(parse_tokenize_request(begun + R"(, "continue_final_message": true})")->continues_last);
 }
 
 TEST(completion_request, refuses_bad_fields) {

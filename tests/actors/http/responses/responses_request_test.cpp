@@ -34,6 +34,20 @@ TEST(responses_request, takes_a_text_or_items_as_input) {
                             {"role": "assistant", "content": "c"}, {"role": "user", "content": "e"}])"));
 }
 
+TEST(responses_request, gives_what_was_thought_to_what_was_said_or_called_next) {
+  const auto messages = messages_of(R"({"input": [{"role": "user", "content": "a"},
+      {"type": "reasoning", "summary": [{"type": "summary_text", "text": "short"}],
+       "content": [{"type": "reasoning_text", "text": "whole"}]},
+      {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+      {"type": "function_call_output", "call_id": "c", "output": "r"},
+      {"type": "reasoning", "summary": [{"type": "summary_text", "text": "short"}]},
+      {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]})");
+  EXPECT_EQ(messages[1]["reasoning_content"], "whole");
+  EXPECT_EQ(messages[1]["tool_calls"][0]["function"]["name"], "f");
+  EXPECT_EQ(messages[3]["reasoning_content"], "short");
+  EXPECT_FALSE(messages[4].contains("reasoning_content"));
+}
+
 TEST(responses_request, answers_a_probe_without_input) {
   EXPECT_EQ(messages_of(R"({"input": [], "max_output_tokens": 1})"),
             json::parse(R"([{"role": "user", "content": ""}])"));
