@@ -116,6 +116,16 @@ inline constexpr std::size_t attention_score_stride = attention_block_tokens + 1
          8 * width * tile_tokens + attention_block_tokens * width + 15 * 16;
 }
 
+/// The greatest of some floats, NaN aside, and where it is first; minus infinity and 0 where none is greater.
+struct row_best {
+  float value = -std::numeric_limits<float>::infinity();
+  std::uint32_t index = 0;
+  /// Takes the other if it is greater, or equal and before this: the order in which parts are joined does not matter.
+  void join(const row_best& other) {
+    if (other.value > value || (other.value == value && other.index < index)) *this = other;
+  }
+};
+
 /// Every kernel of one target. All pointers are set. Kernels allocate nothing, know no threads and cannot fail.
 /// The bits of a result depend on its own inputs only (README.md: what bit-exact means here).
 struct kernel_table {
@@ -130,8 +140,12 @@ struct kernel_table {
   const kernel_table* unrounded = nullptr;
   /// Callers split the panels of one gemm at multiples of this.
   std::size_t panels_step = 1;
+  /// Panels that gemm multiplies side by side: fewer are slower.
+  std::size_t panels_together = 4;
   /// Number of query vectors (rows x group) at which one call of `attention` is most efficient.
   std::size_t attention_vectors = 1;
+  /// Rows whose products take about as long as reading their weights from memory: fewer save nothing.
+  std::size_t rows_beside_reading = 12;
 
   std::size_t (*panel_bytes)(weight_type type, std::size_t columns);
   /// Fills panels [begin, end) of `out` from the file's rows. source: [rows, columns]; rows past the end become zero.
@@ -164,6 +178,7 @@ struct kernel_table {
   void (*clamped_swiglu)(float* gate, const float* up, std::size_t n);
   /// x[i] = cap * tanh(x[i] / cap).
   void (*soft_cap)(float* x, float cap, std::size_t n);
+  row_best (*best_of_row)(const float* x, std::size_t n);
   /// Rotates the leading rotary_dim dimensions and copies the rest. x, out: [head_dim], may be the same.
   void (*rotate)(rope_pairs pairs, const float* x, rope_angles angles, std::size_t rotary_dim, std::size_t head_dim,
                  float* out);

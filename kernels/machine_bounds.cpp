@@ -4,8 +4,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <vector>
 
+#include "kernels/dispatch.hpp"
+#include "kernels/int8_tables.hpp"
 #include "kernels/machine/memory.hpp"
+#include "kernels/packed_weights.hpp"
+#include "kernels/prepared_rows.hpp"
 
 namespace redline::kernels {
 namespace {
@@ -27,6 +32,41 @@ double best_rate(double units, double seconds, Body body) {
   return best;
 }
 
+/// The table of the same target whose products are those of floats.
+const kernel_table& float_table_of(const kernel_table& table) {
+  for (const target_info& target : list_targets()) {
+    if (target.table != nullptr && int8_table_of(*target.table) == &table) return *target.table;
+  }
+  return table;
+}
+
+/// A matrix and rows that stay in each core's caches, of zeros: no CPU is faster with them.
+double product_rate(const kernel_table& table, worker_team& team, double seconds) {
+  constexpr std::size_t outputs = 64, columns = 896, rows = 48, times = 8;
+  constexpr weight_type type = weight_type::q8_0;
+  const std::vector<std::byte> zeros(outputs * row_bytes(type, columns));
+  const packed_weights w(table, team, type, outputs, columns, zeros.data());
+  const std::vector<float> x(rows * columns);
+  const prepared_rows prepared(table, x.data(), columns, rows, columns);
+  std::vector<float> y(team.size() * rows * outputs);
+  const std::size_t items = std::size_t{team.size()} * 4;
+  return best_rate(2.0 * static_cast<double>(items * times * outputs * columns * rows), seconds, [&] {
+    team.parallel_for(items, [&](std::size_t, std::uint32_t worker) {
+      for (std::size_t i = 0; i < times; ++i) {
+        table.gemm({.w = w.view(),
+                    .panel_begin = 0,
+                    .panel_end = panels_for(outputs),
+                    .x = x.data(),
+                    .x_stride = columns,
+                    .rows = rows,
+                    .y = y.data() + worker * rows * outputs,
+                    .y_stride = outputs,
+                    .prepared = prepared.data()});
+      }
+    });
+  });
+}
+
 }  // namespace
 
 machine_bounds measure_bounds(const kernel_table& table, worker_team& team, double seconds, std::size_t bytes) {
@@ -46,12 +86,17 @@ machine_bounds measure_bounds(const kernel_table& table, worker_team& team, doub
     });
   });
   const std::size_t items = std::size_t{team.size()} * 4;
-  const double flops = 2.0 * static_cast<double>(items * iterations * table.multiply_adds_per_iteration);
-  found.flops_per_second = best_rate(flops, seconds / 2, [&] {
-    team.parallel_for(items, [&](std::size_t, std::uint32_t) {
-      sink.store(table.multiply_add_loop(iterations), std::memory_order_relaxed);
+  const auto rate_of = [&](const kernel_table& t) {
+    const double flops = 2.0 * static_cast<double>(items * iterations * t.multiply_adds_per_iteration);
+    return best_rate(flops, seconds / 6, [&] {
+      team.parallel_for(items, [&](std::size_t, std::uint32_t) {
+        sink.store(t.multiply_add_loop(iterations), std::memory_order_relaxed);
+      });
     });
-  });
+  };
+  found.flops_per_second = rate_of(table);
+  found.float_flops_per_second = multiplies_integers(table) ? rate_of(float_table_of(table)) : found.flops_per_second;
+  found.product_flops_per_second = product_rate(table, team, seconds / 6);
   return found;
 }
 

@@ -63,6 +63,7 @@ worker_team::worker_team(std::uint32_t threads_count, bool pin) {
   threads_count = std::min<std::uint32_t>(threads_count, inside_mask);
   const std::vector<int> cpus = pin ? allowed_cpus() : std::vector<int>{};
   threads_.reserve(threads_count - 1);
+  shares_ = std::make_unique<share[]>(threads_count);
   for (std::uint32_t worker = 1; worker < threads_count; ++worker) {
     threads_.emplace_back([this, worker] { work(worker); });
     if (worker < cpus.size()) {
@@ -81,6 +82,25 @@ worker_team::~worker_team() {
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+}
+
+worker_team::stretch worker_team::share::take(bool is_own) {
+  std::uint64_t left = left_.load(std::memory_order_relaxed);
+  while (true) {
+    const std::uint64_t begin = left >> 32, end = left & 0xffffffffU;
+    if (begin >= end) return {};
+    const std::uint64_t count = (end - begin + 7) / 8;
+    const std::uint64_t rest = is_own ? (begin + count) << 32 | end : begin << 32 | (end - count);
+    if (!left_.compare_exchange_weak(left, rest, std::memory_order_relaxed)) continue;
+    return is_own ? stretch{begin, begin + count} : stretch{end - count, end};
+  }
+}
+
+void worker_team::share_out(std::uint32_t count) {
+  const std::uint64_t all = count;
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    shares_[i].set(static_cast<std::uint32_t>(all * i / size()), static_cast<std::uint32_t>(all * (i + 1) / size()));
+  }
 }
 
 void worker_team::run(std::size_t count, call fn, void* body) {

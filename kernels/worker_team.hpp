@@ -51,7 +51,36 @@ class worker_team {
         const_cast<void*>(static_cast<const void*>(&body)));
   }
 
+  /// Calls body(begin, end, worker) for stretches that make up [0, count). Each thread has an equal part, which it goes
+  /// through in order, so that it can read ahead what it will need; one that has finished helps the others from their
+  /// ends. Else as parallel_for.
+  template<class Body>
+  void parallel_stretches(std::uint32_t count, Body&& body) {
+    share_out(count);
+    parallel_for(size(), [&](std::size_t own, std::uint32_t worker) {
+      for (std::size_t i = 0; i < size(); ++i) {
+        share& from = shares_[(own + i) % size()];
+        for (stretch s = from.take(i == 0); s.begin < s.end; s = from.take(i == 0)) body(s.begin, s.end, worker);
+      }
+    });
+  }
+
  private:
+  struct stretch {
+    std::size_t begin = 0, end = 0;
+  };
+  /// What is left of a thread's part.
+  class alignas(64) share {
+   public:
+    void set(std::uint32_t begin, std::uint32_t end) { left_.store(std::uint64_t{begin} << 32 | end); }
+    /// Some of it, less towards the end: the first when it is one's own, else the last.
+    stretch take(bool is_own);
+
+   private:
+    std::atomic<std::uint64_t> left_{0};  // begin << 32 | end
+  };
+  void share_out(std::uint32_t count);
+
   using call = void (*)(void* body, std::size_t item, std::uint32_t worker);
   void run(std::size_t count, call fn, void* body);
   void take_items(std::uint32_t worker);
@@ -74,6 +103,7 @@ class worker_team {
   std::atomic<bool> stopping_{false};
   std::exception_ptr thrown_;
   std::vector<std::thread> threads_;
+  std::unique_ptr<share[]> shares_;  // [size()]
 };
 
 }  // namespace redline::kernels

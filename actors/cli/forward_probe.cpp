@@ -130,7 +130,8 @@ void forward_probe::count_work(forward_cell& c) const {
     read += std::min(window + rows - 1, c.context + rows);
   }
   const auto kv_bytes_per_token = static_cast<double>(model::page_bytes(m, how_.kv) / kv::page_tokens);
-  c.flops = 2 * (layers * rows + 2 * heads_width * seen + logits_rows * m.width * m.vocabulary);
+  c.product_flops = 2 * (layers * rows + logits_rows * m.width * m.vocabulary);
+  c.attention_flops = 2 * seen * (2 * heads_width + m.heads * kernels::multiply_adds_per_exponential);
   const double experts = m.mixture_layers() == 0 ? 0 : c.experts / (1.0 * m.mixture_layers() * m.experts);
   c.bytes = static_cast<double>(weights_.always) + experts * static_cast<double>(weights_.experts) +
             kv_bytes_per_token * read / m.layers;

@@ -19,17 +19,22 @@ struct forward_cell {
   double best_ms = 0;
   double median_ms = 0;
   std::uint32_t samples = 0;
-  double bytes = 0;    // that a pass must read: weights once, and the keys and values it attends to
-  double flops = 0;    // multiply-adds counted twice
-  double experts = 0;  // distinct ones that a pass touched, over all layers; 0: a dense model's
+  double bytes = 0;            // that a pass must read: weights once, and the keys and values it attends to
+  double product_flops = 0;    // multiply-adds of rows with weights, counted twice
+  double attention_flops = 0;  // likewise of attention, with its exponentials
+  double experts = 0;          // distinct ones that a pass touched, over all layers; 0: a dense model's
   model::transformer::times spent;
 
   /// Shares of what the machine can do, for the best pass.
   [[nodiscard]] double of_read_bound(const kernels::machine_bounds& b) const {
     return bytes / (best_ms / 1e3) / b.read_bytes_per_second;
   }
-  [[nodiscard]] double of_flop_bound(const kernels::machine_bounds& b) const {
-    return flops / (best_ms / 1e3) / b.flops_per_second;
+  /// The least seconds by the arithmetic that this CPU has: products with their scales, then attention's floats.
+  [[nodiscard]] double arithmetic_seconds(const kernels::machine_bounds& b) const {
+    return product_flops / b.product_flops_per_second + attention_flops / b.float_flops_per_second;
+  }
+  [[nodiscard]] double of_arithmetic_bound(const kernels::machine_bounds& b) const {
+    return arithmetic_seconds(b) / (best_ms / 1e3);
   }
 };
 
@@ -60,6 +65,8 @@ class forward_probe {
   };
   /// Passes of `rows` tokens after the sequence, which stays as it is.
   forward_cell measure(std::uint32_t rows, const effort& how_long);
+  /// For the passes from here on.
+  void want_logits(bool last_only) { how_.last_only = last_only; }
 
  private:
   /// Bytes of the file's tensors, as passes read them.

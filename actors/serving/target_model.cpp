@@ -1,6 +1,7 @@
 #include "actors/serving/target_model.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "actors/serving/verify_scheduler.hpp"
 #include "runtime/model/feed_forward.hpp"
@@ -154,39 +155,115 @@ result<target_model::batch_grammars> target_model::find_grammars(const forward_b
   return out;
 }
 
-/// What each run's logits say. Choosing from a hundred thousand tokens takes milliseconds with some parameters, so the
-/// threads of the passes share it; but grammars keep masks, and a chooser counts, so runs with those take turns.
-std::vector<model::acceptance> target_model::judge(const forward_batch& m, const batch_grammars& grammars,
-                                                   std::span<const model::run> batch, std::span<const float> logits) {
-  const std::size_t vocabulary = transformer_->config().vocabulary;
-  std::vector<model::acceptance> out(batch.size());
-  std::vector<std::span<const float>> rows(batch.size());
-  std::vector<std::size_t> apart, in_turn;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    rows[i] = logits.first(batch[i].logits_count() * vocabulary);
-    logits = logits.subspan(rows[i].size());
-    if (rows[i].empty()) continue;
-    const bool is_alone = !grammars[i] && chooser_ == nullptr;
-    (is_alone ? apart : in_turn).push_back(i);
+namespace {
+
+/// The verification of one run of a batch.
+struct judged_run {
+  std::optional<grammar::grammar_matcher> rules;
+  std::optional<model::draft_verification> verification;
+  std::uint32_t first_row = 0;  // of the batch's rows that want logits
+  bool takes_turns = false;
+};
+
+/// A row of a step of the head.
+struct step_row {
+  std::size_t run;
+  std::size_t row;  // of the run
+};
+
+/// The rows that the head computes next: the next one of each run, which decides in any case; then, as far as they cost
+/// little more, those that matter if drafts are right, the nearest first. Runs' rows are together and in order.
+std::vector<step_row> next_step(const std::vector<judged_run>& runs, std::size_t rows_together) {
+  std::size_t left = 0;
+  for (const auto& r : runs) left += r.verification ? r.verification->rows_left() : 0;
+  std::vector<std::size_t> counts(runs.size(), 0);
+  // A rest of a few rows would read the head once more.
+  const std::size_t most = left <= rows_together + rows_together / 2 ? left : rows_together;
+  for (std::size_t taken = 0, depth = 0; depth == 0 || taken < most; ++depth) {
+    const std::size_t before = taken;
+    for (std::size_t i = 0; i < runs.size() && (depth == 0 || taken < most); ++i) {
+      if (!runs[i].verification || runs[i].verification->rows_left() <= depth) continue;
+      ++counts[i], ++taken;
+    }
+    if (taken == before) break;
   }
-  const auto accept = [&](std::size_t i, grammar::grammar_matcher* rules) {
+  std::vector<step_row> out;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (std::size_t k = 0; k < counts[i]; ++k) out.push_back({i, runs[i].verification->next_row() + k});
+  }
+  return out;
+}
+
+}  // namespace
+
+/// What each run's logits say. The head is computed in steps of rows, so that those after a draft's first refusal cost
+/// little. Choosing from a hundred thousand tokens takes milliseconds with some parameters, so the threads of the
+/// passes share the runs; but grammars keep masks, and a chooser counts, so runs with those take turns.
+std::vector<model::acceptance> target_model::judge(const forward_batch& m, const batch_grammars& grammars,
+                                                   std::span<const model::run> batch) {
+  const std::size_t vocabulary = transformer_->config().vocabulary;
+  kernels::worker_team& team = transformer_->team();
+  std::vector<judged_run> runs(batch.size());
+  std::uint32_t rows = 0;
+  bool scores = false;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
     const batch_run& run = m.runs[i];
-    const auto draft = std::span(run.tokens).last(run.draft_count);
-    if (run.scores_draft) return model::score(rows[i], vocabulary, draft, run.logprobs.value_or(0));
+    judged_run& to = runs[i];
+    to.first_row = std::exchange(rows, rows + batch[i].logits_count());
+    if (batch[i].logits_count() == 0) continue;
+    if (grammars[i] && !run.scores_draft) to.rules.emplace(*grammars[i], run.grammar);
+    to.takes_turns = to.rules || chooser_ != nullptr;
     // A chooser counts the tokens of the answer, and its benchmark has no penalties.
     const model::token_context before{.log = run.latest,
                                       .count = run.log_count,
                                       .prompt_count = chooser_ ? run.prompt_count : 0,
                                       .counts = run.counts};
-    return model::accept(rows[i], vocabulary, draft, run.sampling, before, run.logprobs, rules,
-                         {chooser_.get(), run.sequence.value});
-  };
-  transformer_->team().parallel_for(
-      apart.size(), [&](std::size_t item, std::uint32_t) { out[apart[item]] = accept(apart[item], nullptr); });
-  for (const std::size_t i : in_turn) {
-    std::optional<grammar::grammar_matcher> rules;
-    if (grammars[i]) rules.emplace(*grammars[i], m.runs[i].grammar);
-    out[i] = accept(i, rules ? &*rules : nullptr);
+    model::verification_options how{.logprobs_count = run.logprobs,
+                                    .filter = to.rules ? &*to.rules : nullptr,
+                                    .chooser = {chooser_.get(), run.sequence.value}};
+    if (run.scores_draft) how = {.logprobs_count = run.logprobs.value_or(0), .scores = true};
+    scores |= run.scores_draft;
+    to.verification.emplace(std::span(run.tokens).last(run.draft_count), run.sampling, before, how);
+  }
+  // All rows of a text that is scored are needed.
+  const std::size_t rows_together = scores ? transformer_->logits_rows_max() : transformer_->head_step_rows();
+  std::vector<std::uint32_t> wanted;
+  std::vector<model::judged_row> judged;
+  for (auto step = next_step(runs, rows_together); !step.empty(); step = next_step(runs, rows_together)) {
+    wanted.clear();
+    bool needs_logits = false;
+    for (const step_row& s : step) {
+      wanted.push_back(runs[s.run].first_row + static_cast<std::uint32_t>(s.row));
+      needs_logits |= !runs[s.run].verification->needs_only_best();
+    }
+    judged.assign(step.size(), {});
+    if (needs_logits) {
+      const auto logits = transformer_->logits_of(wanted);
+      team.parallel_for(step.size(), [&](std::size_t k, std::uint32_t) {
+        judged[k].logits = logits.subspan(k * vocabulary, vocabulary);
+        const kernels::row_best best = transformer_->best_of_row(judged[k].logits);
+        judged[k].best = {best.value, static_cast<token>(best.index)};
+      });
+    } else {
+      const auto best = transformer_->best_of(wanted);
+      for (std::size_t k = 0; k < step.size(); ++k) judged[k].best = {best[k].value, static_cast<token>(best[k].index)};
+    }
+    std::vector<std::size_t> begins, in_turn;
+    for (std::size_t k = 0; k < step.size(); ++k) {
+      if (k > 0 && step[k].run == step[k - 1].run) continue;
+      (runs[step[k].run].takes_turns ? in_turn : begins).push_back(k);
+    }
+    const auto judge_run = [&](std::size_t k) {
+      const std::size_t run = step[k].run;
+      model::draft_verification& v = *runs[run].verification;
+      for (; k < step.size() && step[k].run == run && !v.is_done(); ++k) v.judge(judged[k]);
+    };
+    team.parallel_for(begins.size(), [&](std::size_t item, std::uint32_t) { judge_run(begins[item]); });
+    for (const std::size_t k : in_turn) judge_run(k);
+  }
+  std::vector<model::acceptance> out(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (runs[i].verification) out[i] = runs[i].verification->take();
   }
   return out;
 }
@@ -218,10 +295,10 @@ void target_model::on(const forward_batch& m) {
                      .window_table = run.window_table});
   }
   const std::uint64_t experts_before = transformer_->experts().experts;
-  const auto logits = transformer_->forward(batch);
+  transformer_->forward_body(batch);
   done.experts_count = transformer_->experts().experts - experts_before;
 
-  std::vector<model::acceptance> judged = judge(m, *grammars, batch, logits);
+  std::vector<model::acceptance> judged = judge(m, *grammars, batch);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const batch_run& run = m.runs[i];
     run_result answer{.sequence = run.sequence};

@@ -42,7 +42,7 @@ class target_model final : public actor::actor_of<target_model> {
   [[nodiscard]] result<void> check(const forward_batch& m) const;
   [[nodiscard]] result<batch_grammars> find_grammars(const forward_batch& m);
   [[nodiscard]] std::vector<model::acceptance> judge(const forward_batch& m, const batch_grammars& grammars,
-                                                     std::span<const model::run> batch, std::span<const float> logits);
+                                                     std::span<const model::run> batch);
 
   std::unique_ptr<model::transformer> transformer_;
   std::uint32_t pages_count_;

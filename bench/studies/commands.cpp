@@ -119,7 +119,7 @@ void add_bench_forward(CLI::App& bench, int& exit_code) {
       ->capture_default_str();
   c->add_option("--seconds", f->seconds, "Least time per cell")->check(CLI::Range(0.0, 600.0))->capture_default_str();
   c->add_flag("--last-only", f->last_only,
-              "Logits of the last row only (default: of every row, as verification needs)");
+              "Logits of the last row only (default: also of every row, as verification may need)");
   c->add_option("--distinct-tokens", f->distinct_tokens,
                 "So many tokens that repeat, as text that is copied does; experts of a mixture are then touched again "
                 "(0: no token comes twice, as long as there are others)")

@@ -49,6 +49,7 @@ constexpr kernel_table make_table(std::string_view name) {
           .gelu_multiply = gelu_multiply,
           .clamped_swiglu = clamped_swiglu,
           .soft_cap = soft_cap,
+          .best_of_row = best_of_row,
           .rotate = rotate,
           .store_kv = store_kv,
           .rotate_keys = rotate_keys,

@@ -59,6 +59,7 @@ constexpr kernel_table with_int8(kernel_table t) {
   t.one_chain = false;
   t.product_error = 0x1p-7F;
   t.panels_step = 1;
+  t.panels_together = 2;
   t.gemm = gemm_int8;
   t.prepared_bytes = prepared_byte_rows;
   t.prepare_rows = prepare_byte_rows;

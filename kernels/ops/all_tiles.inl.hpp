@@ -33,6 +33,7 @@ kernel_table tile_table(std::string_view name) {
   t.unrounded = &best_avx512_table();
   t.panels_step = tile_panels_max;
   t.attention_vectors = 96;
+  t.rows_beside_reading = 64;
   t.gemm = gemm_by_tiles;
   t.prepared_bytes = prepared_tile_bytes;
   t.prepare_rows = prepare_tile_rows;

@@ -79,7 +79,7 @@ struct float_attention : attention_work {
 };
 
 /// scores[v][token] = rotated query v . key, for the parts, a few tiles at a time.
-void score_parts(const float_attention& w, const block_part* parts, std::size_t count) {
+void score_parts(const float_attention& w, const block_part* parts, std::size_t count, tokens_ahead& ahead) {
   const attention_args& a = w.a;
   const std::size_t widest = w.few ? panels_beside_few(w.vectors) : widest_beside(w.vectors);
   for (std::size_t i = 0; i < count;) {
@@ -119,6 +119,7 @@ void score_parts(const float_attention& w, const block_part* parts, std::size_t 
       const float* lanes = w.odd_scores + v * tile_tokens + first.slot % tile_tokens;
       std::copy_n(lanes, first.count, w.scores + v * attention_score_stride + first.token);
     }
+    for (std::size_t p = 0; p < together; ++p) ahead.next(parts[i + p].count);
     i += together;
   }
 }
@@ -181,8 +182,9 @@ void attend_block(const float_attention& w, std::size_t first, std::size_t count
   const auto seen_by = [&](std::size_t row) { return seen_in_block(a, row, first, count); };
   block_part parts[attention_block_tokens];
   const std::size_t parts_count = parts_of_block(a, first, seen_by(0).from, count, tile, parts);
-  score_parts(w, parts, parts_count);
-  prefetch_tokens(a, tile, attention_block_tokens);
+  tokens_ahead ahead(a, tile);
+  score_parts(w, parts, parts_count, ahead);
+  ahead.next(attention_block_tokens);
   for (std::size_t v = 0; v < w.vectors; ++v) {
     const seen_tokens seen = seen_by(v / a.group);
     if (seen.from < seen.to) weigh_scores(w, v, seen);

@@ -190,7 +190,8 @@ struct vector_range {
 };
 
 /// scores[v][token] for some vectors.
-void score_integers(const integer_attention& w, const block_part* parts, std::size_t count, vector_range vectors) {
+void score_integers(const integer_attention& w, const block_part* parts, std::size_t count, vector_range vectors,
+                    tokens_ahead& ahead) {
   const attention_args& a = w.a;
   const std::size_t widest = widest_integers(vectors.end - vectors.first);
   for (std::size_t i = 0; i < count;) {
@@ -223,6 +224,7 @@ void score_integers(const integer_attention& w, const block_part* parts, std::si
         std::copy_n(lanes, first.count, w.scores + (v + r) * attention_score_stride + first.token);
       }
     });
+    for (std::size_t p = 0; p < together; ++p) ahead.next(parts[i + p].count);
     i += together;
   }
 }
@@ -318,8 +320,9 @@ void attend_integers(const integer_attention& w, std::size_t first, std::size_t 
   std::size_t end_row = a.rows;
   while (seen_by(end_row - 1).from == count) --end_row;
   const vector_range vectors{first_row * a.group, end_row * a.group};
-  score_integers(w, parts, parts_count, vectors);
-  prefetch_tokens(a, tile, attention_block_tokens);
+  tokens_ahead ahead(a, tile);
+  score_integers(w, parts, parts_count, vectors, ahead);
+  ahead.next(attention_block_tokens);
   block_values values;
   find_values(a, parts, parts_count, values);
   for (std::size_t v = vectors.first; v < vectors.end; ++v) {

@@ -41,7 +41,7 @@ inline auto with_element(element_type type, Body body) {
   return body.template operator()<f32_format>();
 }
 
-void score_by_tiles(const tile_attention& w, const block_part* parts, std::size_t count) {
+void score_by_tiles(const tile_attention& w, const block_part* parts, std::size_t count, tokens_ahead& ahead) {
   const attention_args& a = w.a;
   const std::size_t widest = w.padded == 16 ? 4 : 2;
   const std::size_t query_numbers = w.padded / 16 * w.key_tiles * tile_numbers;  // of one offset
@@ -81,6 +81,7 @@ void score_by_tiles(const tile_attention& w, const block_part* parts, std::size_
       const float* lanes = w.odd_scores + v * tile_tokens + first.slot % tile_tokens;
       std::copy_n(lanes, first.count, w.scores + v * attention_score_stride + first.token);
     }
+    for (std::size_t p = 0; p < together; ++p) ahead.next(parts[i + p].count);
     i += together;
   }
 }
@@ -261,8 +262,9 @@ void attend_block_by_tiles(const tile_attention& w, std::size_t first, std::size
   const seen_tokens seen_by_first = seen_in_block(a, 0, first, count);
   block_part parts[attention_block_tokens];
   const std::size_t parts_count = parts_of_block(a, first, seen_by_first.from, count, tile, parts);
-  score_by_tiles(w, parts, parts_count);
-  prefetch_tokens(a, tile, attention_block_tokens);
+  tokens_ahead ahead(a, tile);
+  score_by_tiles(w, parts, parts_count, ahead);
+  ahead.next(attention_block_tokens);
   const std::size_t tiles = (count + tile_columns - 1) / tile_columns;
   for (std::size_t v = 0; v < w.vectors; ++v) {
     const seen_tokens seen = seen_in_block(a, v / a.group, first, count);

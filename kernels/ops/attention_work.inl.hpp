@@ -48,6 +48,15 @@ inline void rotate_query(const attention_args& a, std::size_t offset, std::size_
          a.rotary_dim, a.head_dim, out);
 }
 
+/// The highest of n scores, in lanes: of whole chunks.
+template<std::size_t Chunks>
+inline f32x16 highest_of(const float* scores) {
+  f32x16 top = broadcast(scores[0]);
+#pragma GCC unroll 8
+  for (std::size_t c = 0; c < Chunks; ++c) top = max(top, load(scores + c * 16));
+  return top;
+}
+
 /// Turns vector v's scores of the tokens that it sees of a block, at least one, into weights, and scales its sums to
 /// the new maximum. The other weights of the first chunk are zeros.
 void weigh_scores(const attention_work& w, std::size_t v, const seen_tokens& seen) {
@@ -57,8 +66,10 @@ void weigh_scores(const attention_work& w, std::size_t v, const seen_tokens& see
   std::fill_n(scores, unseen, scores[unseen]);  // so that they are not the highest
   if (w.a.soft_cap > 0) cap_all(scores, n, w.a.scale / w.a.soft_cap, w.a.soft_cap);
   const f32x16 scale = broadcast(weight_scale(w.a));
-  f32x16 top = broadcast(scores[0]);
-  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+  constexpr std::size_t whole_chunks = attention_block_tokens / 16;
+  const bool is_whole = n == attention_block_tokens && unseen == 0;
+  f32x16 top = is_whole ? highest_of<whole_chunks>(scores) : broadcast(scores[0]);
+  for_chunks(is_whole ? 0 : n, [&](std::size_t i, std::size_t lanes) {
     if (lanes == 16) {
       top = max(top, load(scores + i));
     } else {
@@ -79,6 +90,18 @@ void weigh_scores(const attention_work& w, std::size_t v, const seen_tokens& see
     for (std::size_t d = 0; d < w.width; d += 16) store(sums + d, mul(load(sums + d), shrink));
   } else {
     total = load(w.one.totals + v * 16);
+  }
+  if (is_whole) {
+    // All chunks at once, because each is a long chain of operations.
+    f32x16 e[whole_chunks];
+#pragma GCC unroll 8
+    for (std::size_t c = 0; c < whole_chunks; ++c) {
+      e[c] = exponential(mul(sub(load(scores + c * 16), highest), scale));
+      store(scores + c * 16, e[c]);
+    }
+#pragma GCC unroll 8
+    for (std::size_t c = 0; c < whole_chunks; ++c) total = add(total, e[c]);
+    return store(w.one.totals + v * 16, total);
   }
   for_chunks(n, [&](std::size_t i, std::size_t lanes) {
     f32x16 e = exponential(mul(sub(load_some(scores + i, lanes), highest), scale));

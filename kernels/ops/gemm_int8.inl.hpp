@@ -73,55 +73,98 @@ inline float sum_of_group(const x_block& b, std::size_t g) {
 
 // ---- tiles of outputs ----------------------------------------------------------------------------------------------
 
-/// One panel times a few rows.
+/// Panels side by side times a few rows, over one stretch of k.
 struct dot_tile {
-  const std::byte* panel;
-  const std::byte* q;     // of the first row
-  const x_block* blocks;  // likewise
-  std::size_t row_bytes;  // from one row of x to the next
-  std::size_t groups;
+  const std::byte* panel;   // the first one's, at the stretch
+  std::size_t panel_bytes;  // from one panel to the next
+  const std::byte* q;       // of the first row, at the stretch
+  const x_block* blocks;    // likewise
+  std::size_t row_bytes;    // from one row of x to the next
+  std::size_t groups;       // of the stretch
   float* y;
   std::size_t y_stride;
-  std::size_t lanes;  // outputs that exist, of 16
+  std::size_t lanes;  // outputs that exist, of 16 for each panel
   const float* bias;  // of these outputs, or nullptr
+  bool first;         // chains begin here; else they go on from y
+  bool last;          // and end here
+  /// What is read from memory meanwhile: so many bytes of each panel, the first one's from here on; nullptr: what
+  /// follows the weights at hand.
+  const std::byte* ahead = nullptr;
+  std::size_t ahead_bytes = 0;
 };
 
-template<class Format, int Rows>
-inline void add_dot_chains(const dot_tile& t, f32x16 (&acc)[Rows]) {
-  const std::byte* const panel = t.panel;
+/// Reads a tile's share ahead into the second-level cache, some of it with each group.
+template<class Format, int Panels>
+class read_ahead {
+ public:
+  explicit read_ahead(const dot_tile& t)
+      : t_(t), step_((t.ahead_bytes + t.groups * 64 - 1) / std::max<std::size_t>(1, t.groups * 64) * 64) {}
+  void next(std::size_t group) {
+    if (t_.ahead == nullptr) return prefetch_weights(t_.panel + group * Format::group_bytes, Format::group_bytes);
+    const std::size_t end = std::min(t_.ahead_bytes, done_ + step_);
+    for (; done_ < end; done_ += 64) {
+#pragma GCC unroll 4
+      for (int p = 0; p < Panels; ++p) prefetch_far(t_.ahead + static_cast<std::size_t>(p) * t_.panel_bytes + done_);
+    }
+  }
+
+ private:
+  const dot_tile& t_;
+  std::size_t step_;
+  std::size_t done_ = 0;
+};
+
+template<class Format, int Rows, int Panels>
+inline void add_dot_chains(const dot_tile& t, f32x16 (&acc)[Rows][Panels]) {
+  read_ahead<Format, Panels> ahead(t);
   for (std::size_t g = 0; g < t.groups; ++g) {
-    const auto head = Format::open(panel, g);
-    prefetch_weights(panel + g * Format::group_bytes, Format::group_bytes);
+    typename Format::head heads[Panels];
+#pragma GCC unroll 4
+    for (int p = 0; p < Panels; ++p) heads[p] = Format::open(t.panel + static_cast<std::size_t>(p) * t.panel_bytes, g);
+    ahead.next(g);
     const std::byte* q = t.q + g * Format::group;
     const auto* blocks = reinterpret_cast<const std::byte*>(t.blocks + g * Format::group / x_block_columns);
     const auto block_of = [&](int r) {
       return reinterpret_cast<const x_block*>(blocks + static_cast<std::size_t>(r) * t.row_bytes);
     };
-    dots<Format::bits, Format::offset> sums[Rows];
+    dots<Format::bits, Format::offset> sums[Rows][Panels];
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
       const x_block* b = block_of(r);
-      sums[r] = begin_dots<Format::bits, Format::offset>(Format::group == x_block_columns ? &b->minus
-                                                                                          : b->minus_half + g % 2);
+#pragma GCC unroll 4
+      for (int p = 0; p < Panels; ++p) {
+        sums[r][p] = begin_dots<Format::bits, Format::offset>(Format::group == x_block_columns ? &b->minus
+                                                                                               : b->minus_half + g % 2);
+      }
     }
     for_constants<Format::steps>([&](auto i) {
-      const auto w = ready<Format::bits>(Format::template bytes<i>(head));
+      dot_weights<Format::bits> w[Panels];
+#pragma GCC unroll 4
+      for (int p = 0; p < Panels; ++p) w[p] = ready<Format::bits>(Format::template bytes<i>(heads[p]));
 #pragma GCC unroll 16
-      for (int r = 0; r < Rows; ++r) add_dots<i>(sums[r], w, q + static_cast<std::size_t>(r) * t.row_bytes + i * 4);
+      for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+        for (int p = 0; p < Panels; ++p) {
+          add_dots<i>(sums[r][p], w[p], q + static_cast<std::size_t>(r) * t.row_bytes + i * 4);
+        }
+      }
     });
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
       const x_block* b = block_of(r);
-      acc[r] = fma(mul(head.scale, broadcast(b->d)), as_floats(sums[r]), acc[r]);
-      if constexpr (Format::has_minimum)
-        acc[r] = fma(head.minimum, broadcast(sum_of_group<Format::group>(*b, g)), acc[r]);
+#pragma GCC unroll 4
+      for (int p = 0; p < Panels; ++p) {
+        acc[r][p] = fma(mul(heads[p].scale, broadcast(b->d)), as_floats(sums[r][p]), acc[r][p]);
+        if constexpr (Format::has_minimum)
+          acc[r][p] = fma(heads[p].minimum, broadcast(sum_of_group<Format::group>(*b, g)), acc[r][p]);
+      }
     }
   }
 }
 
 /// The same where a target multiplies two rows with eight columns at once: gemm_int8_pairs.inl.hpp.
 template<class Format, int Rows>
-void add_dot_chains_by_pairs(const dot_tile& t, f32x16 (&acc)[Rows]);
+void add_dot_chains_by_pairs(const dot_tile& t, f32x16 (&acc)[Rows][1]);
 
 /// There is one NaN among outputs: which of several an instruction hands on is the target's affair.
 inline f32x16 finished(f32x16 sum, const float* bias, std::size_t lanes) {
@@ -129,62 +172,103 @@ inline f32x16 finished(f32x16 sum, const float* bias, std::size_t lanes) {
   return one_nan(sum);
 }
 
-template<class Format, int Rows>
+template<class Format, int Rows, int Panels>
 void run_dot_tile(const dot_tile& t) {
-  f32x16 acc[Rows];
+  const auto lanes_of = [&](int p) { return std::min<std::size_t>(16, t.lanes - 16 * static_cast<std::size_t>(p)); };
+  f32x16 acc[Rows][Panels];
 #pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r) acc[r] = zero();
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < Panels; ++p) {
+      acc[r][p] = t.first ? zero() : load_some(t.y + r * t.y_stride + 16 * p, lanes_of(p));
+    }
+  }
   if constexpr (dots_of_row_pairs && Rows > 1) {
     add_dot_chains_by_pairs<Format>(t, acc);
   } else {
     add_dot_chains<Format>(t, acc);
   }
 #pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r) store_some(t.y + r * t.y_stride, finished(acc[r], t.bias, t.lanes), t.lanes);
+  for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < Panels; ++p) {
+      const std::size_t lanes = lanes_of(p);
+      if (t.last) acc[r][p] = finished(acc[r][p], t.bias == nullptr ? nullptr : t.bias + 16 * p, lanes);
+      store_some(t.y + r * t.y_stride + 16 * p, acc[r][p], lanes);
+    }
+  }
 }
 
 using dot_tile_function = void (*)(const dot_tile&);
 
 /// [rows - 1]
-template<class Format, int... Rows>
+template<class Format, int Panels, int... Rows>
 constexpr auto dot_tile_table(std::integer_sequence<int, Rows...>) {
-  return std::array<dot_tile_function, sizeof...(Rows)>{run_dot_tile<Format, Rows + 1>...};
+  return std::array<dot_tile_function, sizeof...(Rows)>{run_dot_tile<Format, Rows + 1, Panels>...};
 }
-template<class Format>
-inline constexpr auto dot_tiles = dot_tile_table<Format>(std::make_integer_sequence<int, dot_rows_max>{});
+template<class Format, int Panels>
+inline constexpr auto dot_tiles = dot_tile_table<Format, Panels>(std::make_integer_sequence<int, dot_rows_max>{});
 
-/// Bytes of packed weights that all rows are multiplied by before the next: a part of a second-level cache, from which
-/// all but the first tile of rows read them.
-inline constexpr std::size_t cached_weights_bytes = 131072;
+/// Bytes of packed weights that all rows are multiplied by before the next ones: they, the next ones and the stretch of
+/// x that belongs to them share a second-level cache.
+inline constexpr std::size_t cached_weights_bytes = 65536;
+/// Stretches of k are multiples of this: whole units of every format.
+inline constexpr std::size_t stretch_columns_step = 256;
+
+/// All rows times the panels [begin, begin + Panels).
+template<class Format, int Panels>
+void multiply_panels_by_dots(const gemm_args& a, std::size_t begin) {
+  const std::size_t row_bytes = prepared_row_bytes(a.w.columns);
+  const std::size_t row_tiles = (a.rows + dot_rows_max - 1) / dot_rows_max;
+  const std::size_t stretches = std::max<std::size_t>(1, Panels * a.w.panel_bytes / cached_weights_bytes);
+  const std::size_t columns_step = round_up((a.w.columns + stretches - 1) / stretches, stretch_columns_step);
+  const auto at_column = [](std::size_t column) { return column / Format::group * Format::group_bytes; };
+  const std::byte* const panel = a.w.panels + begin * a.w.panel_bytes;
+  for (std::size_t k = 0; k < a.w.columns || k == 0; k += columns_step) {
+    const std::size_t end = std::min(a.w.columns, k + columns_step);
+    // What comes next: the next stretch, or the beginning of the next panels, which may be another thread's or another
+    // matrix's.
+    const std::size_t next_end = std::min(a.w.columns, end + columns_step);
+    const std::byte* next = end < a.w.columns ? panel + at_column(end) : panel + Panels * a.w.panel_bytes;
+    const std::size_t next_bytes =
+        end < a.w.columns ? at_column(next_end) - at_column(end) : at_column(std::min(a.w.columns, columns_step));
+    std::size_t row = 0;
+    for (std::size_t tile = 0; tile < row_tiles; ++tile) {
+      const auto share = [&](std::size_t part) { return next_bytes * part / row_tiles / 64 * 64; };
+      const std::size_t rows_end = a.rows * (tile + 1) / row_tiles;  // tiles of nearly equal height
+      const std::byte* x = a.prepared + row * row_bytes;
+      dot_tiles<Format, Panels>[rows_end - row - 1](
+          {.panel = panel + at_column(k),
+           .panel_bytes = a.w.panel_bytes,
+           .q = x + k,
+           .blocks = reinterpret_cast<const x_block*>(x + a.w.columns) + k / x_block_columns,
+           .row_bytes = row_bytes,
+           .groups = (end - k) / Format::group,
+           .y = a.y + row * a.y_stride + begin * 16,
+           .y_stride = a.y_stride,
+           .lanes = std::min<std::size_t>(16 * Panels, a.w.rows - begin * 16),
+           .bias = a.bias == nullptr ? nullptr : a.bias + begin * 16,
+           .first = k == 0,
+           .last = end == a.w.columns,
+           .ahead = row_tiles == 1 ? nullptr : next + share(tile),
+           .ahead_bytes = share(tile + 1) - share(tile)});
+      row = rows_end;
+    }
+    if (a.w.columns == 0) break;
+  }
+}
 
 // Weights go from their packed form straight into the sums. Taking four columns apart again for each tile of rows costs
 // an instruction or two beside as many products as the tile has rows, and those use other execution ports.
 template<class Format>
 void multiply_by_dots(const gemm_args& a) {
-  const std::size_t row_bytes = prepared_row_bytes(a.w.columns);
-  const std::size_t row_tiles = (a.rows + dot_rows_max - 1) / dot_rows_max;
-  const std::size_t step = std::max<std::size_t>(1, cached_weights_bytes / std::max<std::size_t>(1, a.w.panel_bytes));
-  for (std::size_t begin = a.panel_begin; begin < a.panel_end; begin += step) {
-    const std::size_t panels_end = std::min(a.panel_end, begin + step);
-    std::size_t row = 0;
-    for (std::size_t tile = 0; tile < row_tiles; ++tile) {
-      const std::size_t rows_end = a.rows * (tile + 1) / row_tiles;  // tiles of nearly equal height
-      const std::byte* x = a.prepared + row * row_bytes;
-      const auto run = dot_tiles<Format>[rows_end - row - 1];
-      for (std::size_t panel = begin; panel < panels_end; ++panel) {
-        run({.panel = a.w.panels + panel * a.w.panel_bytes,
-             .q = x,
-             .blocks = reinterpret_cast<const x_block*>(x + a.w.columns),
-             .row_bytes = row_bytes,
-             .groups = a.w.columns / Format::group,
-             .y = a.y + row * a.y_stride + panel * 16,
-             .y_stride = a.y_stride,
-             .lanes = std::min<std::size_t>(16, a.w.rows - panel * 16),
-             .bias = a.bias == nullptr ? nullptr : a.bias + panel * 16});
-      }
-      row = rows_end;
-    }
+  std::size_t panel = a.panel_begin;
+  // A few rows wait for memory, which likes a single stream better.
+  const bool few = a.rows <= dot_rows_max;
+  for (; !few && panel + dot_panels_max <= a.panel_end; panel += dot_panels_max) {
+    multiply_panels_by_dots<Format, dot_panels_max>(a, panel);
   }
+  for (; panel < a.panel_end; ++panel) multiply_panels_by_dots<Format, 1>(a, panel);
 }
 
 void gemm_int8(const gemm_args& a) {

@@ -2,13 +2,14 @@
 // order, so the outputs are those of gemm_int8.inl.hpp. An odd row is multiplied beside itself.
 
 template<class Format, int Rows>
-void add_dot_chains_by_pairs(const dot_tile& t, f32x16 (&acc)[Rows]) {
+void add_dot_chains_by_pairs(const dot_tile& t, f32x16 (&acc)[Rows][1]) {
   static_assert(Format::steps % 2 == 0);
   constexpr int pairs = (Rows + 1) / 2;
   const auto row_offset = [&](int r) { return static_cast<std::size_t>(std::min(r, Rows - 1)) * t.row_bytes; };
+  read_ahead<Format, 1> ahead(t);
   for (std::size_t g = 0; g < t.groups; ++g) {
     const auto head = Format::open(t.panel, g);
-    prefetch_weights(t.panel + g * Format::group_bytes, Format::group_bytes);
+    ahead.next(g);
     const std::byte* q = t.q + g * Format::group;
     const auto* blocks = reinterpret_cast<const std::byte*>(t.blocks + g * Format::group / x_block_columns);
     const auto block_of = [&](int r) { return reinterpret_cast<const x_block*>(blocks + row_offset(r)); };
@@ -30,9 +31,9 @@ void add_dot_chains_by_pairs(const dot_tile& t, f32x16 (&acc)[Rows]) {
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
       const x_block* b = block_of(r);
-      acc[r] = fma(mul(head.scale, broadcast(b->d)), row_of_pair(sums[r / 2], r % 2), acc[r]);
+      acc[r][0] = fma(mul(head.scale, broadcast(b->d)), row_of_pair(sums[r / 2], r % 2), acc[r][0]);
       if constexpr (Format::has_minimum)
-        acc[r] = fma(head.minimum, broadcast(sum_of_group<Format::group>(*b, g)), acc[r]);
+        acc[r][0] = fma(head.minimum, broadcast(sum_of_group<Format::group>(*b, g)), acc[r][0]);
     }
   }
 }

@@ -54,8 +54,6 @@ void write_signed_out(const std::byte* panel, std::size_t begin, std::size_t end
 /// Sixteen rows of x over one stretch of a panel's groups.
 struct byte_tile : dot_tile {
   std::size_t rows;  // that exist; the others are computed and forgotten
-  bool first;        // chains begin here; else they go on from y
-  bool last;         // and end here
 };
 
 template<class Source>
@@ -119,6 +117,7 @@ void multiply_byte_tiles(const gemm_args& a) {
         const std::byte* x = a.prepared + row * row_bytes;
         multiply_byte_tile<source>(
             {{.panel = written,
+              .panel_bytes = 0,
               .q = x + g * Format::group,
               .blocks = reinterpret_cast<const x_block*>(x + a.w.columns) + g * Format::group / x_block_columns,
               .row_bytes = row_bytes,
@@ -126,10 +125,10 @@ void multiply_byte_tiles(const gemm_args& a) {
               .y = a.y + row * a.y_stride + panel * 16,
               .y_stride = a.y_stride,
               .lanes = std::min<std::size_t>(16, a.w.rows - panel * 16),
-              .bias = a.bias == nullptr ? nullptr : a.bias + panel * 16},
-             /*rows=*/std::min<std::size_t>(16, a.rows - row),
-             /*first=*/g == 0,
-             /*last=*/g + count == groups});
+              .bias = a.bias == nullptr ? nullptr : a.bias + panel * 16,
+              .first = g == 0,
+              .last = g + count == groups},
+             /*rows=*/std::min<std::size_t>(16, a.rows - row)});
       }
     }
   }

@@ -47,23 +47,36 @@ inline std::size_t parts_of_block(const attention_args& a, std::size_t first, st
 }
 
 inline void prefetch_bytes(const std::byte* from, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; i += 64) prefetch(from + i);
+  for (std::size_t i = 0; i < bytes; i += 64) prefetch_far(from + i);
 }
 
-/// Prefetches the keys and values of `count` tokens from `tile` on: pages are too short for the CPU's own prefetcher.
-inline void prefetch_tokens(const attention_args& a, std::size_t tile, std::size_t count) {
-  const std::size_t key_bytes = kv_tile_bytes(a.kv.type, a.head_dim);
-  for (std::size_t done = 0; done < count && tile < a.tile_count; ++tile) {
-    const attention_tile& t = a.tiles[tile];
-    prefetch_bytes(key_tile(a.kv, t.first_slot, a.head_dim), key_bytes);
-    if (a.kv.type == element_type::q8_0) {
-      const std::byte* first = q8_value_quad(a.kv, t.first_slot, a.head_dim);
-      const std::byte* last = q8_value_quad(a.kv, t.first_slot + t.count - std::size_t{1}, a.head_dim);
-      prefetch_bytes(first, static_cast<std::size_t>(last - first) + round_up(a.head_dim, 16) * 4);
-      prefetch(q8_value_scale(a.kv, t.first_slot, a.head_dim));
-    } else {
-      prefetch_bytes(value_row(a.kv, t.first_slot, a.head_dim), t.count * value_row_bytes(a.kv.type, a.head_dim));
+/// Reads the keys and values of the next block ahead, while this one is computed: pages are too short for the CPU's own
+/// prefetcher. Tile by tile, into the second-level cache, as the first has few places for misses.
+class tokens_ahead {
+ public:
+  /// From `tile` on.
+  tokens_ahead(const attention_args& a, std::size_t tile) : a_(a), tile_(tile) {}
+  /// So many tokens more, at most a block in all.
+  void next(std::size_t tokens) {
+    wanted_ = std::min(wanted_ + tokens, attention_block_tokens);
+    for (; done_ < wanted_ && tile_ < a_.tile_count; ++tile_) {
+      const attention_tile& t = a_.tiles[tile_];
+      prefetch_bytes(key_tile(a_.kv, t.first_slot, a_.head_dim), kv_tile_bytes(a_.kv.type, a_.head_dim));
+      if (a_.kv.type == element_type::q8_0) {
+        const std::byte* first = q8_value_quad(a_.kv, t.first_slot, a_.head_dim);
+        const std::byte* last = q8_value_quad(a_.kv, t.first_slot + t.count - std::size_t{1}, a_.head_dim);
+        prefetch_bytes(first, static_cast<std::size_t>(last - first) + round_up(a_.head_dim, 16) * 4);
+        prefetch_far(q8_value_scale(a_.kv, t.first_slot, a_.head_dim));
+      } else {
+        prefetch_bytes(value_row(a_.kv, t.first_slot, a_.head_dim), t.count * value_row_bytes(a_.kv.type, a_.head_dim));
+      }
+      done_ += t.count;
     }
-    done += t.count;
   }
-}
+
+ private:
+  const attention_args& a_;
+  std::size_t tile_;
+  std::size_t wanted_ = 0;
+  std::size_t done_ = 0;
+};

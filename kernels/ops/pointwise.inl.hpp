@@ -136,3 +136,26 @@ void widen(element_type type, const void* x, std::size_t n, float* out) {
       return;
   }
 }
+
+/// Stretch by stretch; only those that hold a new best are searched for it.
+row_best best_of_row(const float* x, std::size_t n) {
+  constexpr std::size_t stretch = 1024;
+  row_best best;
+  for (std::size_t begin = 0; begin < n; begin += stretch) {
+    const std::size_t end = std::min(n, begin + stretch);
+    f32x16 tops[4];
+    for (f32x16& top : tops) top = broadcast(best.value);
+    std::size_t i = begin;
+    for (; i + 64 <= end; i += 64) {
+#pragma GCC unroll 4
+      for (std::size_t c = 0; c < 4; ++c) tops[c] = max(load(x + i + 16 * c), tops[c]);  // the second stays beside NaN
+    }
+    float top = largest(max(max(tops[0], tops[1]), max(tops[2], tops[3])));
+    for (; i < end; ++i) top = x[i] > top ? x[i] : top;
+    if (!(top > best.value)) continue;
+    std::size_t at = begin;
+    while (x[at] != top) ++at;
+    best = {top, static_cast<std::uint32_t>(at)};
+  }
+  return best;
+}

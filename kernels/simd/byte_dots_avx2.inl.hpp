@@ -6,6 +6,7 @@
 // byte_dots_scalar.inl.hpp. Needs bytes_avx2.inl.hpp.
 
 inline constexpr int dot_rows_max = 4;
+inline constexpr int dot_panels_max = 1;
 inline constexpr bool dots_of_row_pairs = false;
 
 /// Steps of four columns whose products are added up in 16 bits.

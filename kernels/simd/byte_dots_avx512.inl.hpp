@@ -3,6 +3,7 @@
 
 // 8 rows = up to 16 sums of integers and 8 of floats in 32 registers.
 inline constexpr int dot_rows_max = 8;
+inline constexpr int dot_panels_max = 1;
 inline constexpr bool dots_of_row_pairs = false;
 
 constexpr int steps_in_16_bits(int bits) { return bits == 4 ? 8 : bits == 6 ? 2 : bits < 6 ? 4 : 1; }

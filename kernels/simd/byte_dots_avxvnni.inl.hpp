@@ -1,6 +1,7 @@
 // Sums of products of bytes by the VEX form of VPDPBUSD. Meaning: byte_dots_scalar.inl.hpp. Needs bytes_avx2.inl.hpp.
 
 inline constexpr int dot_rows_max = 4;
+inline constexpr int dot_panels_max = 1;
 inline constexpr bool dots_of_row_pairs = false;
 
 template<int Bits, int Offset>

@@ -3,6 +3,7 @@
 
 // 4 rows x 1 panel = 16 sums of integers, 4 weights and 4 bytes of x in 32 registers.
 inline constexpr int dot_rows_max = 4;
+inline constexpr int dot_panels_max = 1;
 inline constexpr bool dots_of_row_pairs = false;
 
 template<int Bits, int Offset>

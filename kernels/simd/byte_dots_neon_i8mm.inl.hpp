@@ -3,6 +3,7 @@
 
 // 2 pairs of rows x 1 panel = 16 sums of integers, 8 weights and 2 times 16 bytes of x in 32 registers.
 inline constexpr int dot_rows_max = 4;
+inline constexpr int dot_panels_max = 1;
 inline constexpr bool dots_of_row_pairs = true;
 
 template<int Bits, int Offset>

@@ -3,6 +3,7 @@
 
 // Register blocking of the products' inner loop: rows and panels at once.
 inline constexpr int dot_rows_max = 1;
+inline constexpr int dot_panels_max = 1;
 /// Rows two by two, by ops/gemm_int8_pairs.inl.hpp.
 inline constexpr bool dots_of_row_pairs = false;
 

@@ -99,7 +99,8 @@ void feed_forward::compute_groups() {
   });
   panels_.clear();
   for (const group& g : groups_) panels_.push_back(kernels::panels_for(g.w->up.rows()));
-  products_.for_panels(panels_, [&](std::size_t which, std::size_t begin, std::size_t end) {
+  const std::size_t step = products_.table().panels_together;
+  const auto multiply = [&](std::size_t which, std::size_t begin, std::size_t end) {
     const group& g = groups_[which];
     const input_rows& rows = inputs_[which];
     const std::size_t hidden = g.w->up.rows();
@@ -111,6 +112,11 @@ void feed_forward::compute_groups() {
       const std::size_t at = row * hidden + from;
       activate(g.gate + at, gated ? g.up + at : nullptr, count);
     }
+  };
+  // A few panels of both matrices in turns: what they give stays in the first-level cache, and each reads its own next
+  // ones ahead.
+  products_.for_panels(panels_, [&](std::size_t which, std::size_t begin, std::size_t end, std::uint32_t) {
+    for (; begin < end; begin += step) multiply(which, begin, std::min(end, begin + step));
   });
 
   panels_.clear();
@@ -119,7 +125,7 @@ void feed_forward::compute_groups() {
     panels_.push_back(kernels::panels_for(groups_[i].w->down.rows()));
   }
   prepare_if([&](const group& g) { return products_.takes_prepared(g.w->down); });
-  products_.for_panels(panels_, [&](std::size_t which, std::size_t begin, std::size_t end) {
+  products_.for_panels(panels_, [&](std::size_t which, std::size_t begin, std::size_t end, std::uint32_t) {
     const group& g = groups_[which];
     products_.multiply(g.w->down, inputs_[which], begin, end, g.out, or_null(g.w->down_bias));
   });

@@ -73,7 +73,7 @@ void latent_projections::multiply(const std::vector<kernels::packed_weights>& ma
     panels_.push_back(kernels::panels_for(matrices[head].rows()));
   }
   if (products_.takes_prepared(matrices.front())) products_.prepare(inputs_);
-  products_.for_panels(panels_, [&](std::size_t head, std::size_t begin, std::size_t end) {
+  products_.for_panels(panels_, [&](std::size_t head, std::size_t begin, std::size_t end, std::uint32_t) {
     products_.multiply(matrices[head], inputs_[head], begin, end, of.y + head * of.y_step, nullptr, of.y_stride);
   });
 }

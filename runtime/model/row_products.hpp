@@ -41,6 +41,9 @@ class row_products {
   /// y = x w^T + bias for every product, in one loop. All have the same number of columns.
   void multiply(const float* x, std::size_t rows, std::initializer_list<product> products);
 
+  /// The best of each row's outputs, without writing them. best: [rows]
+  void find_best(const float* x, std::size_t rows, const kernels::packed_weights& w, std::span<kernels::row_best> best);
+
   /// Converts each group to the form that the table's gemm reads, once for all threads. Valid until the next call.
   void prepare(std::span<input_rows> groups);
   /// Whether products with the matrix read prepared rows.
@@ -49,9 +52,9 @@ class row_products {
   void multiply(const kernels::packed_weights& w, const input_rows& rows, std::size_t panel_begin,
                 std::size_t panel_end, float* y, const float* bias, std::size_t y_stride = 0) const;
 
-  /// Calls body(which, begin, end) for stretches of each of some ranges of panels, shared by the threads.
+  /// Calls body(which, begin, end, worker) for stretches of each of some ranges of panels, shared by the threads.
   void for_panels(std::span<const std::size_t> panels_of_each,
-                  const std::function<void(std::size_t, std::size_t, std::size_t)>& body);
+                  const std::function<void(std::size_t, std::size_t, std::size_t, std::uint32_t)>& body);
 
   [[nodiscard]] const kernels::kernel_table& table() const { return table_; }
   [[nodiscard]] kernels::worker_team& team() const { return team_; }
@@ -66,17 +69,17 @@ class row_products {
   }
 
  private:
-  [[nodiscard]] std::size_t panels_per_item(std::size_t panels) const;
-
   const kernels::kernel_table& table_;
   kernels::worker_team& team_;
   float_buffer prepared_;
   struct stretch {
     std::size_t group = 0, begin = 0, end = 0;
   };
-  std::vector<stretch> to_prepare_;     // rows
-  std::vector<std::size_t> items_end_;  // by range of for_panels: its work items end there
-  std::vector<std::size_t> panels_;     // of the products at hand
+  std::vector<stretch> to_prepare_;      // rows
+  std::vector<std::size_t> units_end_;   // by range of for_panels: where its panels end, counted through in steps
+  std::vector<std::size_t> panels_;      // of the products at hand
+  std::vector<kernels::row_best> best_;  // [thread][row]
+  float_buffer outputs_;                 // [thread][row][some panels]
 };
 
 }  // namespace redline::model

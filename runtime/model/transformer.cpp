@@ -55,6 +55,14 @@ std::vector<rope_cache> make_ropes(const model_config& config, std::span<const f
   return ropes;
 }
 
+/// From one head's keys and values in a page to the next one's. No multiple of 4 KiB, so that pages are none either:
+/// else a head's keys and values would share a few sets of a cache, and the block that is read ahead would push out the
+/// one at hand.
+std::uint64_t head_stride(const model_config& config, kv_type type) {
+  const std::uint64_t bytes = kernels::kv_head_bytes(type, config.head_dim);
+  return bytes % 4096 == 0 ? bytes + 64 : bytes;
+}
+
 const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nullptr : bias.data(); }
 
 }  // namespace
@@ -88,7 +96,8 @@ struct transformer::state {
   void attend(std::size_t layer, std::span<const row_block> blocks);
   bool split_contexts(std::size_t layer, std::span<const row_block> blocks);
   void keep_wanted_rows();
-  void finish_logits();
+  const float* picked_rows(std::span<const std::uint32_t> which);
+  void make_logits(const float* from, std::size_t count);
 
   template<class Body>
   void for_rows(Body body);
@@ -126,8 +135,10 @@ struct transformer::state {
   std::size_t kv_width;
   float_buffer x, normed, query, key, value, attended, delta;
   float_buffer logits;
-  std::vector<float_buffer> scratch;  // one per worker
-  std::size_t rows = 0;               // in the activations: all, then only those that want logits
+  float_buffer picked;                  // rows of one step of the head
+  std::vector<kernels::row_best> best;  // of the same
+  std::vector<float_buffer> scratch;    // one per worker
+  std::size_t rows = 0;                 // in the activations: all, then only those that want logits
 
   // The batch at hand, as `prepare` left it.
   std::vector<prepared_run> runs;
@@ -180,9 +191,43 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
 
 std::span<const float> transformer::forward(std::span<const run> batch) {
   state& s = *state_;
+  if (forward_body(batch) == 0) return {};
+  s.timed(s.spent.head, [&] { s.make_logits(s.normed.data(), s.rows); });
+  return {s.logits.data(), s.rows * s.config.vocabulary};
+}
+
+std::span<const float> transformer::logits_of(std::span<const std::uint32_t> rows) {
+  state& s = *state_;
+  s.timed(s.spent.head, [&] { s.make_logits(s.picked_rows(rows), rows.size()); });
+  return {s.logits.data(), rows.size() * s.config.vocabulary};
+}
+
+std::span<const kernels::row_best> transformer::best_of(std::span<const std::uint32_t> rows) {
+  state& s = *state_;
+  s.best.assign(rows.size(), {});
+  s.timed(s.spent.head, [&] {
+    if (s.config.logit_scale == 1 && s.config.logit_cap == 0) {
+      return s.products.find_best(s.picked_rows(rows), rows.size(), s.w->output_head(), s.best);
+    }
+    s.make_logits(s.picked_rows(rows), rows.size());
+    s.products.for_rows(rows.size(), [&](std::size_t row) {
+      s.best[row] = s.table.best_of_row(s.logits.data() + row * s.config.vocabulary, s.config.vocabulary);
+    });
+  });
+  return s.best;
+}
+
+kernels::row_best transformer::best_of_row(std::span<const float> logits) const {
+  return state_->table.best_of_row(logits.data(), logits.size());
+}
+
+std::size_t transformer::head_step_rows() const { return state_->table.rows_beside_reading; }
+
+std::size_t transformer::forward_body(std::span<const run> batch) {
+  state& s = *state_;
   const weights& w = *s.w;
   s.timed(s.spent.prepare, [&] { s.prepare(batch); });
-  if (s.rows == 0) return {};
+  if (s.rows == 0) return 0;
   s.timed(s.spent.prepare, [&] { s.embed(); });
   s.timed(s.spent.norms, [&] { s.normalise(w.layers.front().attention_norm); });
   for (std::size_t i = 0; i < w.layers.size(); ++i) {
@@ -191,7 +236,7 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
     s.timed(s.spent.query_key_value, [&] { s.make_queries_keys_values(l); });
     if (w.config.head_norms != head_norm::none) s.timed(s.spent.norms, [&] { s.normalise_heads(l); });
     s.timed(s.spent.store, [&] { s.store_keys_and_values(i); });
-    if (last && s.wanted_rows.empty()) return {};  // the cache is all that was asked for
+    if (last && s.wanted_rows.empty()) return 0;  // the cache is all that was asked for
     s.timed(s.spent.attention, [&] { s.attend(i, last ? s.wanted_blocks : s.blocks); });
     if (last) s.keep_wanted_rows();
     s.timed(s.spent.output, [&] {
@@ -207,11 +252,30 @@ std::span<const float> transformer::forward(std::span<const run> batch) {
       s.add_and_normalise(l.feed_forward_post_norm, last ? w.output_norm : w.layers[i + 1].attention_norm);
     });
   }
-  s.timed(s.spent.head, [&] {
-    s.multiply(s.normed.data(), {{w.output_head(), s.logits.data()}});
-    if (w.config.logit_scale != 1 || w.config.logit_cap != 0) s.finish_logits();
+  return s.rows;
+}
+
+/// Some of the rows that want logits, one after the other.
+const float* transformer::state::picked_rows(std::span<const std::uint32_t> which) {
+  picked.grow(which.size() * config.width);
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    REDLINE_ASSERT(which[i] < rows, "the row wants logits");
+    std::copy_n(normed.data() + std::size_t{which[i]} * config.width, config.width, picked.data() + i * config.width);
+  }
+  return picked.data();
+}
+
+/// from: [count, width], normed.
+void transformer::state::make_logits(const float* from, std::size_t count) {
+  products.multiply(from, count, {{w->output_head(), logits.data()}});
+  if (config.logit_scale == 1 && config.logit_cap == 0) return;
+  products.for_rows(count, [&](std::size_t row) {
+    const std::span of_row(logits.data() + row * config.vocabulary, config.vocabulary);
+    if (config.logit_scale != 1) {
+      for (float& logit : of_row) logit *= config.logit_scale;
+    }
+    if (config.logit_cap != 0) table.soft_cap(of_row.data(), config.logit_cap, of_row.size());
   });
-  return {s.logits.data(), s.rows * s.config.vocabulary};
 }
 
 /// Runs body and, when asked to profile, adds the time it took.
@@ -334,12 +398,15 @@ void transformer::state::split_into_blocks(std::uint32_t run_index) {
   const prepared_run& p = runs[run_index];
   const std::uint32_t group = config.heads / config.kv_heads;
   const auto height = static_cast<std::uint32_t>(std::max<std::size_t>(1, table.attention_vectors / group));
-  for (std::uint32_t i = 0; i < p.row_count; i += height) {
-    blocks.push_back({run_index, i, std::min(i + height, p.row_count)});
-  }
-  for (std::uint32_t i = p.logits_begin; i < p.row_count; i += height) {
-    wanted_blocks.push_back({run_index, i, std::min(i + height, p.row_count)});
-  }
+  const auto split = [&](std::uint32_t begin, std::vector<row_block>& into) {
+    const std::uint64_t all = p.row_count - begin, count = (all + height - 1) / height;
+    for (std::uint64_t i = 0; i < count; ++i) {  // of nearly equal height: 16 rows are 8 + 8, not 13 + 3
+      into.push_back({run_index, static_cast<std::uint32_t>(begin + all * i / count),
+                      static_cast<std::uint32_t>(begin + all * (i + 1) / count)});
+    }
+  };
+  split(0, blocks);
+  split(p.logits_begin, wanted_blocks);
 }
 
 void transformer::state::reserve_scratch() {
@@ -421,7 +488,7 @@ void transformer::state::make_queries_keys_values(const layer_weights& l) {
 
 kernels::kv_view transformer::state::kv_of(std::size_t layer, std::size_t kv_head) const {
   const std::size_t at = place_in_page[layer] * config.kv_heads + kv_head;
-  std::byte* keys = kv[storage_of(layer)].data() + at * kernels::kv_head_bytes(how.kv, config.head_dim);
+  std::byte* keys = kv[storage_of(layer)].data() + at * head_stride(config, how.kv);
   const std::size_t key_bytes = kernels::round_up(kernels::kv_key_bytes(how.kv, config.head_dim), 64);
   return {keys, keys + key_bytes, bytes_of_page[storage_of(layer)], how.kv};
 }
@@ -550,16 +617,6 @@ void transformer::state::keep_wanted_rows() {
   rows = wanted_rows.size();
 }
 
-void transformer::state::finish_logits() {
-  for_rows([&](std::size_t row) {
-    const std::span of_row(logits.data() + row * config.vocabulary, config.vocabulary);
-    if (config.logit_scale != 1) {
-      for (float& logit : of_row) logit *= config.logit_scale;
-    }
-    if (config.logit_cap != 0) table.soft_cap(of_row.data(), config.logit_cap, of_row.size());
-  });
-}
-
 void transformer::move_tokens(std::span<const kv::token_move> moves) {
   if (moves.empty()) return;
   state& s = *state_;
@@ -602,12 +659,12 @@ std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) 
 }
 
 std::uint64_t page_bytes(const model_config& config, kv_type type) {
-  return std::uint64_t{config.layers} * config.kv_heads * kernels::kv_head_bytes(type, config.head_dim);
+  return std::uint64_t{config.layers} * config.kv_heads * head_stride(config, type);
 }
 
 std::uint64_t window_page_bytes(const model_config& config, kv_type type) {
   const auto count = std::ranges::count_if(config.windows, [](std::uint32_t window) { return window != 0; });
-  return static_cast<std::uint64_t>(count) * config.kv_heads * kernels::kv_head_bytes(type, config.head_dim);
+  return static_cast<std::uint64_t>(count) * config.kv_heads * head_stride(config, type);
 }
 
 std::uint64_t storage_bytes(const model_config& config, kv_type type, const kv::pool_size& size) {

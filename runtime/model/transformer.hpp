@@ -104,6 +104,18 @@ class transformer {
   /// storage, no slot written twice, window tables that cover what is seen.
   std::span<const float> forward(std::span<const run> batch);
 
+  /// The same but for the head, whose rows may not all be needed: then they are computed in steps. Returns how many
+  /// rows want logits, in batch order.
+  std::size_t forward_body(std::span<const run> batch);
+  /// Of such rows (their indices, ascending or not): logits [rows, vocabulary], or the best of each. Valid until the
+  /// next call of any of these.
+  std::span<const float> logits_of(std::span<const std::uint32_t> rows);
+  std::span<const kernels::row_best> best_of(std::span<const std::uint32_t> rows);
+  /// Of a row that logits_of gave; any thread may call it.
+  [[nodiscard]] kernels::row_best best_of_row(std::span<const float> logits) const;
+  /// Rows of one step for which the head is about as fast as for one row.
+  [[nodiscard]] std::size_t head_step_rows() const;
+
  private:
   struct state;
   explicit transformer(std::unique_ptr<state> s);

@@ -1,52 +1,76 @@
 #include "runtime/sampling/acceptance.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/base/assert.hpp"
 
 namespace redline::model {
+namespace {
+constexpr std::span<const std::uint64_t> no_mask;
+}
+
+draft_verification::draft_verification(std::span<const token> draft, const sampling_params& params,
+                                       const token_context& before, const verification_options& how)
+    : draft_(draft), params_(params), before_(before), how_(how), sampler_(params, before) {}
+
+bool draft_verification::needs_only_best() const {
+  return !how_.logprobs_count && how_.filter == nullptr && params_.leaves_logits_alone() && !(params_.temperature > 0);
+}
+
+void draft_verification::judge(const judged_row& r) {
+  REDLINE_ASSERT(!is_done_, "a verification ends with the first refusal");
+  if (!std::isfinite(r.best.value)) {
+    out_ = {.is_usable = false, .tokens = {}, .logprobs = {}};
+    is_done_ = true;
+    return;
+  }
+  const auto drafted = next_ < draft_.size() ? std::optional(draft_[next_]) : std::nullopt;
+  token id = r.best.id;
+  if (how_.scores) {
+    id = drafted.value_or(id);
+  } else {
+    id = sampler_.choose(r.logits, how_.filter != nullptr ? how_.filter->next_token_mask() : no_mask, r.best);
+  }
+  if (how_.chooser.chooser != nullptr && !how_.scores) {
+    const auto answered = before_.count - std::min<std::uint64_t>(before_.count, before_.prompt_count);
+    id = how_.chooser.chooser->choose({how_.chooser.answer, answered + next_, drafted}).value_or(id);
+  }
+  out_.tokens.push_back(id);
+  if (how_.logprobs_count) out_.logprobs.push_back(logprob_of(r.logits, id, *how_.logprobs_count));
+  const bool continues = how_.filter == nullptr || how_.filter->accept_token(id);
+  ++next_;
+  is_done_ = id != drafted || !continues;
+  if (is_done_) return;
+  sampler_.emit(id);
+  ++out_.accepted_count;
+}
+
+namespace {
+
+acceptance judge_all(draft_verification v, std::span<const float> logits, std::size_t vocabulary) {
+  REDLINE_ASSERT(!logits.empty() && logits.size() == v.rows_left() * vocabulary,
+                 "one row of logits per draft token and one more");
+  while (!v.is_done()) {
+    const auto row = logits.subspan(v.next_row() * vocabulary, vocabulary);
+    v.judge({row, best_of(row)});
+  }
+  return v.take();
+}
+
+}  // namespace
 
 acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
                   const sampling_params& params, const token_context& before,
                   std::optional<std::uint32_t> logprobs_count, row_filter* filter, const chooser_of_answer& chooser) {
-  REDLINE_ASSERT(!logits.empty() && logits.size() == (draft.size() + 1) * vocabulary,
-                 "one row of logits per draft token and one more");
-  acceptance out;
-  row_sampler sampler(params, before);
-  for (std::size_t row = 0;; ++row) {
-    const auto here = logits.subspan(row * vocabulary, vocabulary);
-    if (!is_usable(here)) return {.is_usable = false, .tokens = {}, .logprobs = {}};
-    token chosen =
-        sampler.choose(here, filter != nullptr ? filter->next_token_mask() : std::span<const std::uint64_t>{});
-    if (chooser.chooser != nullptr) {
-      const auto drafted = row < draft.size() ? std::optional(draft[row]) : std::nullopt;
-      const auto answered = before.count - std::min<std::uint64_t>(before.count, before.prompt_count);
-      chosen = chooser.chooser->choose({chooser.answer, answered + row, drafted}).value_or(chosen);
-    }
-    out.tokens.push_back(chosen);
-    if (logprobs_count) out.logprobs.push_back(logprob_of(here, chosen, *logprobs_count));
-    const bool continues = filter == nullptr || filter->accept_token(chosen);
-    if (row == draft.size() || chosen != draft[row] || !continues) break;
-    sampler.emit(chosen);
-    ++out.accepted_count;
-  }
-  return out;
+  const verification_options how{.logprobs_count = logprobs_count, .filter = filter, .chooser = chooser};
+  return judge_all({draft, params, before, how}, logits, vocabulary);
 }
 
 acceptance score(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
                  std::uint32_t logprobs_count) {
-  REDLINE_ASSERT(!logits.empty() && logits.size() == (draft.size() + 1) * vocabulary,
-                 "one row of logits per draft token and one more");
-  acceptance out;
-  for (std::size_t row = 0; row <= draft.size(); ++row) {
-    const auto here = logits.subspan(row * vocabulary, vocabulary);
-    if (!is_usable(here)) return {.is_usable = false, .tokens = {}, .logprobs = {}};
-    const sampling_params greedy{};
-    out.tokens.push_back(row < draft.size() ? draft[row] : row_sampler(greedy, {}).choose(here));
-    out.logprobs.push_back(logprob_of(here, out.tokens.back(), logprobs_count));
-  }
-  out.accepted_count = static_cast<std::uint32_t>(draft.size());
-  return out;
+  const sampling_params greedy{};
+  return judge_all({draft, greedy, {}, {.logprobs_count = logprobs_count, .scores = true}}, logits, vocabulary);
 }
 
 }  // namespace redline::model

@@ -37,19 +37,7 @@ float greatest(std::span<const float> logits) {
   return *std::max_element(best.begin(), best.end());
 }
 
-/// Index of the first greatest value; 0 if none is above minus infinity.
-token greedy(std::span<const float> logits) {
-  const float best = greatest(logits);
-  if (best == minus_infinity) return 0;
-  std::size_t i = 0;
-  for (; i + lanes <= logits.size(); i += lanes) {
-    bool is_here = false;
-    for (std::size_t k = 0; k < lanes; ++k) is_here |= logits[i + k] == best;
-    if (is_here) break;
-  }
-  while (logits[i] != best) ++i;
-  return static_cast<token>(i);
-}
+token greedy(std::span<const float> logits) { return best_of(logits).id; }
 
 // -- noise
 
@@ -148,7 +136,7 @@ bool before_in_rank(const candidate& a, const candidate& b) {
 }
 
 /// The `count` best by rank, unordered; of those at minus infinity, which nobody draws, some may be left out.
-std::vector<candidate> best_of(std::span<const float> logits, double temperature, std::size_t count) {
+std::vector<candidate> ranked_first(std::span<const float> logits, double temperature, std::size_t count) {
   std::vector<candidate> best;
   if (count == 0) return best;
   const auto at = [&](std::size_t i) {
@@ -275,7 +263,7 @@ token draw(std::span<const float> logits, const sampling_params& p, token best_i
 
   nucleus from;
   if (top_k) {
-    from.candidates = best_of(logits, temperature, static_cast<std::size_t>(p.top_k));
+    from.candidates = ranked_first(logits, temperature, static_cast<std::size_t>(p.top_k));
     if (cuts_by_probability) {
       sort_by_rank(from.candidates);  // also the order of the sum
       for (const candidate& c : from.candidates) from.total += weight(c.scaled - best);
@@ -290,6 +278,19 @@ token draw(std::span<const float> logits, const sampling_params& p, token best_i
 }
 
 }  // namespace
+
+best_logit best_of(std::span<const float> logits) {
+  const float best = greatest(logits);
+  if (best == minus_infinity) return {};
+  std::size_t i = 0;
+  for (; i + lanes <= logits.size(); i += lanes) {
+    bool is_here = false;
+    for (std::size_t k = 0; k < lanes; ++k) is_here |= logits[i + k] == best;
+    if (is_here) break;
+  }
+  while (logits[i] != best) ++i;
+  return {best, static_cast<token>(i)};
+}
 
 // -- rows
 
@@ -358,13 +359,17 @@ void row_sampler::forbid_others(std::span<const std::uint64_t> allowed) {
   }
 }
 
-token row_sampler::choose(std::span<const float> logits, std::span<const std::uint64_t> allowed) {
-  if (!params_.leaves_logits_alone() || !allowed.empty()) {
+token row_sampler::choose(std::span<const float> logits, std::span<const std::uint64_t> allowed,
+                          std::optional<best_logit> known) {
+  if (params_.leaves_logits_alone() && allowed.empty()) {
+    if (known && !(params_.temperature > 0)) return known->id;
+  } else {
+    known.reset();
     adjust(logits);
     if (!allowed.empty()) forbid_others(allowed);
     logits = changed_;
   }
-  token best = greedy(logits);
+  token best = known ? known->id : greedy(logits);
   // Where bans leave none of the tokens that are allowed, what is allowed counts more.
   if (!params_.allowed.empty() && !std::isfinite(logits[static_cast<std::size_t>(best)]) &&
       in_vocabulary(params_.allowed.front(), logits.size())) {
@@ -431,7 +436,7 @@ emitted_logprob logprob_of(std::span<const float> logits, token id, std::uint32_
     return static_cast<float>(static_cast<double>(clean(logits[static_cast<std::size_t>(t)])) - *norm);
   };
   emitted_logprob out{.logprob = of(id), .top = {}};
-  auto ranked = best_of(logits, 1, std::min<std::size_t>(top_count, logits.size()));
+  auto ranked = ranked_first(logits, 1, std::min<std::size_t>(top_count, logits.size()));
   std::sort(ranked.begin(), ranked.end(), before_in_rank);
   for (const candidate& c : ranked) out.top.push_back({c.id, of(c.id)});
   return out;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -79,6 +80,14 @@ struct token_context {
   std::optional<std::span<const token_count>> counts{};
 };
 
+/// The greatest of a row's logits, NaN aside: the first of equal ones. Minus infinity and 0 where none is greater.
+struct best_logit {
+  float value = -std::numeric_limits<float>::infinity();
+  token id = 0;
+};
+/// logits: [vocabulary].
+best_logit best_of(std::span<const float> logits);
+
 /// Chooses the tokens of consecutive rows of logits; counts the log once. Refers to `params`.
 ///
 /// Order of processing: logit bias, repetition penalty (over prompt and output), presence and frequency penalties (over
@@ -92,9 +101,11 @@ struct token_context {
 class row_sampler {
  public:
   row_sampler(const sampling_params& params, const token_context& before);
-  /// logits: [vocabulary], not empty. allowed: one bit per token that may be chosen; empty: all may. Without bias,
-  /// bans, penalties and mask the greedy choice allocates nothing.
-  token choose(std::span<const float> logits, std::span<const std::uint64_t> allowed = {});
+  /// logits: [vocabulary], not empty. allowed: one bit per token that may be chosen; empty: all may. best: of the
+  /// logits, where it is known already; the greedy choice without bias, bans, penalties and mask then reads no logits.
+  /// It allocates nothing.
+  token choose(std::span<const float> logits, std::span<const std::uint64_t> allowed = {},
+               std::optional<best_logit> best = std::nullopt);
   /// Commits the token at this index, which then counts as output for the following rows.
   void emit(token id);
 

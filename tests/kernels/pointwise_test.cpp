@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "tests/kernels/kernel_fixture.hpp"
 
 namespace redline::kernels {
 namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
 
 class pointwise : public kernel_test {};
 
@@ -147,6 +150,45 @@ TEST_P(pointwise, soft_cap_equals_the_definition) {
       }
       ASSERT_EQ(found[n], x[n]) << "nothing is written after the end";
     }
+  }
+}
+
+TEST_P(pointwise, best_of_row_is_the_first_of_the_greatest_numbers) {
+  const float odd[] = {nan, -infinity, infinity, 0.0F, -0.0F, 1.0F};
+  for (std::size_t n = 0; n < 3000; n = n < 150 ? n + 1 : n * 2 + 1) {
+    for (int trial = 0; trial < 8; ++trial) {
+      auto x = uniforms(n);
+      for (float& v : x) {
+        if (trial > 0) v = std::round(v * 4);  // many are equal, zeros of both signs among them
+        if (trial > 1 && below(10) == 0) v = odd[below(trial == 2 ? 2 : std::size(odd))];
+        if (trial == 3) v = odd[below(2)];
+      }
+      row_best expected;
+      for (std::size_t i = 0; i < n; ++i) {
+        if (x[i] > expected.value) expected = {x[i], static_cast<std::uint32_t>(i)};
+      }
+      const row_best found = table().best_of_row(x.data(), n);
+      ASSERT_EQ(found.value, expected.value) << n << ", trial " << trial;
+      ASSERT_EQ(found.index, expected.index) << n << ", trial " << trial;
+    }
+  }
+}
+
+TEST_P(pointwise, parts_of_a_row_have_its_best_in_every_order) {
+  const std::size_t n = 400;
+  auto x = uniforms(n);
+  for (float& v : x) v = std::round(v * 3);
+  const row_best whole = table().best_of_row(x.data(), n);
+  for (const bool forward : {true, false}) {
+    row_best joined;
+    for (std::size_t part = 0; part < 8; ++part) {
+      const std::size_t begin = (forward ? part : 7 - part) * 50;
+      row_best here = table().best_of_row(x.data() + begin, 50);
+      here.index += static_cast<std::uint32_t>(begin);
+      joined.join(here);
+    }
+    EXPECT_EQ(joined.value, whole.value);
+    EXPECT_EQ(joined.index, whole.index);
   }
 }
 

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 namespace redline::kernels {
 namespace {
@@ -23,6 +27,39 @@ TEST(worker_team, runs_every_item_exactly_once_on_known_workers) {
       ASSERT_TRUE(known);
     }
   }
+}
+
+TEST(worker_team, stretches_cover_every_item_once_and_follow_each_other) {
+  for (const std::uint32_t threads : {1, 2, 3, 8}) {
+    worker_team team(threads);
+    for (const std::uint32_t count : {0, 1, 2, 7, 1000}) {
+      std::vector<std::atomic<int>> hits(count);
+      std::vector<std::vector<std::size_t>> begins(threads);
+      team.parallel_stretches(count, [&](std::size_t begin, std::size_t end, std::uint32_t worker) {
+        ASSERT_LT(begin, end);
+        ASSERT_LE(end, count);
+        for (std::size_t i = begin; i < end; ++i) ++hits[i];
+        begins[worker].push_back(begin);
+      });
+      for (const auto& h : hits) ASSERT_EQ(h, 1);
+      if (threads > 1) continue;
+      EXPECT_TRUE(std::ranges::is_sorted(begins[0])) << "one thread goes through everything in order";
+    }
+  }
+}
+
+TEST(worker_team, a_thread_that_has_finished_helps_the_others) {
+  worker_team team(2);
+  std::atomic<int> begun{0};
+  std::atomic<std::size_t> done{0};
+  // One thread stays in its first stretch until everything else is done, which is more than the other's own half.
+  team.parallel_stretches(100, [&](std::size_t begin, std::size_t end, std::uint32_t) {
+    if (begun.fetch_add(1) == 0) {
+      while (done.load() + (end - begin) < 100) std::this_thread::yield();
+    }
+    done += end - begin;
+  });
+  EXPECT_EQ(done, 100U);
 }
 
 TEST(worker_team, shows_each_loop_what_the_one_before_wrote) {

@@ -18,6 +18,7 @@
 #include "actors/cli/progress_line.hpp"
 #include "actors/node/memory_plan.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/int8_tables.hpp"
 #include "runtime/convert/synth.hpp"
 #include "runtime/model/numerics.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
@@ -89,9 +90,12 @@ class doctor {
   void measure_machine() {
     if (found_.target.table == nullptr) return;
     line_.show("measuring read bandwidth and multiply-adds");
+    // As quantised models are computed: the floats' rate is measured beside.
+    const kernels::kernel_table* integers = kernels::int8_table_of(*found_.target.table);
+    const kernels::kernel_table& table = integers != nullptr ? *integers : *found_.target.table;
     kernels::worker_team one(1);
-    if (team_->size() > 1) found_.bounds.push_back({1, kernels::measure_bounds(*found_.target.table, one)});
-    found_.bounds.push_back({team_->size(), kernels::measure_bounds(*found_.target.table, *team_)});
+    if (team_->size() > 1) found_.bounds.push_back({1, kernels::measure_bounds(table, one)});
+    found_.bounds.push_back({team_->size(), kernels::measure_bounds(table, *team_)});
   }
 
   void try_kernels() {

@@ -118,7 +118,8 @@ void print_bounds(const doctor_findings& f, std::ostream& out) {
   for (const measured_bounds& b : f.bounds) {
     line(out, label) << b.threads << (b.threads == 1 ? " thread: " : " threads: ")
                      << fixed(b.reached.read_bytes_per_second / 1e9, 1) << " GB/s read, "
-                     << fixed(b.reached.flops_per_second / 1e9, 0) << " GFLOP/s float multiply-add\n";
+                     << fixed(b.reached.product_flops_per_second / 1e9, 0) << " Gop/s products with scales, "
+                     << fixed(b.reached.float_flops_per_second / 1e9, 0) << " GFLOP/s float multiply-add\n";
     label = "";
   }
 }
@@ -166,8 +167,8 @@ void print_model(const doctor_findings& f, std::ostream& out) {
     const kernels::machine_bounds& b = f.bounds.back().reached;
     line(out) << c.rows << (c.rows == 1 ? " row: " : " rows: ") << fixed(c.best_ms, 2) << " ms at best, "
               << fixed(c.median_ms, 2) << " ms usually; " << percent(c.of_read_bound(b)) << " of the read bound"
-              << (c.of_read_bound(b) > 1 ? " (from caches)" : "") << ", " << percent(c.of_flop_bound(b))
-              << " of the float multiply-add bound\n";
+              << (c.of_read_bound(b) > 1 ? " (from caches)" : "") << ", " << percent(c.of_arithmetic_bound(b))
+              << " of the arithmetic bound\n";
   }
   if (!m.problem.empty()) line(out) << "FAILED " << m.problem << "\n";
 }
@@ -188,7 +189,8 @@ ordered_json json_of_bounds(const doctor_findings& f) {
   for (const measured_bounds& b : f.bounds) {
     all.push_back({{"threads", b.threads},
                    {"read_gb_per_second", b.reached.read_bytes_per_second / 1e9},
-                   {"gflops", b.reached.flops_per_second / 1e9}});
+                   {"product_gops", b.reached.product_flops_per_second / 1e9},
+                   {"gflops", b.reached.float_flops_per_second / 1e9}});
   }
   return all;
 }
@@ -225,7 +227,7 @@ ordered_json json_of_model(const doctor_findings& f) {
                              {"ms", c.best_ms},
                              {"median_ms", c.median_ms},
                              {"of_read_bound", c.of_read_bound(b)},
-                             {"of_flop_bound", c.of_flop_bound(b)}});
+                             {"of_arithmetic_bound", c.of_arithmetic_bound(b)}});
   }
   return out;
 }

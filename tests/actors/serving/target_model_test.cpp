@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <random>
 
 #include "actors/serving/verify_scheduler.hpp"
 #include "tests/support/by_hand.hpp"
@@ -166,6 +167,61 @@ TEST_F(target_model_test, agrees_to_a_draft_that_is_scored) {
     EXPECT_EQ(got.tokens[0], third);
     ASSERT_EQ(got.logprobs.size(), 2u);
     EXPECT_EQ(got.logprobs[0].top.size(), 2u);
+  }
+}
+
+// Batches of many drafts, whose heads take several steps, against runs alone without a draft.
+TEST_F(target_model_test, drafts_in_a_batch_give_what_plain_decoding_gives) {
+  std::mt19937 random(3);
+  const auto run_of = [](std::uint64_t id, std::vector<token> tokens, std::uint32_t draft, float temperature) {
+    const auto count = static_cast<std::uint32_t>(tokens.size());
+    return batch_run{.sequence = {id},
+                     .tokens = std::move(tokens),
+                     .table = {{static_cast<std::uint32_t>(id) * 32, count, 0}},
+                     .logits_begin = count - draft - 1,
+                     .draft_count = draft,
+                     .prompt_count = 2,
+                     .log_count = count - draft,
+                     .sampling = {.temperature = temperature, .seed = id}};
+  };
+  const auto plain = [&](std::uint64_t id, std::vector<token> log, std::size_t count, float temperature) {
+    std::vector<token> out;
+    while (out.size() < count) {
+      const auto got = answer({.batch = 1, .runs = {run_of(id, log, 0, temperature)}}).results.at(0).tokens;
+      out.push_back(got.at(0));
+      log.push_back(got.at(0));
+    }
+    return out;
+  };
+  for (const float temperature : {0.0F, 0.9F}) {
+    for (int trial = 0; trial < 12; ++trial) {
+      forward_batch m{.batch = 2};
+      std::vector<std::vector<token>> expected;
+      std::uint32_t room = rows_max;
+      for (std::uint64_t id = 0; id < 3; ++id) {
+        const std::vector<token> prompt{static_cast<token>(1 + random() % 200), static_cast<token>(2 + id)};
+        const auto draft = static_cast<std::uint32_t>(random() % (id == 2 ? room - 1 : 8));
+        const float own = id == 1 ? 0.0F : temperature;
+        auto right = plain(id, prompt, draft + 1, own);
+        auto tokens = prompt;
+        tokens.insert(tokens.end(), right.begin(), right.end() - 1);
+        // Some drafts are right to their ends, the others up to somewhere.
+        const std::size_t wrong = random() % 3 == 0 || draft == 0 ? draft : random() % draft;
+        if (wrong < draft) {
+          tokens[2 + wrong] = (tokens[2 + wrong] + 1) % 200;
+          right.resize(wrong + 1);
+        }
+        room -= static_cast<std::uint32_t>(tokens.size());
+        m.runs.push_back(run_of(id, tokens, draft, own));
+        expected.push_back(right);
+      }
+      const batch_done done = answer(m);
+      ASSERT_EQ(done.results.size(), 3U);
+      for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(done.results[i].tokens, expected[i]) << "trial " << trial << ", run " << i;
+        EXPECT_EQ(done.results[i].accepted_count + 1, expected[i].size());
+      }
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -98,6 +99,44 @@ std::vector<float> alone(std::shared_ptr<const weights> w, const kernels::kernel
   const run r{tokens, first_position, pieces, 0};
   const auto logits = t->forward({&r, 1});
   return {logits.begin(), logits.end()};
+}
+
+TEST(transformer, any_rows_of_the_head_are_those_of_a_whole_pass) {
+  const kernels::kernel_table& table = *kernels::process_table().table;
+  std::mt19937 random(8);
+  for (const std::uint32_t threads : {1, 3}) {
+    for (const tiny_shape& shape :
+         {tiny_shape{}, tiny_shape{.architecture = "granite"}, tiny_shape{.architecture = "gemma2"}}) {
+      kernels::worker_team team(threads);
+      const auto w = load(shape, table, team);
+      const auto tokens = random_tokens(random, 30);
+      const auto expected = alone(w, table, kv_type::f32, tokens);
+      const auto t = make(w, table, team, kv_type::f32);
+      kv::page_pool pool(16);
+      kv::page_table pages;
+      ASSERT_TRUE(pages.append(pool, 30));
+      const run r{tokens, 0, pages.pieces(), 4};
+      ASSERT_EQ(t->forward_body({&r, 1}), 26U);
+      for (int trial = 0; trial < 10; ++trial) {
+        std::vector<std::uint32_t> rows(1 + random() % 20);
+        for (auto& row : rows) row = random() % 26;
+        const auto logits = t->logits_of(rows);
+        ASSERT_EQ(logits.size(), rows.size() * vocabulary);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          const auto whole = std::span(expected).subspan((rows[i] + 4) * vocabulary, vocabulary);
+          ASSERT_EQ(std::memcmp(whole.data(), logits.data() + i * vocabulary, vocabulary * sizeof(float)), 0);
+        }
+        const auto best = t->best_of(rows);
+        ASSERT_EQ(best.size(), rows.size());
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          const auto whole = std::span(expected).subspan((rows[i] + 4) * vocabulary, vocabulary);
+          const auto most = std::ranges::max_element(whole);
+          EXPECT_EQ(best[i].value, *most);
+          EXPECT_EQ(best[i].index, static_cast<std::uint32_t>(most - whole.begin()));
+        }
+      }
+    }
+  }
 }
 
 /// A sequence that is computed in random batches.

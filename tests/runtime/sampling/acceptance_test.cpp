@@ -111,6 +111,48 @@ TEST(acceptance, logits_that_are_no_numbers_are_no_answer) {
   EXPECT_TRUE(accept(std::vector<float>{nan, 1}, 2, {}, {}, token_context{}).is_usable) << "1 can be chosen";
 }
 
+TEST(acceptance, rows_given_one_by_one_give_the_same_and_none_is_needed_after_a_refusal) {
+  std::mt19937 random(6);
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<token> draft(random() % 9);
+    for (token& t : draft) t = static_cast<token>(random() % 2);
+    std::vector<float> rows((draft.size() + 1) * vocabulary);
+    for (float& l : rows) l = static_cast<float>(random() % 8);
+    for (std::size_t row = 0; row < draft.size(); ++row) {
+      if (random() % 4 != 0) rows[row * vocabulary + static_cast<std::size_t>(draft[row])] = 9;  // mostly right
+    }
+    const sampling_params p{.temperature = trial % 2 == 0 ? 0.0F : 0.2F, .seed = static_cast<std::uint64_t>(trial)};
+    const auto expected = accept(rows, vocabulary, draft, p, token_context{});
+    draft_verification v(draft, p, token_context{});
+    EXPECT_EQ(v.needs_only_best(), trial % 2 == 0);
+    for (std::size_t row = 0; !v.is_done(); ++row) {
+      ASSERT_EQ(v.next_row(), row);
+      ASSERT_EQ(v.rows_left(), draft.size() + 1 - row);
+      const auto logits = std::span(rows).subspan(row * vocabulary, vocabulary);
+      v.judge({v.needs_only_best() ? std::span<const float>{} : logits, best_of(logits)});
+    }
+    EXPECT_EQ(v.rows_left(), 0U);
+    EXPECT_EQ(v.next_row(), expected.accepted_count + 1);
+    const auto got = v.take();
+    EXPECT_EQ(got.tokens, expected.tokens);
+    EXPECT_EQ(got.accepted_count, expected.accepted_count);
+  }
+}
+
+TEST(acceptance, the_best_logit_is_enough_only_where_nothing_else_decides) {
+  const auto needs_only_best = [](const sampling_params& p, const verification_options& how = {}) {
+    return draft_verification({}, p, token_context{}, how).needs_only_best();
+  };
+  EXPECT_TRUE(needs_only_best({}));
+  EXPECT_FALSE(needs_only_best({.temperature = 0.5F}));
+  EXPECT_FALSE(needs_only_best({.repetition_penalty = 1.1F}));
+  EXPECT_FALSE(needs_only_best({.logit_bias = {{1, 1.0F}}}));
+  EXPECT_FALSE(needs_only_best({.banned_early = {1}}));
+  EXPECT_FALSE(needs_only_best({.allowed = {1}}));
+  EXPECT_FALSE(needs_only_best({.banned_sequences = {{1}}}));
+  EXPECT_FALSE(needs_only_best({}, {.logprobs_count = 0}));
+}
+
 /// The answer after four tokens of output: 1, then as the logits say, then 4.
 struct known_answer final : token_chooser {
   [[nodiscard]] std::optional<token> choose(const row& at) const override {

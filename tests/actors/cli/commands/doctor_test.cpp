@@ -54,7 +54,7 @@ TEST(doctor, finds_this_machine_and_the_demonstration_model_well) {
   ASSERT_EQ(model["passes"].size(), 2U);
   EXPECT_EQ(model["passes"][0]["rows"], 1);
   EXPECT_EQ(model["passes"][1]["rows"], 64);
-  for (const auto& pass : model["passes"]) EXPECT_GT(pass["of_flop_bound"], 0);
+  for (const auto& pass : model["passes"]) EXPECT_GT(pass["of_arithmetic_bound"], 0);
 }
 
 TEST(doctor, fails_when_the_model_does) {
