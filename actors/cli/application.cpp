@@ -116,7 +116,7 @@ std::optional<std::string> explain(const CLI::App& app, const CLI::ParseError& e
          " '" + words_of(last) + " --help' lists them";
 }
 
-/// Of a key in a section of the configuration that its command does not know: "; did you mean 'rows-max'?".
+/// A hint for a configuration key that its command does not know: "; did you mean 'rows-max'?".
 std::string suggest_key(const CLI::App& app, const std::string& section, const std::string& key) {
   const CLI::App* command = &app;
   std::istringstream parts(section);

@@ -118,7 +118,7 @@ struct lose_model {
 };
 
 /// By what right a model has its names: whether it has workers that take work, and since when the longest of them runs.
-/// Of two models that claim one name the one that was there before has it.
+/// A name that two models claim belongs to the one that was there before.
 struct model_standing {
   static constexpr actor::message_id id{0x0a16};
   static constexpr std::string_view name = "model_standing";

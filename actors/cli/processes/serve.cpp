@@ -132,7 +132,7 @@ result<void> tell_port(int descriptor, std::uint16_t port) {
   return failure{errc::io_error, "--port-descriptor " + std::to_string(descriptor) + ": " + std::strerror(error)};
 }
 
-/// What whoever started the server asks next.
+/// Where clients go, and which keys they need.
 std::string describe_access(const gateway_services& s, const std::string& url) {
   const auto keys = s.keys->snapshot();
   std::string text = "redline: clients' base URL " + url + "/v1";
