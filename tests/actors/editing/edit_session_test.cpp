@@ -100,7 +100,7 @@ class edit_sessions : public testing::Test {
     s->models->publish(model);
     s->scheduler = {scheduler_where};
     s->http = http_where;
-    s->keys = std::move(*api_keys::load(keys));
+    s->keys = std::make_shared<key_ring>(std::move(*api_keys::load(keys)));
     s->editing = limits;
     memory = s->edit_bytes;
     answers_of_model = model->answers;
