@@ -126,7 +126,8 @@ TEST(serve_flags, reach_the_gateway) {
   EXPECT_EQ(s.eviction_defaults.policy, kv::eviction_policy::lazy);
   EXPECT_EQ(s.eviction_defaults.n_keep, 7U);
 
-  s.keys = *api_keys::load(std::vector<std::string>{"a:0123456789abcdef0123456789abcdef"}, "");
+  s.keys =
+      std::make_shared<key_ring>(*api_keys::load(std::vector<std::string>{"a:0123456789abcdef0123456789abcdef"}, ""));
   set_gateway_limits(f, s);
   EXPECT_EQ(s.editing.tenant_sessions_max, 10U);
   EXPECT_EQ(s.editing.tenant_bytes_max, 2U << 20);
