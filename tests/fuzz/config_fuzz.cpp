@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     app.parse_from_stream(input);
     if (port < 0 || port > 65535) std::abort();
   } catch (const CLI::Error& e) {
-    const auto why = config.explain(e.what(), {}, {});
+    const auto why = config.explain(e.what(), {}, [](const std::string&, const std::string&) { return std::string(); });
     if (why && why->empty()) std::abort();
   }
   const auto lines = actors::cli::read_config_lines(text);
