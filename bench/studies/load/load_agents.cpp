@@ -153,6 +153,7 @@ struct load_agents::state {
     }
     if (f->head.id != actor::peer_state::id) return f;
     if (const auto news = actor::decode<actor::peer_state>(f->body)) {
+      if (news->process == 0) return std::nullopt;  // whether a broker took this process: it is its own
       if (news->reachable) {
         agents[news->process] = news->card.substr(agent_card.size());
       } else {
@@ -318,6 +319,9 @@ void do_it(const prepared_share& share, actor::link& link, address self, address
 
 }  // namespace
 
+/// An agent may be started long before the process that it waits for.
+constexpr microseconds coordinator_patience = std::chrono::hours(24);
+
 int run_load_agent(const transport::bridge_options& join) {
   const auto number = draw_number();
   transport::zmq_fabric fabric(number);
@@ -328,6 +332,7 @@ int run_load_agent(const transport::bridge_options& join) {
   auto options = join;
   options.card = std::string(agent_card) + " " + host.data() + " (process " + std::to_string(::getpid()) + ")";
   options.rules = load_rules();
+  options.missed_after = coordinator_patience;
   if (const auto joined = fabric.start_bridge(options, {self}); !joined) return report(joined.error());
   std::optional<prepared_share> share;
   for (bool has_met = false;;) {
@@ -339,6 +344,7 @@ int run_load_agent(const transport::bridge_options& join) {
     if (f->head.id == actor::peer_state::id) {
       const auto news = actor::decode<actor::peer_state>(f->body);
       if (!news) continue;
+      if (news->process == 0 && news->reachable) continue;
       if (news->process == 0) return report(failure{errc::unreachable, news->why_not});
       if (!news->reachable && has_met) return 0;  // the coordinator has what it wanted
       has_met = has_met || news->reachable;

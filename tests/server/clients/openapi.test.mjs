@@ -43,7 +43,8 @@ test("has examples that the server takes, with every field that they have", asyn
     for (const [path, item] of Object.entries(document.paths)) {
         for (const method of methodsOf(item)) {
             const content = item[method].requestBody?.content["application/json"];
-            if (content === undefined || path === "/v1/embeddings") continue;
+            const isRefusedAlways = !Object.keys(item[method].responses).some((status) => status.startsWith("2"));
+            if (content === undefined || isRefusedAlways) continue;
             assert.ok(content.example !== undefined, `${method} ${path} needs an example`);
             const url = server.url + path.replace("{session}", session).replace("{path}", "a.py");
             const answer = await fetch(url, {method: method.toUpperCase(), headers: {"content-type": "application/json"}, body: JSON.stringify(content.example)});

@@ -11,7 +11,7 @@ const snippets = readdirSync(folder).flatMap((name) =>
     [...readFileSync(join(folder, name), "utf8").matchAll(/^```js\n([^]*?)^```/gm)].map(([, text], i) => ({name, i, text})));
 
 let server;
-before(async () => { server = await Server.start("--draft", draftModel, "--alias", "my-model"); });
+before(async () => { server = await Server.start("--draft", draftModel, "--alias", "my-model:temperature=0"); });
 after(() => server?.kill());
 
 test("there are some", () => assert.ok(snippets.length >= 7));
