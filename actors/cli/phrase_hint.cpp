@@ -1,6 +1,7 @@
 #include "actors/cli/phrase_hint.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t phrases_max = 8;
 constexpr std::size_t phrase_bytes_max = 160;
+constexpr std::chrono::seconds hint_patience{2};  // a hint is not worth a longer wait
 
 /// As /v1/models tells them.
 std::vector<std::string> phrases_of_server(const std::string& url, const std::string& api_key) {
@@ -20,7 +22,8 @@ std::vector<std::string> phrases_of_server(const std::string& url, const std::st
   auto server = server_address::parse(url, api_key);
   if (!server) return {};
   server->url.target += "/v1/models";
-  const auto answer = transport::http_get(server->url, server->headers);
+  const auto answer = transport::http_get(server->url, server->headers,
+                                          {.connect_timeout = hint_patience, .silence_timeout = hint_patience});
   if (!answer || answer->status != 200) return {};
   const json models = json::parse(answer->body, nullptr, false);
   static const json::json_pointer place("/data/0/meta/known_phrases");

@@ -17,6 +17,7 @@ let asked;  // the bodies of the requests
 
 before(async () => {
     server = createServer((request, response) => {
+        if (request.method === "GET") return response.writeHead(404).end();
         let body = "";
         request.on("data", (part) => { body += part; });
         request.on("end", () => {
