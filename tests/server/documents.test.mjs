@@ -57,6 +57,7 @@ const known = [
     {file: "deploy/README.md", holds: "sbatch", not: "it wants a Slurm: make slurm-test runs it under one of its own"},
     {file: "deploy/README.md", holds: "kubectl", not: "it wants a cluster and a registry; tests/deploy/files.test.mjs checks the resources and the keys' names"},
     {file: "docs/benchmarks.md", holds: "bench edit", not: "studies take minutes; see tests/bench/studies"},
+    {file: "docs/benchmarks.md", holds: "--replay", not: "studies take minutes; see tests/bench/studies"},
     ...Object.entries({anthropic: "claude -p", cline: "cline auth", codex: "codex exec", continue: "cn -p", kilo: "kilo run", opencode: "opencode run", "qwen-code": "qwen --yolo"})
         .map(agent),
     {file: "docs/clients/browsers.md", holds: "--cors-origin", instead: [["my-model", "T"]], last: "&",
