@@ -116,7 +116,7 @@ class level_runner {
 
   result<load_record> run(const load_level& level, const std::string& method, std::uint64_t seed, std::size_t count) {
     load_record record;
-    const auto before = ask_server_counts(doors_.of({}));
+    const auto before = counts_after_ ? counts_after_ : ask_settled_counts();
     if (agents_) {
       REDLINE_TRY_ASSIGN(record, agents_->run({.server = url_,
                                                .api_key = f_.api_key,
@@ -136,8 +136,8 @@ class level_runner {
       });
     }
     // Agents' windows are one and the same time of the server; the first one has its counts.
-    const auto after = before ? ask_server_counts(doors_.of({})) : std::nullopt;
-    if (after && !record.windows.empty()) record.windows.front().done = *after - *before;
+    counts_after_ = before ? ask_settled_counts() : std::nullopt;
+    if (counts_after_ && !record.windows.empty()) record.windows.front().done = *counts_after_ - *before;
     if (f_.warm_up > 0) cut_warm_up(record, f_.warm_up);
     return record;
   }
@@ -146,6 +146,14 @@ class level_runner {
  private:
   level_runner(const load_options& f, std::string url, std::vector<known_edit> edits, tenant_doors doors)
       : f_(f), url_(std::move(url)), mix_(f.mix), edits_(std::move(edits)), doors_(std::move(doors)) {}
+  /// Metrics lag behind by up to a second; servers that do not tell cost no wait.
+  [[nodiscard]] std::optional<server_counts> ask_settled_counts() const {
+    if (!ask_server_counts(doors_.of({}))) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
+    return ask_server_counts(doors_.of({}));
+  }
+
+  std::optional<server_counts> counts_after_;  // after the last window
   const load_options& f_;
   std::string url_;
   load_mix mix_;
