@@ -53,7 +53,7 @@ class prompt_builder {
   [[nodiscard]] result<rendered_conversation> render_to_continue(
       const nlohmann::ordered_json& messages, std::int64_t now, const tools::tool_set* tools = nullptr,
       const nlohmann::ordered_json& variables = nlohmann::ordered_json::object()) const;
-  /// Of conversations with tools.
+  /// How conversations with tools are written.
   [[nodiscard]] const tool_style& tools() const { return form_for(true).tools; }
   [[nodiscard]] const std::string& template_source() const { return plain_.chat.source(); }
   /// The template writes BOS itself when it wants one. What a message says is text, whatever it spells.

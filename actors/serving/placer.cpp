@@ -102,7 +102,7 @@ void placer::tell_standings() {
     one.since = one.has_workers ? std::min(one.since, w.card.since) : w.card.since;
     one.has_workers = true;
   }
-  // Of a model that is lost nothing is told but that.
+  // A lost model is named, and nothing else is told.
   for (const auto& [model, one] : now) {
     const auto told = standings_.find(model);
     if (told == standings_.end() || told->second != one) context().send(options_.models, one);

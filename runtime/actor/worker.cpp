@@ -74,7 +74,7 @@ void worker::post(frame f) {
 }
 
 void worker::bounce(const frame& f, failure why) {
-  // An actor may leave it unsaid what becomes of its messages: there is nobody to tell that it was not told.
+  // A sender that does not accept such notices is not sent one.
   if (f.head.id == undeliverable::id && why.code == errc::unknown_message) return;
   count_undelivered(why.code);
   // An actor that has ended is no trouble; anything else is, but the thousandth line of it says nothing new.

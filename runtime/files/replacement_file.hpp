@@ -19,7 +19,7 @@ class replacement_file {
  public:
   /// What the new file has of one that is there. The owner is kept wherever this process may give files away; where it
   /// may not, a file of `mode` loses its set-id bits, which would become this process's user's. `everything` is for
-  /// files that are somebody's work: owner, group, mode, access control lists and user attributes stay, or it is
+  /// files that users work on: owner, group, mode, access control lists and user attributes stay, or it is
   /// refused; so is a file with several names (hard links), of which the new one would have this one only.
   enum class keeps : std::uint8_t { mode, everything };
   /// Refuses a path that exists and is no regular file: it may be a device, and a link's target would stay as it was.

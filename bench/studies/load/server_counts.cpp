@@ -6,7 +6,7 @@
 namespace redline::studies {
 namespace {
 
-/// Of a series without labels.
+/// The value of a series without labels.
 std::optional<double> value_of(std::string_view metrics, std::string_view name) {
   for (std::size_t at = 0; at < metrics.size();) {
     const std::size_t end = std::min(metrics.find('\n', at), metrics.size());
