@@ -26,7 +26,8 @@ class kv_estimate {
   /// splices under `exact`, where everything after the first change is computed again, and none when the first token
   /// changes.
   [[nodiscard]] log_step follow(std::vector<token> prompt, const std::vector<token>& behind = {});
-  /// The prompt is expected next, but a later place may be asked for: the log becomes the prompt and those tokens after it that have KV.
+  /// The prompt is expected next, but a later place may be asked for: the log becomes the prompt and those tokens after
+  /// it that have KV.
   [[nodiscard]] log_step expect(std::vector<token> prompt, const std::vector<token>& behind);
 
   /// What the scheduler says of the log as it stands.

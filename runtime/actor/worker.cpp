@@ -74,7 +74,7 @@ void worker::post(frame f) {
 }
 
 void worker::bounce(const frame& f, failure why) {
-  // A sender that does not accept such notices is not sent one.
+  // An actor need not accept notices of lost messages, and a notice that it does not take is no failure.
   if (f.head.id == undeliverable::id && why.code == errc::unknown_message) return;
   count_undelivered(why.code);
   // An actor that has ended is no trouble; anything else is, but the thousandth line of it says nothing new.
