@@ -1,7 +1,6 @@
 #include "transport/zmq/bridge_counts.hpp"
 
 #include <atomic>
-#include <chrono>
 
 #include "runtime/base/log.hpp"
 
@@ -9,20 +8,21 @@ namespace redline::transport {
 namespace {
 
 std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(bridge_refusal::last_)> counts{};
-std::atomic<std::int64_t> quiet_until_ms{0};
 
 }  // namespace
 
 void count_refusal(bridge_refusal why) { ++counts[static_cast<std::size_t>(why)]; }
 
+bool refusal_rate::allows(const std::string& what, clock::time_point now) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(said_, [now](const auto& one) { return now >= one.second; });
+  return said_.size() < lines_max && said_.try_emplace(what, now + std::chrono::minutes(1)).second;
+}
+
 void note_refusal(bridge_refusal why, const std::string& what) {
   count_refusal(why);
-  const std::int64_t now_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count();
-  std::int64_t until = quiet_until_ms;
-  if (now_ms < until || !quiet_until_ms.compare_exchange_strong(until, now_ms + 1000)) return;
-  log_line(log_level::warning, "bridge", "refused " + what);
+  static refusal_rate rate;
+  if (rate.allows(what, refusal_rate::clock::now())) log_line(log_level::warning, "bridge", "refused " + what);
 }
 
 bridge_counts read_bridge_counts() {

@@ -1,7 +1,11 @@
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -21,8 +25,22 @@ enum class bridge_refusal : std::uint8_t {
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(bridge_refusal::last_)> bridge_refusal_names = {
     "key", "malformed", "sender", "process", "stale", "message", "receiver"};
 
+/// Which lines may be written: the same words once a minute, and so many together. A process that was refused may not
+/// try again for long, so the first line is not kept back. From any thread.
+class refusal_rate {
+ public:
+  using clock = std::chrono::steady_clock;
+  static constexpr std::size_t lines_max = 60;
+
+  bool allows(const std::string& what, clock::time_point now);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, clock::time_point> said_;  // and until when not again
+};
+
 void count_refusal(bridge_refusal why);
-/// Counts a refusal, and logs it: at most one line a second, of all reasons together.
+/// Counts a refusal, and logs it as often as `refusal_rate` allows.
 void note_refusal(bridge_refusal why, const std::string& what);
 
 /// How often each happened in this process since it started. From any thread.

@@ -54,8 +54,11 @@ void curve_gate::answer(zmq::context_t& context) {
       const std::string key = well_formed ? z85(view(parts[6])) : std::string();
       const bool good = !key.empty() && allowed_.contains(key);
       if (!good) {
-        note_refusal(bridge_refusal::key, key.empty() ? "a peer without a CURVE key"
-                                                      : "the key " + key + ", which is not among the allowed ones");
+        note_refusal(bridge_refusal::key,
+                     key.empty() ? "a peer without a CURVE key"
+                                 : "the key " + key + " of " + std::string(view(parts[3])) +
+                                       ", which is not among the allowed ones: put its .public file into peers.d in "
+                                       "the folder that this broker has as --keys, and start the broker again");
       }
       const std::string_view user = good ? std::string_view(key) : std::string_view();
       const std::string_view request = parts.size() > 1 ? view(parts[1]) : std::string_view();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <zmq.hpp>
@@ -14,6 +15,7 @@
 #include "runtime/base/log.hpp"
 #include "transport/zmq/bridge_counts.hpp"
 #include "transport/zmq/curve_gate.hpp"
+#include "transport/zmq/handshake_watch.hpp"
 #include "transport/zmq/zmq_bridge.hpp"
 #include "transport/zmq/zmq_parts.hpp"
 
@@ -34,6 +36,7 @@ class zmq_broker::router {
       sockets_.back().set(zmq::sockopt::curve_secretkey, options_.own_keys->secret_key);
       sockets_.back().set(zmq::sockopt::zap_domain, curve_gate::domain);
     }
+    watch_.emplace(context, sockets_.back(), options_.own_keys.has_value());
     for (const auto& endpoint : options_.listens) {
       sockets_.back().bind(endpoint);
       bound.push_back(sockets_.back().get(zmq::sockopt::last_endpoint));
@@ -47,6 +50,7 @@ class zmq_broker::router {
   void run(const std::atomic<bool>& running) {
     std::vector<zmq::pollitem_t> items;
     for (auto& socket : sockets_) items.push_back({socket.handle(), 0, ZMQ_POLLIN, 0});
+    items.push_back({watch_->handle(), 0, ZMQ_POLLIN, 0});
     auto next_beat = clock::now();
     while (running) {
       try {
@@ -54,6 +58,7 @@ class zmq_broker::router {
         for (std::size_t i = 0; i < sockets_.size(); ++i) {
           for (int n = 0; n < frames_per_turn_max && receive_parts(sockets_[i], parts_); ++n) take_in(i);
         }
+        watch_->read();
         const auto now = clock::now();
         if (now < next_beat) continue;
         beat(now);
@@ -310,6 +315,7 @@ class zmq_broker::router {
   std::uint64_t life_;
   std::unique_ptr<curve_gate> gate_;  // before any server socket: a CURVE server without its gate lets everybody in
   std::vector<zmq::socket_t> sockets_;
+  std::optional<handshake_watch> watch_;  // of the socket that others reach
   std::unordered_map<actor::process_number, peer> peers_;
   std::vector<zmq::message_t> parts_;
 };

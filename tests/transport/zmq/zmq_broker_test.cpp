@@ -1,9 +1,11 @@
 #include "transport/zmq/zmq_broker.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <zmq.hpp>
 
 #include "runtime/actor/codec.hpp"
+#include "runtime/base/log.hpp"
 #include "tests/transport/zmq/pool_fixture.hpp"
 #include "transport/zmq/zmq_bridge.hpp"
 #include "transport/zmq/zmq_fabric.hpp"
@@ -139,23 +141,62 @@ TEST(zmq_broker, carries_frames_over_tcp_with_curve) {
   EXPECT_EQ(liar.expect_news(0, false).why_not, "its key is not for this role");
 }
 
-TEST(zmq_broker, lets_no_unknown_key_in_and_nobody_without_one) {
+/// Waits until a broker's log has each of these words, while these processes try to join.
+void log_of_refusing(const broker_options& options, std::vector<process*> strangers,
+                     const std::vector<std::string>& words) {
+  configure_log(log_level::warning, log_format::text);
+  testing::internal::CaptureStderr();
+  std::string out;
+  {
+    zmq_broker broker;
+    EXPECT_TRUE(broker.start(options));
+    for (process* one : strangers) {
+      one->options.joins = broker.bound_endpoints();
+      one->join();
+    }
+    const auto end = std::chrono::steady_clock::now() + patience;
+    const auto is_said = [&](const std::string& word) { return out.find(word) != std::string::npos; };
+    while (!std::ranges::all_of(words, is_said) && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      out += testing::internal::GetCapturedStderr();
+      testing::internal::CaptureStderr();
+    }
+    for (const auto& word : words) EXPECT_TRUE(is_said(word)) << word << "\n" << out;
+    EXPECT_EQ(broker.counts().processes, 0U);
+    for (process* one : strangers) one->fabric.stop_bridge();
+  }
+  (void)testing::internal::GetCapturedStderr();
+}
+
+TEST(zmq_broker, lets_no_unknown_key_in_and_nobody_without_one_and_says_what_to_do) {
   const auto before = count_of(bridge_refusal::key);
-  const auto server = make_curve_keys();
-  zmq_broker broker;
+  const auto server = make_curve_keys(), known = make_curve_keys(), unknown = make_curve_keys();
   auto options = at("tcp://127.0.0.1:*");
   options.own_keys = server;
-  options.allowed_public_keys = {make_curve_keys().public_key};
-  ASSERT_TRUE(broker.start(options));
-  process stranger(2, "worker", broker.bound_endpoints()), plain(3, "worker", broker.bound_endpoints());
-  stranger.options.own_keys = make_curve_keys();
+  options.allowed_public_keys = {known.public_key};
+  process stranger(2, "worker", {}), misled(3, "worker", {}), plain(4, "worker", {});
+  stranger.options.own_keys = unknown;
   stranger.options.server_public_key = server.public_key;
-  stranger.join();
+  misled.options.own_keys = known;
+  misled.options.server_public_key = make_curve_keys().public_key;
   plain.options.insecure_plaintext = true;
-  plain.join();
-  EXPECT_TRUE(is_refused_again(bridge_refusal::key, before));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  EXPECT_EQ(broker.counts().processes, 0U);
+  const std::vector<std::string> words = {
+      "refused the key " + unknown.public_key + " of 127.0.0.1, which is not among the allowed ones: put its .public",
+      "takes another key for this broker's: copy this broker's server.public into the folder that its process has as "
+      "--keys",
+      "refused a peer without keys: start its process with --keys"};
+  log_of_refusing(options, {&stranger, &misled, &plain}, words);
+  EXPECT_GE(count_of(bridge_refusal::key), before + 3);
+}
+
+TEST(zmq_broker, says_that_it_lacks_keys_to_a_process_that_has_some) {
+  auto options = at("tcp://127.0.0.1:*");
+  options.insecure_plaintext = true;
+  process keyed(2, "worker", {});
+  keyed.options.own_keys = make_curve_keys();
+  keyed.options.server_public_key = make_curve_keys().public_key;
+  log_of_refusing(options, {&keyed},
+                  {"refused a peer with keys, which this broker lacks: start the broker with --keys"});
 }
 
 TEST(zmq_broker, wants_safe_endpoints) {
