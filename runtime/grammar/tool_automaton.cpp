@@ -119,6 +119,7 @@ void tool_automaton::leave_literal(automaton_state& s) const {
       return enter_json(s, phase::arguments, *tool_of(s).arguments);
     case phase::after_element:
       if (element_of(s).value) return enter_json(s, phase::element_json, *element_of(s).value);
+      if (element_of(s).text) return enter_json(s, phase::element_bound, *element_of(s).text);
       return enter(s, phase::element_text);
     case phase::end_element:
       ++s[element];
@@ -156,6 +157,8 @@ bool tool_automaton::advance(automaton_state& s, std::uint8_t byte) const {
       return in_element_name(s, byte);
     case phase::element_text:
       return in_element_text(s, byte);
+    case phase::element_bound:
+      return in_element_bound(s, byte);
     case phase::done:
     case phase::last_:
       return false;
@@ -168,7 +171,10 @@ bool tool_automaton::advance(automaton_state& s, std::uint8_t byte) const {
 /// in names and values nowhere.
 bool tool_automaton::advance_control(automaton_state& s, std::string_view text) const {
   const auto p = phase_of(s);
-  if (p == phase::arguments || p == phase::element_text || p == phase::element_json || p == phase::done) return false;
+  if (p == phase::arguments || p == phase::element_text || p == phase::element_json || p == phase::element_bound ||
+      p == phase::done) {
+    return false;
+  }
   if (!tools::shows_control(*rules_.format, text)) return is_free(s);
   return std::all_of(text.begin(), text.end(), [&](char c) { return advance(s, static_cast<std::uint8_t>(c)); });
 }
@@ -227,7 +233,7 @@ bool tool_automaton::in_name(automaton_state& s, std::uint8_t byte) const {
 }
 
 bool tool_automaton::in_json(automaton_state& s, std::uint8_t byte) const {
-  const byte_automaton& json = *json_of(s);
+  const byte_automaton& json = *inner_automaton(s);
   automaton_state here = inner_of(s);
   automaton_state after = here;
   if (json.advance(after, byte)) {
@@ -317,10 +323,25 @@ bool tool_automaton::in_element_text(automaton_state& s, std::uint8_t byte) cons
   return true;
 }
 
+bool tool_automaton::in_element_bound(automaton_state& s, std::uint8_t byte) const {
+  const bound_text& text = *element_of(s).text;
+  automaton_state inner = inner_of(s);
+  if (!text.advance(inner, byte)) return false;
+  if (text.is_terminated(inner)) {
+    enter(s, phase::end_element);
+    s[count] = static_cast<std::uint32_t>(tools::element_end.size());
+  } else {
+    set_inner(s, inner);
+    s[count] = bound_text::matched(inner);
+  }
+  return true;
+}
+
 // ---- what may follow -----------------------------------------------------------------------------------------------
 
-const byte_automaton* tool_automaton::json_of(const automaton_state& s) const {
+const byte_automaton* tool_automaton::inner_automaton(const automaton_state& s) const {
   if (phase_of(s) == phase::arguments) return tool_of(s).arguments.get();
+  if (phase_of(s) == phase::element_bound) return element_of(s).text.get();
   return phase_of(s) == phase::element_json ? element_of(s).value.get() : nullptr;
 }
 
@@ -335,6 +356,7 @@ bool tool_automaton::is_markup(const automaton_state& s) const {
     case phase::element_name:
     case phase::element_text:
     case phase::element_json:
+    case phase::element_bound:
     case phase::done:
     case phase::last_:
       return false;
@@ -365,7 +387,8 @@ std::string_view tool_automaton::known_run(const automaton_state& s) const {
     }
     case phase::arguments:
     case phase::element_json:
-      return json_of(s)->known_run(inner_of(s));
+    case phase::element_bound:
+      return inner_automaton(s)->known_run(inner_of(s));
     default:
       return {};
   }
@@ -392,7 +415,8 @@ byte_automaton::free_text_rule tool_automaton::free_text_at(const automaton_stat
       return {&text_without('\n'), UINT32_MAX, static_cast<std::uint8_t>(tools::element_end[s[count]])};
     case phase::arguments:
     case phase::element_json:
-      return json_of(s)->free_text_at(inner_of(s));
+    case phase::element_bound:
+      return inner_automaton(s)->free_text_at(inner_of(s));
     default:
       return {};
   }
@@ -404,8 +428,9 @@ bool tool_automaton::is_valid(const automaton_state& s) const {
   const auto p = phase_of(s);
   if (s[tool] >= rules_.tools.size()) return false;
   const auto& elements = tool_of(s).elements;
-  if (const byte_automaton* json = (p == phase::element_json && s[element] >= elements.size()) ? nullptr : json_of(s)) {
-    return json->is_valid(inner_of(s));
+  const bool has_element = p == phase::element_json || p == phase::element_bound;
+  if (const byte_automaton* inner = has_element && s[element] >= elements.size() ? nullptr : inner_automaton(s)) {
+    return inner->is_valid(inner_of(s)) && (p != phase::element_bound || s[count] == bound_text::matched(inner_of(s)));
   }
   if (s.size() != own_cells) return false;
   switch (p) {
@@ -437,6 +462,7 @@ bool tool_automaton::is_valid(const automaton_state& s) const {
     }
     case phase::arguments:  // of a format with elements
     case phase::element_json:
+    case phase::element_bound:
       return false;
     case phase::done:
       return true;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/grammar/bound_text.hpp"
 #include "runtime/grammar/byte_automaton.hpp"
 #include "runtime/grammar/sorted_texts.hpp"
 #include "runtime/tools/call_format.hpp"
@@ -15,7 +16,8 @@ namespace redline::grammar {
 struct tool_element {
   std::string name;
   bool required = false;
-  std::shared_ptr<const byte_automaton> value;  // null: text as it is, up to the element's end
+  std::shared_ptr<const byte_automaton> value;  // JSON; null: text as it is, up to the element's end
+  std::shared_ptr<const bound_text> text;       // text as it is that a schema bounds; null: any
 };
 
 /// A tool as an answer may call it.
@@ -57,6 +59,7 @@ class tool_automaton final : public byte_automaton {
     after_arguments,  // markup
     next_call,        // markup: another call of the list, or its end
     done,             // nothing follows
+    element_bound,    // a value that is a text of a schema, or its end
     last_,
   };
   [[nodiscard]] static phase phase_of(const automaton_state& s) { return static_cast<phase>(s[0]); }
@@ -90,7 +93,8 @@ class tool_automaton final : public byte_automaton {
   [[nodiscard]] sorted_texts::range names_alike(const automaton_state& s) const;
   [[nodiscard]] std::uint32_t last_element(const automaton_state& s) const;
   [[nodiscard]] bool may_be_element(const automaton_state& s, std::uint32_t i) const;
-  [[nodiscard]] const byte_automaton* json_of(const automaton_state& s) const;
+  /// What follows a value by a schema: arguments, or one element.
+  [[nodiscard]] const byte_automaton* inner_automaton(const automaton_state& s) const;
 
   void enter(automaton_state& s, phase at) const;
   void enter_json(automaton_state& s, phase at, const byte_automaton& json) const;
@@ -103,6 +107,7 @@ class tool_automaton final : public byte_automaton {
   [[nodiscard]] bool in_fork(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_element_name(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_element_text(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_element_bound(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_json(automaton_state& s, std::uint8_t byte) const;
 
   rules rules_;

@@ -117,6 +117,19 @@ bool may_be_text(const json& schema) {
   return !schema.contains("properties") && !schema.contains("items") && !schema.contains("$ref");
 }
 
+/// Of such a schema's texts not all are allowed.
+bool bounds_texts(const json& schema) {
+  if (!schema.is_object()) return false;
+  for (const auto* name : {"enum", "const", "pattern", "format", "minLength", "maxLength"}) {
+    if (schema.contains(name)) return true;
+  }
+  for (const auto* name : {"anyOf", "oneOf"}) {
+    const auto any = schema.find(name);
+    if (any != schema.end() && any->is_array() && std::any_of(any->begin(), any->end(), bounds_texts)) return true;
+  }
+  return false;
+}
+
 bool has_reference(const json& schema) {
   if (schema.is_object() && schema.contains("$ref")) return true;
   return schema.is_structured() && std::any_of(schema.begin(), schema.end(), has_reference);
@@ -145,8 +158,8 @@ result<std::vector<tool_element>> compile_elements(const json& schema) {
       return failure{errc::invalid_argument, "schema.properties: the name '" + name.substr(0, 64) +
                                                  "' cannot be written in this model's form of calls"};
     }
-    tool_element element{.name = name, .required = required.contains(name), .value = nullptr};
-    if (!may_be_text(value)) {
+    tool_element element{.name = name, .required = required.contains(name), .value = nullptr, .text = nullptr};
+    if (const bool is_text = may_be_text(value); !is_text || bounds_texts(value)) {
       json whole = value;
       for (const char* section : {"$defs", "definitions"}) {
         const auto all = schema.find(section);
@@ -160,7 +173,12 @@ result<std::vector<tool_element>> compile_elements(const json& schema) {
                        "than " +
                            std::to_string(elements_bytes_max) + " bytes; expected fewer or smaller definitions"};
       }
-      REDLINE_TRY_ASSIGN(element.value, compile_schema(text));
+      REDLINE_TRY_ASSIGN(auto compiled, compile_schema(text));
+      automaton_state s = compiled->begin();
+      if (is_text && compiled->advance(s, '"'))
+        element.text = std::make_shared<const bound_text>(std::move(compiled));
+      else
+        element.value = std::move(compiled);
     }
     out.push_back(std::move(element));
   }

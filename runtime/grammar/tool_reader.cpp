@@ -96,11 +96,12 @@ void tool_reader::read_call(phase before, phase now, char byte) {
       add(kind::arguments, as_json(rules_->element_of(state_).name) + ": ");
       break;
     case phase::after_element:
-      if (now == phase::element_text) add(kind::arguments, "\"");
+      if (now == phase::element_text || now == phase::element_bound) add(kind::arguments, "\"");
       break;
-    case phase::element_text: {
+    case phase::element_text:
+    case phase::element_bound: {
       value_ += byte;
-      const bool is_end = now != phase::element_text;
+      const bool is_end = now != before;
       const std::size_t markup = is_end ? tools::element_end.size() : tool_automaton::matched(state_);
       const std::size_t said = value_.size() - std::min(markup, value_.size());
       for (const char c : value_.substr(0, said)) add_escaped(c);

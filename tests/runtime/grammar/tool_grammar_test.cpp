@@ -501,7 +501,7 @@ TEST(tool_grammar, every_valid_state_can_be_followed_safely) {
     for (int i = 0; i < 20'000; ++i) {
       std::vector<std::uint32_t> cells(4 + (random() % 3 == 0 ? 1 + 4 * (random() % 3) : 0));
       for (auto& cell : cells) cell = random() % (random() % 3 == 0 ? 40 : 6);
-      cells[0] = random() % 18;
+      cells[0] = random() % (static_cast<std::uint32_t>(phase::last_) + 1);
       if (random() % 4 == 0) cells[1] |= (random() % 4) << 16;
       automaton_state s(cells);
       if (!rules->is_valid(s)) continue;
@@ -513,6 +513,120 @@ TEST(tool_grammar, every_valid_state_can_be_followed_safely) {
       }
     }
     EXPECT_GT(valid, 20U) << f.name;
+  }
+}
+
+// ---- texts by a schema, as elements ---------------------------------------------------------------------------------
+
+tools::tool_set strict_text(const json& schema) {
+  tools::tool one{.name = "edit"};
+  one.parameters = {{"type", "object"}, {"properties", {{"text", schema}}}, {"required", {"text"}}};
+  one.strict = true;
+  return {.all = {std::move(one)}, .allowed = {}};
+}
+
+const std::vector<std::string> sample_texts = {"",
+                                               "a",
+                                               "ab",
+                                               "red",
+                                               "red\n",
+                                               "red\n</parameter",
+                                               "green \"x\\y\"",
+                                               "two\nlines\n",
+                                               "x1",
+                                               "x12",
+                                               "12",
+                                               "2024-02-29",
+                                               "2023-02-29",
+                                               "\xc3\xa9\xc3\xa9",
+                                               "\t\b\x01",
+                                               "</parameter>",
+                                               "nul" + std::string(1, '\0'),
+                                               "\n",
+                                               "\n\n</param",
+                                               "0123456789"};
+
+std::vector<json> text_schemas() {
+  std::vector<json> all;
+  for (const char* text : {
+           R"({"enum": ["red", "red\n", "green \"x\\y\"", "two\nlines\n", "\t\b\u0001", ""]})",
+           R"({"type": "string", "enum": ["red", "x1", 5]})",
+           R"({"const": "two\nlines\n"})",
+           R"({"type": "string", "pattern": "^[a-z][0-9]{1,2}$"})",
+           R"({"type": "string", "pattern": "\n"})",
+           R"({"type": "string", "minLength": 2, "maxLength": 4})",
+           R"({"type": "string", "minLength": 4})",
+           R"({"type": ["string", "null"], "maxLength": 3})",
+           R"({"type": "string", "format": "date"})",
+           R"({"anyOf": [{"type": "string", "minLength": 3}, {"type": "integer"}]})",
+       }) {
+    all.push_back(json::parse(text));
+  }
+  return all;
+}
+
+bool takes(const byte_automaton& rules, const std::string& text) {
+  automaton_state s = rules.begin();
+  return std::ranges::all_of(text, [&](char c) { return rules.advance(s, static_cast<std::uint8_t>(c)); }) &&
+         rules.is_accepting(s);
+}
+
+TEST(tool_grammar, texts_in_elements_are_those_that_the_same_schema_allows_as_json) {
+  const auto &elements = *tools::find_format("qwen3-coder"), &hermes = *tools::find_format("hermes");
+  for (const auto& schema : text_schemas()) {
+    const auto as_text = compile(strict_text(schema), elements), as_json = compile(strict_text(schema), hermes);
+    std::size_t allowed = 0;
+    for (const auto& text : sample_texts) {
+      const bool expected = takes(*as_json, call_text(hermes, "edit", R"({"text": )" + json(text).dump() + "}"));
+      const std::string call =
+          call_text(elements, "edit", "<parameter=text>\n" + text + "\n</parameter>\n") + std::string(elements.end);
+      EXPECT_EQ(takes(*as_text, call), expected) << schema << " and " << json(text);
+      if (!expected) continue;
+      ++allowed;
+      const auto parts = read_in_any_pieces(as_text, call);
+      ASSERT_EQ(parts.size(), 3U) << schema << " and " << json(text);
+      EXPECT_EQ(json::parse(parts[1].text)["text"], text);
+    }
+    EXPECT_GT(allowed, 0U) << schema;
+    EXPECT_LT(allowed, sample_texts.size()) << schema;
+  }
+}
+
+TEST(tool_grammar, a_text_by_a_schema_in_elements_can_always_be_completed_and_masks_say_what_its_bytes_do) {
+  std::mt19937 random(7);
+  const auto tokenizer = test::tiny_tokenizer();
+  const auto trie = *token_trie::make(tokenizer);
+  for (const auto& schema : text_schemas()) {
+    auto set = strict_text(schema);
+    set.call = tools::choice::required;
+    const auto rules = compile(set, *tools::find_format("qwen3-coder"));
+    for (int round = 0; round < 5; ++round) {
+      automaton_state s = rules->begin();
+      for (int step = 0; step < 100 && !rules->is_free(s); ++step) {
+        ASSERT_TRUE(rules->is_valid(s)) << schema;
+        if (const auto run = rules->known_run(s); !run.empty()) {
+          for (unsigned byte = 0; byte < 256; ++byte) {
+            automaton_state after = s;
+            const bool is_known = byte == static_cast<std::uint8_t>(run.front());
+            EXPECT_EQ(rules->advance(after, static_cast<std::uint8_t>(byte)), is_known) << schema << " byte " << byte;
+          }
+        }
+        const auto mask = trie->next_token_mask(*rules, s);
+        for (token t = 0; t < static_cast<token>(tokenizer->size()); ++t) {
+          const auto piece = tokenizer->piece(t, false);
+          if (piece.empty()) continue;
+          automaton_state after = s;
+          const bool fits =
+              std::ranges::all_of(piece, [&](char c) { return rules->advance(after, static_cast<std::uint8_t>(c)); });
+          EXPECT_EQ((mask[static_cast<std::size_t>(t) / 64] >> (t % 64) & 1) != 0, fits) << schema << ": " << piece;
+        }
+        const token next = test::random_token(mask, random);
+        ASSERT_GE(next, 0) << schema << ": a dead end";
+        for (const char c : tokenizer->piece(next, false)) {
+          ASSERT_TRUE(rules->advance(s, static_cast<std::uint8_t>(c)));
+        }
+      }
+    }
   }
 }
 

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+
+#include "runtime/grammar/byte_automaton.hpp"
+
+namespace redline::grammar {
+
+/// A text as it is, without quotes and escapes, that a schema for JSON strings allows, and then the end of an element
+/// (tools::element_end). Follows the text as JSON would spell it, so that one automaton decides what is allowed. Where
+/// both the text and the end may go on, both are followed; the first whole end counts.
+class bound_text final : public byte_automaton {
+ public:
+  /// strings: JSON values; of these only strings count, of which it must have some.
+  explicit bound_text(std::shared_ptr<const byte_automaton> strings) : strings_(std::move(strings)) {}
+
+  [[nodiscard]] automaton_state begin() const override;
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
+  [[nodiscard]] bool is_accepting(const automaton_state& s) const override { return is_terminated(s); }
+  [[nodiscard]] bool is_terminated(const automaton_state& s) const override;
+  [[nodiscard]] std::string_view known_run(const automaton_state& s) const override;
+  [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
+  [[nodiscard]] bool is_valid(const automaton_state& s) const override;
+
+  /// How many of the last bytes are the beginning of the end.
+  [[nodiscard]] static std::uint32_t matched(const automaton_state& s) { return s[0]; }
+
+ private:
+  [[nodiscard]] bool may_end(const automaton_state& text) const;
+
+  std::shared_ptr<const byte_automaton> strings_;
+};
+
+}  // namespace redline::grammar
