@@ -52,7 +52,7 @@ result<edit_outcome> outcome_of(const edit_task& task, const method_flags& metho
 result<generation_spec> request_of(const edit_task& task, const draft::draft_options& how, const engine& e,
                                    const std::optional<copy_options>& copy) {
   REDLINE_TRY(check_editable(task));
-  REDLINE_TRY_ASSIGN(const auto prompts, prompt_builder::make(e.tokenizer()));
+  REDLINE_TRY_ASSIGN(const auto prompts, prompt_builder::make(e.tokenizer(), e.options().chat_template));
   const std::string message = copy ? program_message_of(task, wording_of(*copy)) : message_of(task);
   generation_spec g;
   REDLINE_TRY_ASSIGN(g.prompt, prompts.message_with_file(message, real_environment().unix_seconds()));

@@ -325,7 +325,8 @@ void engine::add_io_actors() {
     std::vector answering{cache.where, target.where, scheduler_ref().where};
     if (is_in_pool() && !options_.roles.front) {
       answering.push_back(make_address(process, topology::io_worker, topology::header));
-      header_ = std::make_shared<const std::string>(target_file_->copy_header());
+      header_ = std::make_shared<const std::string>(
+          options_.chat_template ? target_file_->copy_header(*options_.chat_template) : target_file_->copy_header());
       io.add<header_server>(
           topology::header, "header server", {actor_mail_max, actor_mail_max},
           [header = header_](actor::actor_context& c) { return std::make_unique<header_server>(c, header); });

@@ -67,9 +67,10 @@ struct engine_options {
   std::string target_path;  // of a gateway: what its workers must have; empty: whatever they have
   std::string model_name;   // for clients, and the other names that they may use
   std::vector<std::string> aliases;
-  std::string label;                // by which people know this process; empty: "host:pid"
-  std::string draft_path;           // empty: no draft model
-  std::uint32_t draft_context = 0;  // tokens that it looks at; 0: as many as it was trained for
+  std::string label;                         // by which people know this process; empty: "host:pid"
+  std::optional<std::string> chat_template;  // in place of the target file's
+  std::string draft_path;                    // empty: no draft model
+  std::uint32_t draft_context = 0;           // tokens that it looks at; 0: as many as it was trained for
   model::numerics numerics = model::numerics::automatic;
   model::kv_type kv = model::kv_type::f16;
   std::uint32_t threads = 0;                        // compute threads per model; 0: what this process may use

@@ -153,6 +153,7 @@ void add_bench_copy(CLI::App& bench, int& exit_code) {
   auto f = std::make_shared<copy_study_options>();
   auto* c = bench.add_subcommand("copy", "Edit programs: time of copied runs, what edits can copy, programs executed");
   add_model_flags(*c, f->models);
+  add_chat_template_flag(*c, f->models.chat_template);
   c->add_option("--edits", f->edits, "JSONL files of edits (default: bench/edits.jsonl)")
       ->delimiter(',')
       ->check(CLI::ExistingFile);
@@ -211,6 +212,7 @@ void add_bench_edit(CLI::App& bench, int& exit_code) {
   auto* c =
       bench.add_subcommand("edit", "Characters per second of every drafting method over edits with known results");
   add_model_flags(*c, f->models, false);
+  add_chat_template_flag(*c, f->models.chat_template);
   add_drafting_flags(*c, f->drafting);
   add_edits_flag(*c, f->edits);
   c->add_option("--methods", f->methods, "Methods to compare; default: all that these models can run")
@@ -302,6 +304,7 @@ void add_bench_load(CLI::App& bench, int& exit_code) {
                     ->excludes(server)
                     ->group("Server");
   c->add_option("-d,--draft", f->draft, "Its draft model")->check(CLI::ExistingFile)->needs(model)->group("Server");
+  add_chat_template_flag(*c, f->chat_template);
   c->add_option("--merge", f->merge, "Send nothing; combine files that several processes wrote with --json")
       ->check(CLI::ExistingFile)
       ->excludes(server)

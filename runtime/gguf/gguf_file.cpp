@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/hex.hpp"
+#include "runtime/gguf/gguf_writer.hpp"
 #include "runtime/gguf/split_name.hpp"
 
 namespace redline::gguf {
@@ -466,6 +467,17 @@ std::string gguf_file::copy_header() const {
   std::string out(reinterpret_cast<const char*>(bytes_.data()), metadata_end_);
   std::fill_n(out.begin() + tensor_count_offset, sizeof(std::uint64_t), '\0');
   return out;
+}
+
+std::string gguf_file::copy_header(const std::string& chat_template) const {
+  constexpr std::string_view own = "tokenizer.chat_template";
+  gguf_writer out;
+  for (const auto& [key, value] : metadata_) {
+    if (key != own && !key.starts_with(std::string(own) + ".")) out.put_value(key, value);
+  }
+  out.put_string(own, chat_template);
+  const auto bytes = out.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 const value* gguf_file::find(std::string_view key) const {

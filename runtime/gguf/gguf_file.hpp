@@ -122,6 +122,8 @@ class gguf_file {
   /// All metadata as a GGUF file without tensors, for those who need what the model says of itself but not its weights.
   /// `from_bytes` reads it.
   [[nodiscard]] std::string copy_header() const;
+  /// The same with this chat template in place of the file's own.
+  [[nodiscard]] std::string copy_header(const std::string& chat_template) const;
 
   /// nullptr when absent.
   [[nodiscard]] const value* find(std::string_view key) const;

@@ -1,12 +1,15 @@
 // The chat template that a server is given, and answers that go on with what the client began. What the model says is
 // scripted (`--script`).
 import assert from "node:assert/strict";
-import {mkdtempSync, rmSync, writeFileSync} from "node:fs";
+import {spawn, spawnSync} from "node:child_process";
+import {mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {after, before, test} from "node:test";
+import {setTimeout as sleep} from "node:timers/promises";
 import {copyWith} from "./gguf.mjs";
-import {Server, targetModel} from "./redline.mjs";
+import {Pool} from "./pool.mjs";
+import {Server, draftModel, program, targetModel} from "./redline.mjs";
 import {hermes} from "./tool_templates.mjs";
 
 let folder;
@@ -42,6 +45,48 @@ after(async () => {
 test("conversations are written by the template that the server is given", async () => {
     const {body} = await post(given, "/apply-template", {messages: [{role: "user", content: "Hi"}]});
     assert.equal(body.prompt, "[user: Hi][assistant: ");
+});
+
+test("the commands that load a model write conversations by the template that they are given", async () => {
+    const strict = join(folder, "strict.jinja");
+    writeFileSync(strict, "{{ raise_exception('not with this one') }}");
+    const edited = join(folder, "a.py");
+    writeFileSync(edited, "LIMIT = 10\n");
+    const more = ["--model", targetModel, "--chat-template", strict, "-i", "Change the number 10 to 64."];
+    for (const args of [["edit", edited, ...more], ["demo", edited, "--draft", draftModel, ...more]]) {
+        const done = spawnSync(program, args, {encoding: "utf8"});
+        assert.notEqual(done.status, 0, args.join(" "));
+        assert.match(done.stderr, /not with this one/, args.join(" "));
+    }
+    const broken = join(folder, "broken.jinja");
+    writeFileSync(broken, "{% if %}");
+    const refused = spawnSync(program, ["edit", edited, ...more.with(3, broken)], {encoding: "utf8"});
+    assert.match(refused.stderr, /--chat-template .*broken\.jinja: /);
+    const editor = spawn(program, ["lsp", "--model", targetModel, "--chat-template", strict], {stdio: ["pipe", "ignore", "ignore"]});
+    try {
+        for (let words = "", i = 0; !words.includes(`--chat-template\0${strict}\0`); ++i) {
+            assert.ok(i < 200, words);
+            await sleep(50);
+            const own = spawnSync("pgrep", ["-P", `${editor.pid}`], {encoding: "utf8"}).stdout.trim();
+            if (own) words = readFileSync(`/proc/${own}/cmdline`, "utf8");
+        }
+    } finally {
+        editor.kill();
+    }
+});
+
+test("a gateway writes conversations by the template that its worker is given", async () => {
+    const pool = new Pool(1);
+    try {
+        await pool.startBroker(0);
+        const gateway = await pool.startGateway();
+        pool.startWorker("target", "--chat-template", join(folder, "mine.jinja"));
+        await gateway.until(async () => (await fetch(`${gateway.url}/readyz`)).status === 200, 60);
+        const {body} = await post(gateway, "/apply-template", {messages: [{role: "user", content: "Hi"}]});
+        assert.equal(body.prompt, "[user: Hi][assistant: ");
+    } finally {
+        await pool.close();
+    }
 });
 
 test("an answer goes on with the last message where it is asked to, and always for Anthropic's clients", async () => {

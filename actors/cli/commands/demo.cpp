@@ -8,6 +8,7 @@
 #include "actors/cli/edit_task.hpp"
 #include "actors/cli/flags/command_line.hpp"
 #include "actors/cli/flags/generation_flags.hpp"
+#include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/progress_line.hpp"
 
 namespace redline::actors::cli {
@@ -16,6 +17,7 @@ namespace {
 struct flags {
   std::string model;
   std::string draft;
+  std::string chat_template;
   std::string file;
   std::string instruction;
   std::uint32_t rounds = 3;
@@ -26,7 +28,9 @@ int run(const flags& f) {
   if (!before) return report(before.error());
   const edit_task task{f.file, *before, f.instruction};
   child_server server;
-  const auto at = server.start({"--model", f.model, "--draft", f.draft});
+  std::vector<std::string> serve = {"--model", f.model, "--draft", f.draft};
+  if (!f.chat_template.empty()) serve.insert(serve.end(), {"--chat-template", f.chat_template});
+  const auto at = server.start(serve);
   if (!at) return report(at.error());
   std::cout << "server: " << at->url << "\nfile: " << f.file << " (" << before->size()
             << " bytes)\ninstruction: " << f.instruction << "\n\n";
@@ -74,6 +78,7 @@ void add_demo(CLI::App& app, int& exit_code) {
   const command c(app, "demo", "Start a server, edit a file over HTTP with every method, and compare them");
   c.add("-m,--model", f->model, "Target model, a GGUF file").require().existing_file();
   c.add("-d,--draft", f->draft, "Draft model, a GGUF file").require().existing_file();
+  add_chat_template_flag(c, f->chat_template);
   c.add("FILE", f->file, "The file to edit").require().existing_file();
   c.add("-i,--instruction", f->instruction, "What to change, in words").require();
   c.add("--rounds", f->rounds, "Runs of each method; the fastest counts").range(1, 100);

@@ -102,6 +102,7 @@ void add_edit(CLI::App& app, int& exit_code) {
       .existing_path();
   c.add("-i,--instruction", f->instruction, "What to change, in words").require();
   const option model = add_model_flags(c, f->models, false);
+  add_chat_template_flag(c, f->models.chat_template);
   add_method_flags(c, f->method, true);
   const option server = c.add("--server", f->server, "Have a running server do it: http://HOST:PORT or https://HOST");
   c.add("--api-key", f->api_key, "The server's API key");

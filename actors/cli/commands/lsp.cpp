@@ -26,6 +26,7 @@ std::vector<std::string> serve_flags(const model_flags& f) {
   std::vector<std::string> out{"--model", f.model, "--numerics", f.numerics, "--kv", f.kv};
   const auto add = [&](const char* name, const std::string& value) { out.insert(out.end(), {name, value}); };
   if (!f.draft.empty()) add("--draft", f.draft);
+  if (!f.chat_template.empty()) add("--chat-template", f.chat_template);
   add("--threads", std::to_string(f.threads));
   add("--context", std::to_string(f.context));
   add("--kv-mib", std::to_string(f.kv_mib));
@@ -64,6 +65,7 @@ void add_lsp(CLI::App& app, int& exit_code) {
                            .describe("Start a server of its own for this model, a GGUF file");
   add_draft_file_flag(c, f->models);
   add_memory_flags(c, f->models);
+  add_chat_template_flag(c, f->models.chat_template);
   c.add("--max-tokens", f->tokens_max, "Most tokens of a completion").range(1, 4096);
   c.on_run(exit_code, [f, server, model] {
     if (const auto chosen = choose_model_or_server(model, f->models.model, server, f->server); !chosen) {

@@ -1,10 +1,28 @@
 #include "actors/cli/flags/model_flags.hpp"
 
+#include <fstream>
+#include <sstream>
+
 #include "actors/node/cost_cache.hpp"
 #include "actors/node/engine.hpp"
+#include "runtime/jinja/chat_template.hpp"
 #include "runtime/model/numerics.hpp"
 
 namespace redline::actors::cli {
+namespace {
+
+result<std::string> read_template(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return failure{errc::file_unreadable, "--chat-template: cannot read " + path};
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (const auto parsed = jinja::chat_template::parse(text.str()); !parsed) {
+    return failure{parsed.error().code, "--chat-template " + path + ": " + parsed.error().context};
+  }
+  return text.str();
+}
+
+}  // namespace
 
 option add_model_flags(command c, model_flags& flags, bool model_required) {
   const option model = add_model_file_flag(c, flags).require(model_required);
@@ -59,6 +77,14 @@ void add_draft_length_flag(command c, model_flags& flags) {
       .group("Drafting");
 }
 
+void add_chat_template_flag(command c, std::string& file) {
+  c.add("--chat-template", file,
+        "File of a chat template in Jinja that conversations are written by, with and without tools; default: those of "
+        "the model's file")
+      .existing_file()
+      .group("Models");
+}
+
 option add_threads_flag(command c, std::uint32_t& threads) {
   return c.add("--threads", threads, "Compute threads; 0: the CPUs this process may use").range(0, 1024);
 }
@@ -96,6 +122,9 @@ result<engine_options> to_engine_options(const model_flags& flags) {
   options.whole_drafts = flags.draft_length == "whole";
   options.measuring_max = microseconds{2'000'000};
   options.cost_folder = cost_cache::usual_folder();
+  if (!flags.chat_template.empty()) {
+    REDLINE_TRY_ASSIGN(options.chat_template, read_template(flags.chat_template));
+  }
   return options;
 }
 

@@ -27,6 +27,7 @@ struct model_flags {
   std::uint32_t context = 0;
   std::uint64_t kv_mib = 0;
   std::string draft_length = "adaptive";
+  std::string chat_template;  // a file; empty: the model's own
 };
 /// All of them; gives --model.
 option add_model_flags(command c, model_flags& flags, bool model_required = true);
@@ -36,6 +37,8 @@ void add_draft_file_flag(command c, model_flags& flags);
 void add_draft_context_flag(command c, model_flags& flags);
 void add_memory_flags(command c, model_flags& flags);
 void add_draft_length_flag(command c, model_flags& flags);
+/// --chat-template, of the commands that write conversations.
+void add_chat_template_flag(command c, std::string& file);
 result<engine_options> to_engine_options(const model_flags& flags);
 
 /// For a command that loads a model itself or asks a server: empties the one that is not meant. A flag goes before the

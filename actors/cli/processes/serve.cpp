@@ -46,11 +46,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
   REDLINE_TRY_ASSIGN(const auto defaults, to_draft_options(f.method, has_drafts));
   auto s = std::make_shared<gateway_services>();
   if (e.tokenizer()) {
-    std::optional<std::string> own_template;
-    if (!f.chat_template.empty()) {
-      REDLINE_TRY_ASSIGN(own_template.emplace(), read_whole(f.chat_template));
-    }
-    REDLINE_TRY_ASSIGN(auto prompts, prompt_builder::make(e.tokenizer(), std::move(own_template)));
+    REDLINE_TRY_ASSIGN(auto prompts, prompt_builder::make(e.tokenizer(), e.options().chat_template));
     auto model = std::make_shared<served_model>();
     model->name = e.options().model_name;
     model->add_names(e.options().aliases);

@@ -115,6 +115,7 @@ result<void> refuse_idle_options(const worker_flags& f) {
       .compare("--waiting-max", f.scheduling.waiting_max, scheduling_flags().waiting_max)
       .compare("--draft-length", f.models.draft_length, usual.draft_length)
       .compare("--context", f.models.context, usual.context)
+      .compare("--chat-template", f.models.chat_template, usual.chat_template)
       .refuse("with --role draft; give it to 'redline worker --role target'");
 }
 
@@ -314,13 +315,9 @@ result<std::optional<transport::publisher_options>> to_publisher_options(const s
 
 void add_serve_flags(command c, serve_flags& flags) {
   add_model_flags(c, flags.models);
+  add_chat_template_flag(c, flags.models.chat_template);
   add_http_flags(c, flags);
   c.add("--alias", flags.aliases, alias_help).group("HTTP");
-  c.add("--chat-template", flags.chat_template,
-        "File of a chat template in Jinja that conversations are written by, with and without tools; default: those of "
-        "the model's file")
-      .existing_file()
-      .group("HTTP");
   add_scheduling_flags(c, flags.scheduling);
   c.add("--remote", flags.remote, "Models that this process does not run itself: target, draft or both; needs --bridge")
       .one_of({"target", "draft"})
@@ -420,6 +417,7 @@ void add_worker_flags(command c, worker_flags& flags) {
   add_tracing_flags(c, flags.tracing);
   add_draft_context_flag(c, flags.models);
   add_draft_length_flag(c, flags.models);
+  add_chat_template_flag(c, flags.models.chat_template);
   add_scheduling_flags(c, flags.scheduling);
 }
 

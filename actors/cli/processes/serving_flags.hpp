@@ -52,7 +52,6 @@ struct serve_flags {
   bool metrics_open = false;
   bool no_ui = false;
   std::vector<std::string> aliases;  // the first is the name that lists show
-  std::string chat_template;         // a file; empty: the model's own
   bool accept_any_model = false;
   std::string compat;            // "vllm", or empty
   double shutdown_timeout = 30;  // seconds

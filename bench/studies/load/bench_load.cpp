@@ -302,6 +302,7 @@ result<load_record> gather(const load_options& f, found_knees& knees) {
   if (f.model.empty()) return failure{errc::invalid_argument, "expected --server, --model or --merge"};
   std::vector<std::string> serve = {"--model", f.model};
   if (!f.draft.empty()) serve.insert(serve.end(), {"--draft", f.draft});
+  if (!f.chat_template.empty()) serve.insert(serve.end(), {"--chat-template", f.chat_template});
   std::optional<script_file> script;
   if (f.replay) {
     REDLINE_TRY_ASSIGN(const auto edits, edits_of(f));

@@ -17,6 +17,7 @@ struct load_options {
   std::string server;
   std::string api_key;
   std::string model;
+  std::string chat_template;
   std::string draft;
   std::string edits;
   std::vector<std::string> methods = {"auto", "regular"};

@@ -136,6 +136,24 @@ TEST(gguf_file, copies_its_metadata_as_a_file_without_tensors) {
   EXPECT_EQ((*alone)->copy_header(), header);
 }
 
+TEST(gguf_file, copies_its_metadata_with_another_chat_template) {
+  gguf_writer out;
+  out.put_string("general.architecture", "llama");
+  out.put_string("tokenizer.chat_template", "old");
+  out.put_string("tokenizer.chat_template.tool_use", "old too");
+  out.put_strings("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b"});
+  const auto whole = gguf_file::from_bytes(out.bytes(), "whole");
+  ASSERT_TRUE(whole) << whole.error().describe();
+  const std::string header = (*whole)->copy_header("new");
+  const auto bytes = std::as_bytes(std::span(header));
+  const auto alone = gguf_file::from_bytes({bytes.begin(), bytes.end()}, "alone");
+  ASSERT_TRUE(alone) << alone.error().describe();
+  EXPECT_EQ(*(*alone)->get_string("tokenizer.chat_template"), "new");
+  EXPECT_EQ((*alone)->find("tokenizer.chat_template.tool_use"), nullptr);
+  EXPECT_EQ((*alone)->metadata().size(), 3U);
+  EXPECT_NE((*alone)->find("tokenizer.ggml.tokens"), nullptr);
+}
+
 TEST(gguf_file, maps_a_file_and_drops_its_pages_without_losing_the_bytes) {
   gguf_writer out;
   add(out, "big", tensor_type::i8, {100000}, filled(100000, 3));
