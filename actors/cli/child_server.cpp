@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,7 +111,9 @@ result<void> child_server::launch(const std::vector<std::string>& serve_flags, p
     std::_Exit(127);
   }
   ::close(ends[1]);
+  if (port_pipe_ >= 0) ::close(port_pipe_);  // of the one before
   port_pipe_ = ends[0];
+  port_.clear();
   return {};
 }
 
@@ -118,6 +121,13 @@ bool child_server::has_ended() {
   int status = 0;
   if (pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) pid_ = 0;
   return pid_ <= 0;
+}
+
+void child_server::wait_for_end(const std::atomic<bool>& given_up) {
+  const int end = pid_ > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)) : -1;
+  pollfd ended{end, POLLIN, 0};
+  while (!given_up && !has_ended()) ::poll(&ended, 1, step_ms);
+  if (end >= 0) ::close(end);
 }
 
 bool child_server::hear_port() {

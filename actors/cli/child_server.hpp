@@ -31,11 +31,14 @@ class child_server {
   /// nothing.
   result<door> start(const std::vector<std::string>& serve_flags);
 
-  // The same in two steps, the second perhaps on another thread.
+  // The same in two steps, the second perhaps on another thread. After its end it may be launched again, by a thread
+  // that lives as long as this: it gets another port and another key.
   enum class prompts : std::uint8_t { apart, shared };
   result<void> launch(const std::vector<std::string>& serve_flags, prompts sharing);
   /// given_up: once true it fails soon. Null: nobody gives up.
   result<door> wait_until_ready(std::chrono::seconds patience, const std::atomic<bool>* given_up = nullptr);
+  /// Until the child has ended or given_up is true.
+  void wait_for_end(const std::atomic<bool>& given_up);
 
  private:
   [[nodiscard]] bool has_ended();

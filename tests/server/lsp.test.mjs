@@ -279,6 +279,27 @@ test("starts a server of its own, which ends with it", async () => {
     await until(() => !is_alive());
 });
 
+test("starts its server again when it has ended, at another port and with another key", async () => {
+    const editor = await Editor.start("--model", targetModel, "--draft", draftModel, "--threads", "1");
+    await editor.open(file);
+    // A child of any of its threads.
+    const child = () => spawnSync("pgrep", ["-P", `${editor.child.pid}`], {encoding: "utf8"}).stdout.trim();
+    const key = (pid) => readFileSync(`/proc/${pid}/environ`, "utf8").match(/REDLINE_API_KEY=([0-9a-f]{64})\0/)[1];
+    await until(async () => (await editor.complete({line: 2, character: 5})).items.length > 0, 120);
+    const first = child();
+    const firstKey = key(first);
+    process.kill(Number(first), "SIGKILL");
+    await until(() => editor.shown.some((text) => text.includes("Redline's server has ended; another one starts")));
+    await until(async () => (await editor.complete({line: 2, character: 5})).items.length > 0, 120);
+    assert.deepEqual(await editor.edit("Change the number 10 to 64."), {applied: true, edits: 1});
+    const second = child();
+    assert.match(second, /^\d+$/);
+    assert.notEqual(second, first);
+    assert.notEqual(key(second), firstKey);
+    await editor.quit();
+    await until(() => child() === "");
+});
+
 /** Stands in for a server: keeps sessions' texts, and answers as it is told. */
 class StandIn {
     constructor() {

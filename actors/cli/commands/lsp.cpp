@@ -1,5 +1,8 @@
 #include <unistd.h>
 
+#include <chrono>
+#include <utility>
+
 #include "actors/cli/child_server.hpp"
 #include "actors/cli/command.hpp"
 #include "actors/cli/commands/commands.hpp"
@@ -14,6 +17,9 @@ namespace {
 
 // A large model may come from a slow disk.
 constexpr std::chrono::seconds loading_max{1800};
+// A server that ends sooner does so again and again.
+constexpr std::chrono::seconds lives_at_least{60};
+constexpr std::uint32_t starts_max = 5;
 
 struct flags {
   model_flags models;
@@ -46,11 +52,23 @@ int run(const flags& f) {
     return report(launched.error());
   }
   how.server = "a private server";
+  std::uint32_t starts = 1;
+  bool is_first = true;
+  auto started = std::chrono::steady_clock::now();
   const auto find = [&](const std::atomic<bool>& given_up) -> result<server_address> {
+    if (!std::exchange(is_first, false)) {
+      const auto now = std::chrono::steady_clock::now();
+      starts = now - started > lives_at_least ? 1 : starts + 1;
+      if (starts > starts_max) return failure{errc::not_ready, "it ended again and again"};
+      started = now;
+      REDLINE_TRY(own.launch(serve_flags(f.models), child_server::prompts::shared));
+    }
     REDLINE_TRY_ASSIGN(const auto at, own.wait_until_ready(loading_max, &given_up));
     return server_address::parse(at.url, at.api_key);
   };
-  return lsp::serve_editor(std::move(how), find, STDIN_FILENO, STDOUT_FILENO);
+  const lsp::own_server server{.find = find,
+                               .wait_for_end = [&](const std::atomic<bool>& given_up) { own.wait_for_end(given_up); }};
+  return lsp::serve_editor(std::move(how), server, STDIN_FILENO, STDOUT_FILENO);
 }
 
 }  // namespace

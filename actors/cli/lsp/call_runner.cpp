@@ -33,6 +33,11 @@ void call_runner::set_server(server_address at) {
   calls_.emplace(std::move(at));
 }
 
+void call_runner::forget_server() {
+  const std::scoped_lock lock(mutex_);
+  calls_.reset();
+}
+
 void call_runner::wake() const {
   const std::uint64_t one = 1;
   // Full means that it is readable already.

@@ -30,8 +30,10 @@ class call_runner final : public call_desk {
   call_runner(const call_runner&) = delete;
   call_runner& operator=(const call_runner&) = delete;
 
-  /// Before the first call.
+  /// Where calls that begin from now on go.
   void set_server(server_address at);
+  /// Calls are cancelled until there is another one: its port may be anybody's now.
+  void forget_server();
 
   void start(std::uint64_t ticket, server_call what) override;
   void give_up(std::uint64_t ticket) override;

@@ -60,6 +60,8 @@ class language_server {
   void refuse_unread(const std::string& why);
 
   void server_started();
+  /// It is gone, and another one is starting.
+  void server_ended();
   void server_failed(const std::string& why);
   void finished(std::uint64_t ticket, server_reply reply);
   /// How much of an edit's answer is there.
@@ -175,6 +177,8 @@ class language_server {
   /// Why calls are not made now.
   [[nodiscard]] std::string why_not() const;
   void is_fine();
+  /// With exactly one full stop at its end.
+  static std::string sentence(std::string text);
   void complain(complaint about, message_type type, const std::string& text);
   void show(message_type type, const std::string& text);
 

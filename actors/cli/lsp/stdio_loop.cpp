@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "actors/cli/lsp/call_runner.hpp"
 #include "actors/cli/lsp/message_frames.hpp"
@@ -33,17 +34,22 @@ void on_signal(int) {
   if (to_wake != nullptr) to_wake->wake();
 }
 
-/// Looks for the server while the editor is listened to.
+/// Looks for the server, and for the next one when it has ended, while the editor is listened to.
 class search {
  public:
-  search(const server_finder& find, const call_runner& to_tell)
-      : thread_([this, &find, &to_tell] {
-          auto found = find(given_up_);
-          {
-            const std::scoped_lock lock(mutex_);
-            found_ = std::move(found);
+  /// A server, why there is none, or that there is none for now.
+  using news = std::optional<result<server_address>>;
+
+  search(const own_server& server, const call_runner& to_tell)
+      : thread_([this, &server, &to_tell] {
+          for (bool is_there = true; is_there && !given_up_;) {
+            auto found = server.find(given_up_);
+            is_there = found.has_value();
+            tell(std::move(found), to_tell);
+            if (!is_there) return;
+            server.wait_for_end(given_up_);
+            tell(std::nullopt, to_tell);
           }
-          to_tell.wake();
         }) {}
   ~search() {
     given_up_ = true;
@@ -52,16 +58,24 @@ class search {
   search(const search&) = delete;
   search& operator=(const search&) = delete;
 
-  /// Once, when it is over.
-  std::optional<result<server_address>> take() {
+  /// In the order in which it came.
+  std::vector<news> take() {
     const std::scoped_lock lock(mutex_);
-    return std::exchange(found_, std::nullopt);
+    return std::exchange(news_, {});
   }
 
  private:
+  void tell(news what, const call_runner& to_tell) {
+    {
+      const std::scoped_lock lock(mutex_);
+      news_.push_back(std::move(what));
+    }
+    to_tell.wake();
+  }
+
   std::atomic<bool> given_up_{false};
   std::mutex mutex_;
-  std::optional<result<server_address>> found_;
+  std::vector<news> news_;
   std::thread thread_;
 };
 
@@ -82,7 +96,7 @@ class editor_loop {
   }
 
   void use(server_address at) { runner_.set_server(std::move(at)); }
-  void look(const server_finder& find) { search_.emplace(find, runner_); }
+  void look(const own_server& server) { search_.emplace(server, runner_); }
 
   int run() {
     while (!server_.is_over()) {
@@ -122,8 +136,11 @@ class editor_loop {
       else
         server_.progressed(e.ticket, e.bytes);
     }
-    if (auto found = search_ ? search_->take() : std::nullopt) {
-      if (*found) {
+    for (auto& found : search_ ? search_->take() : std::vector<search::news>()) {
+      if (!found) {
+        runner_.forget_server();
+        server_.server_ended();
+      } else if (*found) {
         runner_.set_server(std::move(**found));
         server_.server_started();
       } else {
@@ -185,10 +202,10 @@ int serve_editor(language_server::options how, server_address at, int in, int ou
   return loop.run();
 }
 
-int serve_editor(language_server::options how, const server_finder& find_server, int in, int out) {
+int serve_editor(language_server::options how, const own_server& server, int in, int out) {
   how.is_there = false;
   editor_loop loop(std::move(how), in, out);
-  loop.look(find_server);
+  loop.look(server);
   return loop.run();
 }
 

@@ -10,12 +10,17 @@
 
 namespace redline::actors::cli::lsp {
 
-/// Where the calls go, once the server has started. Runs on a thread of its own; ends soon once given_up is true.
-using server_finder = std::function<result<server_address>(const std::atomic<bool>& given_up)>;
+/// A server that is started for this editor, and again when it has ended. Both run on one thread of their own, and
+/// return soon once given_up is true.
+struct own_server {
+  /// Where the calls go, once it has started. A failure is the last word.
+  std::function<result<server_address>(const std::atomic<bool>& given_up)> find;
+  std::function<void(const std::atomic<bool>& given_up)> wait_for_end;
+};
 
 /// Serves the editor at these descriptors until it says goodbye or closes them; the process's exit code.
 int serve_editor(language_server::options how, server_address at, int in, int out);
 /// The same with a server that is starting.
-int serve_editor(language_server::options how, const server_finder& find_server, int in, int out);
+int serve_editor(language_server::options how, const own_server& server, int in, int out);
 
 }  // namespace redline::actors::cli::lsp

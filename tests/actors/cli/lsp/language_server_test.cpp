@@ -549,6 +549,23 @@ TEST_F(language_server_test, waits_for_a_server_that_starts) {
   EXPECT_FALSE(server->wakes_at());
 }
 
+TEST_F(language_server_test, opens_its_sessions_anew_at_the_server_that_follows_one_that_has_ended) {
+  server = make(false);
+  initialize();
+  server->server_started();
+  open_live();
+  server->server_ended();
+  EXPECT_THAT(answer(complete())["result"]["items"], IsEmpty());
+  EXPECT_THAT(answer(edit())["error"]["message"], HasSubstr("starting"));
+  type("x = 2\n", 6);
+  EXPECT_EQ(count<patch_call>() + count<open_call>() + count<close_call>(), 0) << "its port may be anybody's";
+  server->server_started();
+  EXPECT_EQ(finish<open_call>({.session = "live-2"}).text, "x = 2\nx = 1\ny = 2\n");
+  const int id = edit();
+  EXPECT_EQ(finish<edit_call>(failed(kind::cancelled)).session, "live-2");
+  EXPECT_NE(error_code(id), 0);
+}
+
 TEST_F(language_server_test, closes_its_sessions_at_the_end) {
   initialize();
   open_live();
