@@ -236,6 +236,28 @@ std::vector<std::string> server_view::lines(std::size_t width, std::size_t heigh
   return out;
 }
 
+std::vector<std::string> server_view::legend(std::size_t width, std::size_t height) {
+  static constexpr std::array<std::string_view, 13> texts = {
+      "tokens/s         that all answers got in the last half second",
+      "drafts accepted  share of the drafted tokens that the model agreed with, of all and by source",
+      "KV pages         held/all; a page has 32 tokens",
+      "",
+      "running          answers that are computed",
+      "waiting          answers without a place yet",
+      "passes/s         forward passes of the target model",
+      "rows/pass        tokens that a pass computes, drafted ones among them",
+      "fill             share of the answers that could decode that a pass takes along",
+      "busy             share of the time in passes",
+      "preempted        answers whose pages others needed, since the start: they are computed again",
+      "cost off         how far a pass's time is from what was expected",
+      "(not ready)      it loads, drains or is gone"};
+  std::vector<std::string> out;
+  for (const auto text : texts) {
+    if (height == 0 || out.size() < height) out.emplace_back(text.substr(0, width));
+  }
+  return out;
+}
+
 std::string server_view::line() const {
   if (!now_) return {};
   double held = 0;

@@ -49,6 +49,8 @@ class server_view {
   [[nodiscard]] bool has_rates() const { return before_.has_value(); }
   /// No line is longer than `width`, and there are not more than `height` of them; 0: any number.
   [[nodiscard]] std::vector<std::string> lines(std::size_t width, std::size_t height, worker_order order) const;
+  /// What the words in `lines` mean, with the same bounds.
+  [[nodiscard]] static std::vector<std::string> legend(std::size_t width, std::size_t height);
   /// One line of a log, and what its columns are.
   [[nodiscard]] std::string line() const;
   static constexpr std::string_view line_head =

@@ -40,6 +40,21 @@ test("prints lines where it is no terminal", async () => {
     assert.match(out, /^ tokens\/s +running +waiting +pages held +accepted +passes\/s +rows\/pass +busy\n( +\d+){4} /);
 });
 
+test("explains its words, and leaves what it showed on the terminal", async () => {
+    const child = spawn("script", ["-qefc", `${program} top --server ${server.url}`, "/dev/null"], {stdio: ["pipe", "pipe", "ignore"]});
+    let out = "";
+    let pressed = "";
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+        out += text;
+        const press = (key, when) => { if (!pressed.includes(key) && when) { pressed += key; child.stdin.write(key); } };
+        press("?", out.includes("q quit"));
+        press("q", out.includes("cost off         how far"));
+    });
+    await new Promise((resolve) => child.on("exit", resolve));
+    const after = out.slice(out.lastIndexOf("\x1b[?1049l"));
+    assert.match(after, /redline \S+ {3}ready {3}up \d+ s {3}demo-target/);
+});
+
 test("tells who cannot be watched, and why", async () => {
     const gone = await top(["--server", "http://127.0.0.1:1", "--once"]);
     assert.equal(gone.code, 69);

@@ -159,19 +159,21 @@ result<void> show_lines(const server_address& at) {
   });
 }
 
-result<void> show_live(const server_address& at) {
+/// Until the person leaves; what was shown last stays on the terminal.
+result<void> show_live(const server_address& at, server_view& view, worker_order& order) {
   full_screen screen;
-  server_view view;
-  auto order = worker_order::name;
   bool is_paused = false;
+  bool explains = false;
   bool was_there = false;
   std::string problem;
   const auto draw = [&] {
     const auto [width, height] = full_screen::size();
-    auto lines = view.lines(width, height > 1 ? height - 1 : 1, order);
-    std::string foot = !problem.empty() ? problem
-                                        : "q quit  p " + std::string(is_paused ? "go on" : "pause") + "  s sort by " +
-                                              std::string(name_of(order));
+    const std::size_t most = height > 1 ? height - 1 : 1;
+    auto lines = explains ? server_view::legend(width, most) : view.lines(width, most, order);
+    std::string foot = !problem.empty()
+                           ? problem
+                           : "q quit  p " + std::string(is_paused ? "go on" : "pause") + "  s sort by " +
+                                 std::string(name_of(order)) + "  ? " + (explains ? "back" : "what is what");
     foot.resize(std::min(foot.size(), width));
     lines.push_back("\x1b[7m" + foot + "\x1b[0m");
     screen.show(lines);
@@ -180,6 +182,7 @@ result<void> show_live(const server_address& at) {
   const auto take_keys = [&] {
     for (char key = screen.key(); key != '\0'; key = screen.key()) {
       if (key == 'q') return false;
+      if (key == '?') explains = !explains;
       if (key == 'p') is_paused = !is_paused;
       if (key == 's')
         order = static_cast<worker_order>((static_cast<int>(order) + 1) % static_cast<int>(worker_order::last_));
@@ -201,6 +204,14 @@ result<void> show_live(const server_address& at) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
     if (!take_keys()) return {};
   }
+}
+
+result<void> show_live(const server_address& at) {
+  server_view view;
+  auto order = worker_order::name;
+  REDLINE_TRY(show_live(at, view, order));
+  for (const auto& line : view.lines(full_screen::size().first, 0, order)) std::cout << line << "\n";
+  return {};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace redline::actors::cli {
@@ -153,6 +154,15 @@ TEST(server_status, takes_members_of_any_type_and_nothing_that_is_no_status) {
   many["schedulers"] = json::array();
   for (int i = 0; i < 1000; ++i) many["schedulers"].push_back(worker(std::to_string(i), 1));
   EXPECT_EQ(server_status::parse(many.dump())->workers.size(), server_view::workers_max);
+}
+
+TEST(server_view, explains_each_word_over_the_workers) {
+  const auto all = server_view::legend(100, 0);
+  for (const char* word : {"running", "waiting", "passes/s", "rows/pass", "fill", "busy", "preempted", "cost off"}) {
+    EXPECT_TRUE(std::ranges::any_of(all, [&](const auto& line) { return line.starts_with(word); })) << word;
+  }
+  EXPECT_EQ(server_view::legend(100, 3).size(), 3U);
+  for (const auto& line : server_view::legend(9, 0)) EXPECT_LE(line.size(), 9U);
 }
 
 }  // namespace
