@@ -181,6 +181,7 @@ void run_dot_tile(const dot_tile& t) {
 #pragma GCC unroll 4
     for (int p = 0; p < Panels; ++p) {
       acc[r][p] = t.first ? zero() : load_some(t.y + r * t.y_stride + 16 * p, lanes_of(p));
+      if (t.first) prefetch_to_write(t.y + r * t.y_stride + 16 * p);
     }
   }
   if constexpr (dots_of_row_pairs && Rows > 1) {

@@ -196,3 +196,4 @@ inline void store_bf16(std::uint16_t* p, f32x16 a) {
 }
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 inline void prefetch_far(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
+inline void prefetch_to_write(const void* p) { __builtin_prefetch(p, 1, 3); }

@@ -234,3 +234,4 @@ inline void store_bf16(std::uint16_t* p, f32x16 x) {
 }
 inline void prefetch(const void* p) { __builtin_prefetch(p); }
 inline void prefetch_far(const void* p) { __builtin_prefetch(p, 0, 2); }
+inline void prefetch_to_write(const void* p) { __builtin_prefetch(p, 1, 3); }

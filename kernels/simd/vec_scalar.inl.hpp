@@ -166,3 +166,4 @@ inline void store_bf16(std::uint16_t* p, f32x16 a) {
 }
 inline void prefetch(const void*) {}
 inline void prefetch_far(const void*) {}
+inline void prefetch_to_write(const void*) {}
