@@ -7,8 +7,8 @@
 #include <limits>
 #include <optional>
 
-#include "runtime/base/philox.hpp"
 #include "runtime/base/portable_math.hpp"
+#include "runtime/sampling/noise_words.hpp"
 
 // Every comparison that decides a token uses IEEE arithmetic in a fixed order (portable_math.hpp), so the same logits
 // give the same token on every machine.
@@ -48,12 +48,6 @@ double gumbel(std::uint32_t word) {
 }
 constexpr double gumbel_max = 22.9;
 constexpr int gumbel_floor = -4;
-
-/// Random words for the tokens 4 * block to 4 * block + 3. The last counter word separates sampling from other uses.
-std::array<std::uint32_t, 4> noise_words(std::uint64_t seed, std::uint64_t index, std::uint32_t block) {
-  return philox4x32({block, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0x5265646cu},
-                    {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
-}
 
 /// [k]: words up to this one certainly have less noise than gumbel_floor + k.
 const std::array<std::uint32_t, 28>& word_thresholds() {
@@ -96,6 +90,15 @@ class gumbel_race {
   [[nodiscard]] std::array<std::uint32_t, 4> words(std::size_t block) const {
     return noise_words(seed_, index_, static_cast<std::uint32_t>(block));
   }
+  /// Those of blocks_together blocks, unless `enter` would pass over all of their tokens because of them: scaled: the
+  /// greatest of these. As both of its tests grow with what a token needs, that of the greatest decides for all.
+  [[nodiscard]] bool find_words(std::size_t block, double scaled, many_noise_words& out) const {
+    const std::uint32_t greatest = draw_noise_words(seed_, index_, static_cast<std::uint32_t>(block), out);
+    const double needed = winning_ - scaled;
+    if (needed > gumbel_max) return false;
+    return !(needed >= gumbel_floor) ||
+           greatest >= word_thresholds()[static_cast<std::size_t>(needed - gumbel_floor)];
+  }
 
  private:
   std::uint64_t seed_, index_;
@@ -106,20 +109,24 @@ class gumbel_race {
 /// Samples from the whole vocabulary. best: the greedy token, which is tried first so that most others can be skipped.
 token draw_from_all(std::span<const float> logits, double temperature, token best, gumbel_race race) {
   race.enter(best, static_cast<double>(logits[static_cast<std::size_t>(best)]) / temperature);
-  for (std::size_t from = 0; from < logits.size(); from += 4) {
+  const auto enter_block = [&](std::size_t from, const std::array<std::uint32_t, 4>& words) {
     const std::size_t to = std::min(from + 4, logits.size());
-    // Slightly lower than exact, because the division rounds.
-    const double cut = race.reach() * temperature;
-    const double low = cut - std::fabs(cut) * 1e-12;
-    bool any = false;
-    for (std::size_t i = from; i < to; ++i) any |= static_cast<double>(logits[i]) >= low;
-    if (!any) continue;
-    const auto words = race.words(from / 4);
     for (std::size_t i = from; i < to; ++i) {
       if (!std::isnan(logits[i]))
         race.enter(static_cast<token>(i), static_cast<double>(logits[i]) / temperature, words);
     }
+  };
+  std::size_t from = 0;
+  many_noise_words words;
+  for (; from + tokens_together <= logits.size(); from += tokens_together) {
+    const float most = greatest(logits.subspan(from, tokens_together));
+    // Slightly lower than exact, because the division rounds.
+    const double cut = race.reach() * temperature;
+    if (static_cast<double>(most) < cut - std::fabs(cut) * 1e-12) continue;
+    if (!race.find_words(from / 4, static_cast<double>(most) / temperature, words)) continue;
+    for (std::size_t b = 0; b < blocks_together; ++b) enter_block(from + 4 * b, words.block(b));
   }
+  for (; from < logits.size(); from += 4) enter_block(from, race.words(from / 4));
   return race.winner();
 }
 
