@@ -194,7 +194,7 @@ struct kernel_table {
   /// scratch is not used.
   void (*join_attention)(const attention_args& args);
 
-  /// Conversions between floats and a storage type other than q8_0, rounding to nearest even; NaN stays NaN.
+  /// Conversions between floats and a storage type of floats, rounding to nearest even; NaN stays NaN.
   /// Narrowing to f16 stops at +-65504.
   void (*narrow)(element_type type, const float* x, std::size_t n, void* out);
   void (*widen)(element_type type, const void* x, std::size_t n, float* out);

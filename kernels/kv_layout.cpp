@@ -14,7 +14,7 @@ float read_bf16(const std::byte* at) {
   return std::bit_cast<float>(std::uint32_t{bits} << 16);
 }
 
-/// Not for q8_0.
+/// Not of integers.
 float read_number(element_type type, const std::byte* at) {
   if (type == element_type::bf16) return read_bf16(at);
   if (type == element_type::f16) {
@@ -27,17 +27,25 @@ float read_number(element_type type, const std::byte* at) {
   return x;
 }
 
+float read_integer(element_type type, const std::byte* at) {
+  if (type == element_type::q8_0) return static_cast<float>(static_cast<std::int8_t>(*at));
+  std::int16_t x = 0;
+  std::memcpy(&x, at, sizeof(x));
+  return static_cast<float>(x);
+}
+
 }  // namespace
 
 void read_key(const kv_view& kv, std::size_t slot, std::size_t head_dim, float* out) {
   const std::byte* tile = key_tile(kv, slot, head_dim);
   const std::size_t lane = slot % tile_tokens;
+  const std::size_t together = integers_per_word(kv.type);
   for (std::size_t d = 0; d < head_dim; ++d) {
-    if (kv.type == element_type::q8_0) {
-      const std::byte* scales = tile + q8_tile_integers(head_dim);
-      const float scale = read_bf16(scales + (d / q8_key_block * tile_tokens + lane) * sizeof(std::uint16_t));
-      out[d] = static_cast<float>(static_cast<std::int8_t>(tile[(d / 4 * tile_tokens + lane) * 4 + q8_order[d % 4]])) *
-               scale;
+    if (holds_integers(kv.type)) {
+      const std::byte* scales = tile + tile_integer_bytes(kv.type, head_dim);
+      const float scale = read_bf16(scales + (d / integer_key_block * tile_tokens + lane) * sizeof(std::uint16_t));
+      const std::byte* word = tile + (d / together * tile_tokens + lane) * 4;
+      out[d] = read_integer(kv.type, word + place_in_word(kv.type, d % together)) * scale;
     } else {
       out[d] = read_number(kv.type, tile + (d * tile_tokens + lane) * bytes_of(kv.type));
     }
@@ -46,9 +54,10 @@ void read_key(const kv_view& kv, std::size_t slot, std::size_t head_dim, float* 
 
 void read_value(const kv_view& kv, std::size_t slot, std::size_t head_dim, float* out) {
   for (std::size_t d = 0; d < head_dim; ++d) {
-    if (kv.type == element_type::q8_0) {
-      const std::byte at = q8_value_quad(kv, slot, head_dim)[d * 4 + q8_order[slot % 4]];
-      out[d] = static_cast<float>(static_cast<std::int8_t>(at)) * read_bf16(q8_value_scale(kv, slot, head_dim));
+    if (holds_integers(kv.type)) {
+      const std::byte* word = value_words(kv, slot, head_dim) + d * 4;
+      const std::size_t place = place_in_word(kv.type, slot % integers_per_word(kv.type));
+      out[d] = read_integer(kv.type, word + place) * read_bf16(value_scale(kv, slot, head_dim));
     } else {
       out[d] = read_number(kv.type, value_row(kv, slot, head_dim) + d * bytes_of(kv.type));
     }

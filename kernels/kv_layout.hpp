@@ -7,15 +7,19 @@
 
 namespace redline::kernels {
 
-/// Storage of keys and values. q8_0: small integers with a scale (README.md: keys and values of one byte).
-enum class element_type : std::uint8_t { f32, f16, bf16, q8_0 };
+/// Storage of keys and values. q8_0, i16: integers of one byte and of two, with scales (README.md: keys and values as
+/// integers).
+enum class element_type : std::uint8_t { f32, f16, bf16, q8_0, i16 };
 inline constexpr std::array all_element_types = {element_type::f32, element_type::f16, element_type::bf16,
-                                                 element_type::q8_0};
+                                                 element_type::q8_0, element_type::i16};
 [[nodiscard]] constexpr std::string_view name_of(element_type type) {
-  constexpr std::string_view names[] = {"f32", "f16", "bf16", "q8_0"};
+  constexpr std::string_view names[] = {"f32", "f16", "bf16", "q8_0", "i16"};
   return names[static_cast<std::size_t>(type)];
 }
-/// Of one number; for q8_0 without its scale.
+[[nodiscard]] constexpr bool holds_integers(element_type type) {
+  return type == element_type::q8_0 || type == element_type::i16;
+}
+/// Of one number; of an integer without its scale.
 [[nodiscard]] constexpr std::size_t bytes_of(element_type type) {
   return type == element_type::f32 ? 4 : type == element_type::q8_0 ? 1 : 2;
 }
@@ -37,9 +41,10 @@ inline constexpr std::size_t kv_page_tokens = 32;
 ///
 /// f32, f16, bf16. keys: [2 tiles][head_dim][16 tokens]. values: [32 tokens][head_dim rounded up to 16].
 ///
-/// q8_0. keys: [2 tiles] of [head_dim / 4 rounded up][16 tokens][4 dimensions] signed bytes, then a bf16 scale for each
-/// [block of q8_key_block dimensions][16 tokens], rounded up to 64 bytes. values: [8 quads of tokens][head_dim rounded
-/// up to 16][4 tokens] signed bytes, then bf16 scales [32 tokens]. Four that share 32 bits lie in q8_order.
+/// q8_0, i16, whose words of 32 bits hold N = 4 bytes or 2 shorts: keys: [2 tiles] of [head_dim / N rounded up][16
+/// tokens][N dimensions] signed integers, then a bf16 scale for each [block of integer_key_block dimensions][16 tokens],
+/// rounded up to 64 bytes. values: [32 / N words of tokens][head_dim rounded up to 16][N tokens] signed integers, then
+/// bf16 scales [32 tokens]. Where in a word a number lies: place_in_word.
 struct kv_view {
   std::byte* keys = nullptr;
   std::byte* values = nullptr;
@@ -47,32 +52,40 @@ struct kv_view {
   element_type type = element_type::f32;
 };
 
-/// Dimensions of a q8_0 key that share a scale. Some models have a few dimensions far larger than the others (their
-/// keys have a bias); they cost only their own block its precision.
-inline constexpr std::size_t q8_key_block = 32;
-[[nodiscard]] constexpr std::size_t q8_key_blocks(std::size_t head_dim) {
-  return (head_dim + q8_key_block - 1) / q8_key_block;
+/// Dimensions of a key of integers that share a scale. Some models have a few dimensions far larger than the others
+/// (their keys have a bias); they cost only their own block its precision.
+inline constexpr std::size_t integer_key_block = 32;
+[[nodiscard]] constexpr std::size_t integer_key_blocks(std::size_t head_dim) {
+  return (head_dim + integer_key_block - 1) / integer_key_block;
 }
-[[nodiscard]] constexpr std::size_t q8_quads(std::size_t head_dim) { return (head_dim + 3) / 4; }
+/// Integers in a word of 32 bits.
+[[nodiscard]] constexpr std::size_t integers_per_word(element_type type) { return 4 / bytes_of(type); }
+[[nodiscard]] constexpr std::size_t integer_words(element_type type, std::size_t head_dim) {
+  return (head_dim + integers_per_word(type) - 1) / integers_per_word(type);
+}
 /// Bytes of a key tile before its scales.
-[[nodiscard]] constexpr std::size_t q8_tile_integers(std::size_t head_dim) {
-  return q8_quads(head_dim) * tile_tokens * 4;
+[[nodiscard]] constexpr std::size_t tile_integer_bytes(element_type type, std::size_t head_dim) {
+  return integer_words(type, head_dim) * tile_tokens * 4;
 }
-/// The byte in which the i-th of four lies: the even bytes hold the first two, the odd ones the others, so that shifts
-/// by eight bits give neighbours as 16-bit integers.
-inline constexpr std::array<std::size_t, 4> q8_order = {0, 2, 1, 3};
+/// The byte of a word in which its i-th integer begins. q8_0: the even bytes hold the first two, the odd ones the
+/// others, so that shifts by eight bits give neighbours as 16-bit integers.
+[[nodiscard]] constexpr std::size_t place_in_word(element_type type, std::size_t i) {
+  constexpr std::array<std::size_t, 4> bytes = {0, 2, 1, 3};
+  return type == element_type::q8_0 ? bytes[i] : 2 * i;
+}
 
 /// Of one tile of keys.
 [[nodiscard]] constexpr std::size_t kv_tile_bytes(element_type type, std::size_t head_dim) {
-  if (type != element_type::q8_0) return tile_tokens * head_dim * bytes_of(type);
-  return q8_tile_integers(head_dim) + round_up(q8_key_blocks(head_dim) * tile_tokens * sizeof(std::uint16_t), 64);
+  if (!holds_integers(type)) return tile_tokens * head_dim * bytes_of(type);
+  return tile_integer_bytes(type, head_dim) +
+         round_up(integer_key_blocks(head_dim) * tile_tokens * sizeof(std::uint16_t), 64);
 }
 /// Bytes of the keys (= offset of the values) and of both, of one (layer, KV head) in one page.
 [[nodiscard]] constexpr std::size_t kv_key_bytes(element_type type, std::size_t head_dim) {
   return kv_page_tokens / tile_tokens * kv_tile_bytes(type, head_dim);
 }
 [[nodiscard]] constexpr std::size_t kv_head_bytes(element_type type, std::size_t head_dim) {
-  const std::size_t scales = type == element_type::q8_0 ? kv_page_tokens * sizeof(std::uint16_t) : 0;
+  const std::size_t scales = holds_integers(type) ? kv_page_tokens * sizeof(std::uint16_t) : 0;
   return round_up(kv_key_bytes(type, head_dim), 64) + kv_page_tokens * round_up(head_dim, 16) * bytes_of(type) + scales;
 }
 
@@ -81,7 +94,7 @@ inline std::byte* key_tile(const kv_view& kv, std::size_t slot, std::size_t head
   return kv.keys + slot / kv_page_tokens * kv.page_stride_bytes +
          slot % kv_page_tokens / tile_tokens * kv_tile_bytes(kv.type, head_dim);
 }
-/// Not for q8_0.
+/// Not of integers.
 [[nodiscard]] constexpr std::size_t value_row_bytes(element_type type, std::size_t head_dim) {
   return round_up(head_dim, 16) * bytes_of(type);
 }
@@ -89,14 +102,14 @@ inline std::byte* value_row(const kv_view& kv, std::size_t slot, std::size_t hea
   return kv.values + slot / kv_page_tokens * kv.page_stride_bytes +
          slot % kv_page_tokens * value_row_bytes(kv.type, head_dim);
 }
-/// For q8_0: four tokens' values, and one token's scale.
-inline std::byte* q8_value_quad(const kv_view& kv, std::size_t slot, std::size_t head_dim) {
+/// Of integers: the words that hold a token's values and its neighbours', and the token's scale.
+inline std::byte* value_words(const kv_view& kv, std::size_t slot, std::size_t head_dim) {
   return kv.values + slot / kv_page_tokens * kv.page_stride_bytes +
-         slot % kv_page_tokens / 4 * round_up(head_dim, 16) * 4;
+         slot % kv_page_tokens / integers_per_word(kv.type) * round_up(head_dim, 16) * 4;
 }
-inline std::byte* q8_value_scale(const kv_view& kv, std::size_t slot, std::size_t head_dim) {
-  return kv.values + slot / kv_page_tokens * kv.page_stride_bytes + kv_page_tokens * round_up(head_dim, 16) +
-         slot % kv_page_tokens * sizeof(std::uint16_t);
+inline std::byte* value_scale(const kv_view& kv, std::size_t slot, std::size_t head_dim) {
+  return kv.values + slot / kv_page_tokens * kv.page_stride_bytes +
+         kv_page_tokens * value_row_bytes(kv.type, head_dim) + slot % kv_page_tokens * sizeof(std::uint16_t);
 }
 
 /// One slot's key and value as floats: what each storage type means, in plain code. out: [head_dim]

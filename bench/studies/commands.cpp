@@ -25,7 +25,7 @@ namespace redline::studies {
 namespace {
 
 void add_kv_flag(CLI::App& c, std::string& kv, const char* help = "Element type of keys and values") {
-  c.add_option("--kv", kv, help)->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}))->capture_default_str();
+  c.add_option("--kv", kv, help)->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0", "i16"}))->capture_default_str();
 }
 void add_numerics_flag(CLI::App& c, std::string& numerics) {
   c.add_option("--numerics", numerics, "How products are computed")

@@ -15,7 +15,7 @@
 
 #include "kernels/ops/kv_access.inl.hpp"
 
-#include "kernels/ops/q8_blocks.inl.hpp"
+#include "kernels/ops/integer_blocks.inl.hpp"
 
 #include "kernels/ops/store_kv.inl.hpp"
 

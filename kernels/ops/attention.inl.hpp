@@ -26,6 +26,7 @@ inline tile_function few_tile(element_type type, std::size_t vectors, std::size_
     case element_type::bf16:
       return few_tiles<bf16_panel>[vectors - 1][panels - 1];
     case element_type::q8_0:
+    case element_type::i16:
       break;
   }
   return nullptr;
@@ -66,6 +67,7 @@ inline void widen_whole(element_type type, const std::byte* from, std::size_t n,
       for (std::size_t i = 0; i < n; i += 16) store(to + i, load_bf16(halves + i));
       return;
     case element_type::q8_0:
+    case element_type::i16:
       return;
   }
 }
@@ -187,7 +189,7 @@ void attend_block(const float_attention& w, std::size_t first, std::size_t count
   ahead.next(attention_block_tokens);
   for (std::size_t v = 0; v < w.vectors; ++v) {
     const seen_tokens seen = seen_by(v / a.group);
-    if (seen.from < seen.to) weigh_scores(w, v, seen);
+    if (seen.from < seen.to) weigh_scores(w, v, seen, [](const auto&) { return false; });
   }
   if (w.few && a.rows == 1) return add_stored_values(w, parts, parts_count);
   for (std::size_t i = 0; i < parts_count; ++i) {
@@ -222,7 +224,7 @@ void attention_by_floats(const attention_args& a) {
 }
 
 void attention(const attention_args& a) {
-  a.kv.type == element_type::q8_0 ? attention_by_integers(a) : attention_by_floats(a);
+  holds_integers(a.kv.type) ? attention_by_integers(a) : attention_by_floats(a);
 }
 
 void join_attention(const attention_args& a) {

@@ -32,6 +32,7 @@ inline auto with_element(element_type type, Body body) {
   switch (type) {
     case element_type::f32:
     case element_type::q8_0:
+    case element_type::i16:
       break;
     case element_type::f16:
       return body.template operator()<f16_format>();
@@ -311,7 +312,7 @@ inline void write_tile_output(const attention_args& a, std::size_t v, const spli
 }
 
 void attention_by_tiles(const attention_args& a) {
-  if (a.kv.type == element_type::q8_0) return best_avx512_table().attention(a);
+  if (holds_integers(a.kv.type)) return best_avx512_table().attention(a);
   if (a.rows == 0) return;
   const std::size_t vectors = a.rows * a.group;
   const std::size_t padded = round_up(vectors, 16);
@@ -359,7 +360,7 @@ void attention_by_tiles(const attention_args& a) {
 }
 
 void join_attention_by_tiles(const attention_args& a) {
-  if (a.kv.type == element_type::q8_0) return best_avx512_table().join_attention(a);
+  if (holds_integers(a.kv.type)) return best_avx512_table().join_attention(a);
   join_records(a, tile_shrink_of(a),
                [&](std::size_t v, const split_sums& s, std::size_t at) { write_tile_output(a, v, s, at); });
 }

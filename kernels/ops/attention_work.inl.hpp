@@ -58,8 +58,10 @@ inline f32x16 highest_of(const float* scores) {
 }
 
 /// Turns vector v's scores of the tokens that it sees of a block, at least one, into weights, and scales its sums to
-/// the new maximum. The other weights of the first chunk are zeros.
-void weigh_scores(const attention_work& w, std::size_t v, const seen_tokens& seen) {
+/// the new maximum. The other weights of the first chunk are zeros. Those of a whole block are offered to take(weights)
+/// first: they are not written if it gives true, and neither is anything else. Returns whether it did.
+template<class Take>
+bool weigh_scores(const attention_work& w, std::size_t v, const seen_tokens& seen, Take take) {
   float* all_scores = w.scores + v * attention_score_stride;
   const std::size_t begin = seen.from / 16 * 16, unseen = seen.from - begin, n = seen.to - begin;
   float* scores = all_scores + begin;
@@ -97,11 +99,14 @@ void weigh_scores(const attention_work& w, std::size_t v, const seen_tokens& see
 #pragma GCC unroll 8
     for (std::size_t c = 0; c < whole_chunks; ++c) {
       e[c] = exponential(mul(sub(load(scores + c * 16), highest), scale));
-      store(scores + c * 16, e[c]);
     }
 #pragma GCC unroll 8
     for (std::size_t c = 0; c < whole_chunks; ++c) total = add(total, e[c]);
-    return store(w.one.totals + v * 16, total);
+    store(w.one.totals + v * 16, total);
+    if (take(e)) return true;
+#pragma GCC unroll 8
+    for (std::size_t c = 0; c < whole_chunks; ++c) store(scores + c * 16, e[c]);
+    return false;
   }
   for_chunks(n, [&](std::size_t i, std::size_t lanes) {
     f32x16 e = exponential(mul(sub(load_some(scores + i, lanes), highest), scale));
@@ -113,6 +118,7 @@ void weigh_scores(const attention_work& w, std::size_t v, const seen_tokens& see
     total = add(total, lanes == 16 ? e : load_n(scores + i, lanes));
   });
   store(w.one.totals + v * 16, total);
+  return false;
 }
 
 inline auto shrink_of(const attention_args& a) {

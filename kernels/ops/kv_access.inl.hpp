@@ -62,11 +62,11 @@ class tokens_ahead {
     for (; done_ < wanted_ && tile_ < a_.tile_count; ++tile_) {
       const attention_tile& t = a_.tiles[tile_];
       prefetch_bytes(key_tile(a_.kv, t.first_slot, a_.head_dim), kv_tile_bytes(a_.kv.type, a_.head_dim));
-      if (a_.kv.type == element_type::q8_0) {
-        const std::byte* first = q8_value_quad(a_.kv, t.first_slot, a_.head_dim);
-        const std::byte* last = q8_value_quad(a_.kv, t.first_slot + t.count - std::size_t{1}, a_.head_dim);
+      if (holds_integers(a_.kv.type)) {
+        const std::byte* first = value_words(a_.kv, t.first_slot, a_.head_dim);
+        const std::byte* last = value_words(a_.kv, t.first_slot + t.count - std::size_t{1}, a_.head_dim);
         prefetch_bytes(first, static_cast<std::size_t>(last - first) + round_up(a_.head_dim, 16) * 4);
-        prefetch_far(q8_value_scale(a_.kv, t.first_slot, a_.head_dim));
+        prefetch_far(value_scale(a_.kv, t.first_slot, a_.head_dim));
       } else {
         prefetch_bytes(value_row(a_.kv, t.first_slot, a_.head_dim), t.count * value_row_bytes(a_.kv.type, a_.head_dim));
       }

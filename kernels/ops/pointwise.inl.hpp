@@ -107,6 +107,7 @@ void narrow(element_type type, const float* x, std::size_t n, void* out) {
       narrow_to(x, n, halves, [](std::uint16_t* p, f32x16 a) { store_bf16(p, a); });
       return;
     case element_type::q8_0:
+    case element_type::i16:
       return;
   }
 }
@@ -133,6 +134,7 @@ void widen(element_type type, const void* x, std::size_t n, float* out) {
       widen_from(halves, n, out, [](const std::uint16_t* p) { return load_bf16(p); });
       return;
     case element_type::q8_0:
+    case element_type::i16:
       return;
   }
 }

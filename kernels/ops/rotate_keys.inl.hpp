@@ -68,7 +68,10 @@ void rotate_keys(const kv_view& kv, std::size_t first_slot, std::size_t count, r
         rotate_key_tile<element_type::bf16>(tile, begin, in_tile, pairs, angles, rotary_dim / 2);
         break;
       case element_type::q8_0:
-        rotate_q8_tile(tile, begin, in_tile, pairs, angles, rotary_dim, head_dim);
+        rotate_integer_tile<q8_numbers>(tile, begin, in_tile, pairs, angles, rotary_dim, head_dim);
+        break;
+      case element_type::i16:
+        rotate_integer_tile<i16_numbers>(tile, begin, in_tile, pairs, angles, rotary_dim, head_dim);
         break;
     }
     first_slot += in_tile;

@@ -7,7 +7,8 @@ inline void scatter_key(const T* key, std::size_t head_dim, std::byte* tile, std
 }
 
 void store_kv(const kv_view& kv, std::size_t slot, std::size_t head_dim, const float* key, const float* value) {
-  if (kv.type == element_type::q8_0) return store_q8(kv, slot, head_dim, key, value);
+  if (kv.type == element_type::q8_0) return store_integers<q8_numbers>(kv, slot, head_dim, key, value);
+  if (kv.type == element_type::i16) return store_integers<i16_numbers>(kv, slot, head_dim, key, value);
   std::byte* tile = key_tile(kv, slot, head_dim);
   narrow(kv.type, value, head_dim, value_row(kv, slot, head_dim));
   if (kv.type == element_type::f32) {

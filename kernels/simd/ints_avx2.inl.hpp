@@ -35,6 +35,20 @@ inline i32x16 dot(i32x16 sum, const quads16& q, const std::int16_t* f) {
                            _mm256_madd_epi16(q.odd_hi, second))};
 }
 
+/// Two 16-bit integers a lane.
+struct pairs16 {
+  __m256i lo, hi;
+};
+inline pairs16 load_pairs(const std::byte* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))};
+}
+inline i32x16 dot(i32x16 sum, const pairs16& p, const std::int16_t* f) {
+  const __m256i factors = two_factors(f);
+  return {_mm256_add_epi32(sum.lo, _mm256_madd_epi16(p.lo, factors)),
+          _mm256_add_epi32(sum.hi, _mm256_madd_epi16(p.hi, factors))};
+}
+
 // Packing works inside 128-bit halves; the permutation puts the quarters back in order.
 inline __m256i packed_i16(f32x16 a) {
   return _mm256_permute4x64_epi64(_mm256_packs_epi32(_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)), 0xd8);
@@ -66,3 +80,17 @@ inline __m256i join_bytes_half(__m256 a, __m256 b, __m256 c, __m256 d) {
 inline words16 join_bytes(f32x16 a, f32x16 b, f32x16 c, f32x16 d) {
   return {join_bytes_half(a.lo, b.lo, c.lo, d.lo), join_bytes_half(a.hi, b.hi, c.hi, d.hi)};
 }
+
+template<int J>
+inline __m256 signed_short_half(__m256i w) {
+  return _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(w, 16 - 16 * J), 16));
+}
+template<int J>
+inline f32x16 signed_short(words16 w) {
+  return {signed_short_half<J>(w.lo), signed_short_half<J>(w.hi)};
+}
+inline __m256i join_shorts_half(__m256 a, __m256 b) {
+  return _mm256_or_si256(_mm256_and_si256(_mm256_cvtps_epi32(a), _mm256_set1_epi32(0xffff)),
+                         _mm256_slli_epi32(_mm256_cvtps_epi32(b), 16));
+}
+inline words16 join_shorts(f32x16 a, f32x16 b) { return {join_shorts_half(a.lo, b.lo), join_shorts_half(a.hi, b.hi)}; }

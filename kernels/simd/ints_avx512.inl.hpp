@@ -19,6 +19,11 @@ inline quads16 load_quads(const std::byte* p) {
   const __m512i bytes = _mm512_loadu_si512(p);
   return {_mm512_srai_epi16(_mm512_slli_epi16(bytes, 8), 8), _mm512_srai_epi16(bytes, 8)};
 }
+/// Two 16-bit integers a lane.
+struct pairs16 {
+  __m512i v;
+};
+inline pairs16 load_pairs(const std::byte* p) { return {_mm512_loadu_si512(p)}; }
 inline __m512i two_factors(const std::int16_t* f) {
   std::int32_t both;
   std::memcpy(&both, f, sizeof(both));
@@ -41,4 +46,13 @@ inline __m512i low_byte(f32x16 x) { return _mm512_and_si512(_mm512_cvtps_epi32(x
 inline words16 join_bytes(f32x16 a, f32x16 b, f32x16 c, f32x16 d) {
   return {_mm512_or_si512(_mm512_or_si512(low_byte(a), _mm512_slli_epi32(low_byte(b), 8)),
                           _mm512_or_si512(_mm512_slli_epi32(low_byte(c), 16), _mm512_slli_epi32(low_byte(d), 24)))};
+}
+
+template<int J>
+inline f32x16 signed_short(words16 w) {
+  return {_mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(w.v, 16 - 16 * J), 16))};
+}
+inline words16 join_shorts(f32x16 a, f32x16 b) {
+  return {_mm512_or_si512(_mm512_and_si512(_mm512_cvtps_epi32(a.v), _mm512_set1_epi32(0xffff)),
+                          _mm512_slli_epi32(_mm512_cvtps_epi32(b.v), 16))};
 }

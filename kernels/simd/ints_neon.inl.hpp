@@ -47,6 +47,21 @@ inline i32x16 dot(i32x16 sum, const quads16& q, const std::int16_t* f) {
   return sum;
 }
 
+/// Two 16-bit integers a lane.
+struct pairs16 {
+  int16x8_t v[4];
+};
+inline pairs16 load_pairs(const std::byte* p) {
+  pairs16 q;
+  for (int i = 0; i < 4; ++i) q.v[i] = vld1q_s16(reinterpret_cast<const std::int16_t*>(p) + i * 8);
+  return q;
+}
+inline i32x16 dot(i32x16 sum, const pairs16& p, const std::int16_t* f) {
+  const int16x8_t factors = two_factors(f);
+  for (int i = 0; i < 4; ++i) sum.v[i] = vaddq_s32(sum.v[i], multiply_pairs(p.v[i], factors));
+  return sum;
+}
+
 inline void store_i16(std::int16_t* p, f32x16 x) {
   vst1q_s16(p, vcombine_s16(vmovn_s32(vcvtnq_s32_f32(x.a)), vmovn_s32(vcvtnq_s32_f32(x.b))));
   vst1q_s16(p + 8, vcombine_s16(vmovn_s32(vcvtnq_s32_f32(x.c)), vmovn_s32(vcvtnq_s32_f32(x.d))));
@@ -82,4 +97,21 @@ inline uint32x4_t join_bytes_four(float32x4_t x, float32x4_t y, float32x4_t z, f
 inline words16 join_bytes(f32x16 x, f32x16 y, f32x16 z, f32x16 w) {
   return {join_bytes_four(x.a, y.a, z.a, w.a), join_bytes_four(x.b, y.b, z.b, w.b), join_bytes_four(x.c, y.c, z.c, w.c),
           join_bytes_four(x.d, y.d, z.d, w.d)};
+}
+
+template<int J>
+inline f32x16 signed_short(words16 w) {
+  return each_four(
+      [](uint32x4_t x, uint32x4_t) {
+        return vcvtq_f32_s32(vshrq_n_s32(vreinterpretq_s32_u32(vshlq_n_u32(x, 16 - 16 * J)), 16));
+      },
+      w, w);
+}
+inline uint32x4_t join_shorts_four(float32x4_t x, float32x4_t y) {
+  return vorrq_u32(vandq_u32(vreinterpretq_u32_s32(vcvtnq_s32_f32(x)), vdupq_n_u32(0xffff)),
+                   vshlq_n_u32(vreinterpretq_u32_s32(vcvtnq_s32_f32(y)), 16));
+}
+inline words16 join_shorts(f32x16 x, f32x16 y) {
+  return {join_shorts_four(x.a, y.a), join_shorts_four(x.b, y.b), join_shorts_four(x.c, y.c),
+          join_shorts_four(x.d, y.d)};
 }

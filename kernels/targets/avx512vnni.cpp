@@ -37,7 +37,7 @@ namespace {
 
 #include "kernels/ops/kv_access.inl.hpp"
 
-#include "kernels/ops/q8_blocks.inl.hpp"
+#include "kernels/ops/integer_blocks.inl.hpp"
 
 #include "kernels/ops/attention_kv_splits.inl.hpp"
 
@@ -53,7 +53,7 @@ void gemm(const gemm_args& a) { avx512_table().gemm(a); }
 #include "kernels/ops/all_int8.inl.hpp"
 
 void attention(const attention_args& a) {
-  if (a.kv.type != element_type::q8_0) return avx512_table().attention(a);
+  if (!holds_integers(a.kv.type)) return avx512_table().attention(a);
   attention_by_integers(a);
 }
 }  // namespace

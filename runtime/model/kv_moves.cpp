@@ -23,24 +23,28 @@ void copy_keys(const kernels::kv_view& kv, std::size_t from, std::size_t to, std
   const auto copy = [&](std::size_t offset, std::size_t rows, std::size_t element) {
     copy_lanes(to_tile + offset, to % tile_tokens, from_tile + offset, from % tile_tokens, count, rows, element);
   };
-  if (kv.type != kernels::element_type::q8_0) return copy(0, head_dim, bytes_of(kv.type));
-  copy(0, kernels::q8_quads(head_dim), 4);
-  copy(kernels::q8_tile_integers(head_dim), kernels::q8_key_blocks(head_dim), sizeof(std::uint16_t));
+  if (!kernels::holds_integers(kv.type)) return copy(0, head_dim, bytes_of(kv.type));
+  copy(0, kernels::integer_words(kv.type, head_dim), 4);
+  copy(kernels::tile_integer_bytes(kv.type, head_dim), kernels::integer_key_blocks(head_dim), sizeof(std::uint16_t));
 }
 
 void copy_values(const kernels::kv_view& kv, std::size_t from, std::size_t to, std::size_t count,
                  std::size_t head_dim) {
-  if (kv.type != kernels::element_type::q8_0) {
+  if (!kernels::holds_integers(kv.type)) {
     std::memmove(value_row(kv, to, head_dim), value_row(kv, from, head_dim),
                  count * value_row_bytes(kv.type, head_dim));
     return;
   }
-  std::memmove(q8_value_scale(kv, to, head_dim), q8_value_scale(kv, from, head_dim), count * sizeof(std::uint16_t));
+  std::memmove(value_scale(kv, to, head_dim), value_scale(kv, from, head_dim), count * sizeof(std::uint16_t));
+  const std::size_t together = kernels::integers_per_word(kv.type);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t token = to > from ? count - 1 - i : i;  // the ranges may overlap
-    const std::byte* from_quad = q8_value_quad(kv, from + token, head_dim) + kernels::q8_order[(from + token) % 4];
-    std::byte* to_quad = q8_value_quad(kv, to + token, head_dim) + kernels::q8_order[(to + token) % 4];
-    for (std::size_t d = 0; d < head_dim; ++d) to_quad[d * 4] = from_quad[d * 4];
+    const auto words = [&](std::size_t slot) {
+      return value_words(kv, slot, head_dim) + kernels::place_in_word(kv.type, slot % together);
+    };
+    const std::byte* from_words = words(from + token);
+    std::byte* to_words = words(to + token);
+    for (std::size_t d = 0; d < head_dim; ++d) std::memcpy(to_words + d * 4, from_words + d * 4, bytes_of(kv.type));
   }
 }
 

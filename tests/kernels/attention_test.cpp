@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <numeric>
 
@@ -230,7 +232,7 @@ class twin_attention : public attention {};
 TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
   int world = 0;
   for (const element_type type : all_element_types) {
-    const bool is_scalar = table().one_chain || type == element_type::q8_0;
+    const bool is_scalar = table().one_chain || holds_integers(type);
     const kernel_table& other = is_scalar ? scalar() : *choose_table("amx_emulated").table;
     for (const std::size_t head_dim : {2, 18, 64, 128, 256, 576}) {
       for (const std::size_t group : {1, 2, 7}) {
@@ -276,10 +278,12 @@ TEST_P(attention, kv_splits_computed_apart_and_joined_give_the_same_bits) {
   for (const auto& [type, window] : {std::pair<element_type, std::size_t>{element_type::f32, 0},
                                      {element_type::bf16, 0},
                                      {element_type::q8_0, 0},
+                                     {element_type::i16, 0},
                                      {element_type::f32, kv_split_tokens + 90},
                                      {element_type::f32, 4},
                                      {element_type::f16, 200},
-                                     {element_type::q8_0, 300}}) {
+                                     {element_type::q8_0, 300},
+                                     {element_type::i16, 300}}) {
     sequence s = make(end, 20, 1 + below(3), type, true, true);
     s.rotary_dim = 12;
     s.window = window;
@@ -302,7 +306,7 @@ TEST_P(attention, kv_splits_computed_apart_and_joined_give_the_same_bits) {
 
 // Blocks, tiles and KV splits that a window leaves out, cuts and ends at, by rows in calls of many heights.
 TEST_P(attention, through_a_window_sees_its_last_tokens_alone_and_in_any_batch) {
-  for (const element_type type : {element_type::f32, element_type::q8_0}) {
+  for (const element_type type : {element_type::f32, element_type::q8_0, element_type::i16}) {
     for (const std::size_t window : {1, 16, 127, 128, 129, 512, 700}) {
       sequence s = make(kv_split_tokens + 330, 18, 2, type, true, true);
       s.window = window;
@@ -314,7 +318,7 @@ TEST_P(attention, through_a_window_sees_its_last_tokens_alone_and_in_any_batch) 
           const auto alone = attend(table(), s, row, row + 1, false);
           const auto* same = together.data() + (row - first) * alone.size();
           ASSERT_EQ(std::memcmp(same, alone.data(), alone.size() * sizeof(float)), 0) << window << ", row " << row;
-          if (type == element_type::q8_0) continue;
+          if (holds_integers(type)) continue;
           const auto expected = plain_attention(s, row);
           for (std::size_t i = 0; i < expected.size(); ++i) {
             ASSERT_NEAR(alone[i], expected[i], table().product_error == 0 ? 2e-5F : 2e-2F) << window << ", row " << row;
@@ -346,7 +350,7 @@ TEST_P(attention, gives_nothing_where_a_sink_outweighs_all_tokens_and_all_where_
 }
 
 TEST_P(attention, reads_no_token_that_a_row_may_not_see) {
-  for (const element_type type : {element_type::f32, element_type::q8_0}) {
+  for (const element_type type : {element_type::f32, element_type::q8_0, element_type::i16}) {
     sequence s = make(50, 16, 2, type, false, false);
     store_all(table(), s);
     const auto before = attend(table(), s, 20, 30, false);
@@ -418,6 +422,8 @@ TEST_P(attention, a_token_that_is_no_number_changes_the_rows_that_see_it_and_no_
   }
 }
 
+constexpr std::array integer_types = {element_type::q8_0, element_type::i16};
+
 /// The sequence as its storage holds it, keys turned back.
 sequence as_stored(const sequence& s, const kv_view& kv) {
   sequence stored = s;
@@ -432,56 +438,83 @@ sequence as_stored(const sequence& s, const kv_view& kv) {
   return stored;
 }
 
-TEST_P(attention, over_small_integers_is_off_by_the_rounding_of_the_query_and_the_weights) {
-  for (const std::size_t head_dim : {2, 20, 64, 96, 128}) {
-    for (const std::size_t tokens : {1, 17, 90, 300}) {
-      sequence s = make(tokens, head_dim, 3, element_type::q8_0, true, true);
-      if (head_dim == 20) s.rotary_dim = 12;
-      store_all(table(), s);
-      const sequence stored = as_stored(s, view_of(s));
-      const std::size_t first = tokens > 20 ? tokens - 20 : 0;
-      const auto found = attend(table(), s, first, tokens, true);
-      for (std::size_t row = first; row < tokens; ++row) {
-        const auto expected = plain_attention(stored, row);
-        for (std::size_t i = 0; i < expected.size(); ++i) {
-          // Steps of 1 / 32767: a score of 128 products of up to 4 is off by less than a thousandth.
-          ASSERT_NEAR(found[(row - first) * expected.size() + i], expected[i], 5e-4)
-              << "head " << head_dim << ", row " << row << " of " << tokens;
+TEST_P(attention, over_integers_is_off_by_the_rounding_of_the_query_and_the_weights) {
+  for (const element_type type : integer_types) {
+    for (const std::size_t head_dim : {2, 20, 64, 96, 128}) {
+      for (const std::size_t tokens : {1, 17, 90, 300}) {
+        sequence s = make(tokens, head_dim, 3, type, true, true);
+        if (head_dim == 20) s.rotary_dim = 12;
+        store_all(table(), s);
+        const sequence stored = as_stored(s, view_of(s));
+        const std::size_t first = tokens > 20 ? tokens - 20 : 0;
+        const auto found = attend(table(), s, first, tokens, true);
+        for (std::size_t row = first; row < tokens; ++row) {
+          const auto expected = plain_attention(stored, row);
+          for (std::size_t i = 0; i < expected.size(); ++i) {
+            // Steps of 1 / 32767: a score of 128 products of up to 4 is off by less than a thousandth. Those of 1 / 8191
+            // are four times as long, and so are those of weights, eight times.
+            ASSERT_NEAR(found[(row - first) * expected.size() + i], expected[i],
+                        type == element_type::q8_0 ? 5e-4 : 2e-3)
+                << name_of(type) << ", head " << head_dim << ", row " << row << " of " << tokens;
+          }
         }
       }
     }
   }
 }
 
-// A first token that takes most of the attention has a value near zero in many models.
-TEST_P(attention, over_small_integers_keeps_light_tokens_beside_a_heavy_one_whose_value_is_nothing) {
-  sequence s = make(100, 64, 1, element_type::q8_0, false, false);
-  for (std::size_t d = 0; d < 64; ++d) {
-    s.q[99 * 64 + d] = s.keys[d] = d < 32 ? 1.0F : 0.0F;  // score 8, the others' about 0
-    s.values[d] *= 1e-3F;
-    for (std::size_t t = 1; t < 100; ++t) s.keys[t * 64 + d] *= 0.1F;
+// Sums of products end below 2^31: with the largest keys, queries, values and weights, all of one sign.
+TEST_P(attention, over_integers_sums_the_largest_of_them) {
+  for (const element_type type : integer_types) {
+    sequence s = make(2 * attention_block_tokens, 64, 1, type, false, false);
+    s.rotary_dim = 0;
+    for (auto* all : {&s.keys, &s.values, &s.q}) std::ranges::fill(*all, 0.25F);
+    store_all(table(), s);
+    for (const float x : attend(table(), s, s.tokens() - 1, s.tokens(), false)) ASSERT_NEAR(x, 0.25, 2e-3);
+    // The first tokens score 16, the others -16.
+    for (std::size_t t = 100; t < s.tokens(); ++t) {
+      std::fill_n(s.keys.begin() + static_cast<std::ptrdiff_t>(t * 64), 64, -0.25F);
+      std::fill_n(s.values.begin() + static_cast<std::ptrdiff_t>(t * 64), 64, -0.25F);
+    }
+    std::ranges::fill(s.q, 4.0F);
+    store_all(table(), s);
+    for (const float x : attend(table(), s, s.tokens() - 1, s.tokens(), false)) ASSERT_NEAR(x, 0.25, 2e-3);
   }
-  s.rotary_dim = 0;
-  store_all(table(), s);
-  const auto found = attend(table(), s, 99, 100, false);
-  const auto expected = plain_attention(as_stored(s, view_of(s)), 99);
-  double error = 0, whole = 0;
-  for (std::size_t d = 0; d < 64; ++d) {
-    error += std::pow(found[d] - expected[d], 2);
-    whole += std::pow(expected[d], 2);
-  }
-  EXPECT_LT(std::sqrt(error / whole), 0.01);
 }
 
-TEST_P(attention, over_small_integers_ends_with_no_number_where_a_query_is_none) {
-  for (const float bad : {nan, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
-    sequence s = make(40, 64, 2, element_type::q8_0, false, false);
+// A first token that takes most of the attention has a value near zero in many models.
+TEST_P(attention, over_integers_keeps_light_tokens_beside_a_heavy_one_whose_value_is_nothing) {
+  for (const element_type type : integer_types) {
+    sequence s = make(100, 64, 1, type, false, false);
+    for (std::size_t d = 0; d < 64; ++d) {
+      s.q[99 * 64 + d] = s.keys[d] = d < 32 ? 1.0F : 0.0F;  // score 8, the others' about 0
+      s.values[d] *= 1e-3F;
+      for (std::size_t t = 1; t < 100; ++t) s.keys[t * 64 + d] *= 0.1F;
+    }
+    s.rotary_dim = 0;
     store_all(table(), s);
-    s.q[39 * 128 + 5] = bad;  // of the last row's first head
-    const auto found = attend(table(), s, 30, 40, false);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const bool is_bad = i >= found.size() - 128 && i < found.size() - 64;
-      ASSERT_EQ(std::isnan(found[i]), is_bad) << i;
+    const auto found = attend(table(), s, 99, 100, false);
+    const auto expected = plain_attention(as_stored(s, view_of(s)), 99);
+    double error = 0, whole = 0;
+    for (std::size_t d = 0; d < 64; ++d) {
+      error += std::pow(found[d] - expected[d], 2);
+      whole += std::pow(expected[d], 2);
+    }
+    EXPECT_LT(std::sqrt(error / whole), 0.01) << name_of(type);
+  }
+}
+
+TEST_P(attention, over_integers_ends_with_no_number_where_a_query_is_none) {
+  for (const element_type type : integer_types) {
+    for (const float bad : {nan, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
+      sequence s = make(40, 64, 2, type, false, false);
+      store_all(table(), s);
+      s.q[39 * 128 + 5] = bad;  // of the last row's first head
+      const auto found = attend(table(), s, 30, 40, false);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        const bool is_bad = i >= found.size() - 128 && i < found.size() - 64;
+        ASSERT_EQ(std::isnan(found[i]), is_bad) << i;
+      }
     }
   }
 }

@@ -25,8 +25,8 @@ class kv_layout : public kernel_test {
     return t;
   }
   /// A key or value of these numbers, stored and read.
-  std::vector<float> stored(std::vector<float> numbers, bool as_key) {
-    const kv_view kv = make(element_type::q8_0, numbers.size());
+  std::vector<float> stored(element_type type, std::vector<float> numbers, bool as_key) {
+    const kv_view kv = make(type, numbers.size());
     table().store_kv(kv, 5, numbers.size(), numbers.data(), numbers.data());
     const token_kv t = read(kv, 5, numbers.size());
     return as_key ? t.key : t.value;
@@ -47,11 +47,12 @@ TEST_P(kv_layout, gives_back_what_was_stored_in_any_slot_and_order) {
         all[slot] = {uniforms(head_dim), uniforms(head_dim)};
         table().store_kv(kv, slot, head_dim, all[slot].key.data(), all[slot].value.data());
       }
-      // Half a unit of numbers below 1; a step is the largest of them / 127.
+      // Half a unit of numbers below 1; a step is the largest of them / 127, or / 4095 of the values in i16.
       const float error = type == element_type::f32    ? 0
                           : type == element_type::f16  ? 0x1p-12F
                           : type == element_type::bf16 ? 0x1p-9F
-                                                       : 0.51F / 127;
+                          : type == element_type::q8_0 ? 0.51F / 127
+                                                       : 0.51F / 4095;
       for (const std::size_t slot : order) {
         const token_kv found = read(kv, slot, head_dim);
         for (std::size_t d = 0; d < head_dim; ++d) {
@@ -93,38 +94,53 @@ TEST_P(kv_layout, halves_the_bytes_of_half_floats_with_one_byte_numbers) {
   }
 }
 
+TEST_P(kv_layout, takes_no_more_than_a_thirtieth_beside_half_floats_with_two_byte_numbers) {
+  for (const std::size_t head_dim : {64, 128}) {
+    const auto halves = static_cast<double>(kv_head_bytes(element_type::f16, head_dim));
+    EXPECT_LT(static_cast<double>(kv_head_bytes(element_type::i16, head_dim)), 1.033 * halves);
+  }
+}
+
 TEST_P(kv_layout, ends_at_the_largest_half_float_and_keeps_small_and_zero_blocks) {
-  for (const bool as_key : {true, false}) {
-    auto large = stored({1, -infinity, infinity, 70000}, as_key);
-    EXPECT_NEAR(large[1], -65504, 300);
-    EXPECT_NEAR(large[2], 65504, 300);
-    EXPECT_NEAR(large[3], 65504, 300);
-    for (const float x : stored({0, -0.0F, 0, 0}, as_key)) EXPECT_EQ(x, 0);
-    for (const float x : stored({1e-38F, -1e-44F, 0, 1e-41F}, as_key)) EXPECT_LT(std::fabs(x), 1e-30F);
-    const auto small = stored({3e-20F, -1e-20F, 0, 0}, as_key);
-    EXPECT_NEAR(small[0], 3e-20F, 3e-22F);
-    EXPECT_NEAR(small[1], -1e-20F, 3e-22F);
+  for (const element_type type : {element_type::q8_0, element_type::i16}) {
+    for (const bool as_key : {true, false}) {
+      // Largest and small numbers differ by as much as a scale of bf16 may be off, or half a step.
+      const float unit = type == element_type::q8_0 ? 1.0F / 218 : 1.0F / 8190;
+      auto large = stored(type, {1, -infinity, infinity, 70000}, as_key);
+      EXPECT_NEAR(large[1], -65504, 65504 * unit);
+      EXPECT_NEAR(large[2], 65504, 65504 * unit);
+      EXPECT_NEAR(large[3], 65504, 65504 * unit);
+      for (const float x : stored(type, {0, -0.0F, 0, 0}, as_key)) EXPECT_EQ(x, 0);
+      for (const float x : stored(type, {1e-38F, -1e-44F, 0, 1e-41F}, as_key)) EXPECT_LT(std::fabs(x), 1e-30F);
+      const auto small = stored(type, {3e-20F, -1e-20F, 0, 0}, as_key);
+      EXPECT_NEAR(small[0], 3e-20F, 3e-22F);
+      EXPECT_NEAR(small[1], -1e-20F, 3e-22F);
+    }
   }
 }
 
 // Two dimensions share a scale when they lie in one block of a key, or in one value.
 TEST_P(kv_layout, a_number_that_is_none_makes_none_of_the_numbers_that_share_its_scale) {
-  std::vector<float> numbers(64, 0.5F);
-  numbers[3] = nan;
-  const auto key = stored(numbers, true);
-  const auto value = stored(numbers, false);
-  for (std::size_t d = 0; d < 64; ++d) {
-    EXPECT_EQ(std::isnan(key[d]), d < q8_key_block) << d;
-    EXPECT_TRUE(std::isnan(value[d])) << d;
+  for (const element_type type : {element_type::q8_0, element_type::i16}) {
+    std::vector<float> numbers(64, 0.5F);
+    numbers[3] = nan;
+    const auto key = stored(type, numbers, true);
+    const auto value = stored(type, numbers, false);
+    for (std::size_t d = 0; d < 64; ++d) {
+      EXPECT_EQ(std::isnan(key[d]), d < integer_key_block) << d;
+      EXPECT_TRUE(std::isnan(value[d])) << d;
+    }
   }
 }
 
 TEST_P(kv_layout, a_large_dimension_costs_the_other_blocks_of_a_key_nothing) {
-  auto numbers = uniforms(64);
-  const auto before = stored(numbers, true);
-  numbers[40] = 500;
-  const auto after = stored(numbers, true);
-  for (std::size_t d = 0; d < q8_key_block; ++d) EXPECT_EQ(before[d], after[d]) << d;
+  for (const element_type type : {element_type::q8_0, element_type::i16}) {
+    auto numbers = uniforms(64);
+    const auto before = stored(type, numbers, true);
+    numbers[40] = 500;
+    const auto after = stored(type, numbers, true);
+    for (std::size_t d = 0; d < integer_key_block; ++d) EXPECT_EQ(before[d], after[d]) << d;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(targets, kv_layout,

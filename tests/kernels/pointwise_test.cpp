@@ -294,7 +294,6 @@ TEST_P(pointwise, floats_narrow_to_nearest_even_on_every_target) {
     }
   }
   // What halves cannot hold becomes the largest that they can: an infinity would spoil rows that do not even see it.
-  constexpr float infinity = std::numeric_limits<float>::infinity();
   const float odd[] = {65520.0F, 65519.0F, nan, -1e9F, infinity, -infinity};
   std::uint16_t halves[6];
   table().narrow(element_type::f16, odd, 6, halves);

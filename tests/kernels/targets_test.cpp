@@ -157,7 +157,7 @@ class targets : public kernel_test {
       keep_row(pairs == rope_pairs::adjacent ? "rotate_adjacent" : "rotate_half_split");
     }
     for (const element_type type : all_element_types) {
-      if (type == element_type::q8_0) continue;  // no type of single numbers
+      if (holds_integers(type)) continue;  // no types of single numbers
       // From the smallest halves to beyond the largest.
       for (std::size_t i = 0; i < n; ++i) wide[i] = std::ldexp(x[i], static_cast<int>(i % 50) - 30);
       std::vector<std::byte> narrow(n * bytes_of(type));

@@ -49,7 +49,7 @@ TEST(numerics, are_of_integers_for_weights_in_blocks_unless_something_else_is_as
     const auto* full = *table_for(*quantised, *t.table, numerics::automatic, element_type::f32);
     EXPECT_EQ(full->product_error, 0) << t.name;
     const auto* int8 = int8_table_of(*t.table);
-    for (const auto kv : {element_type::f16, element_type::bf16, element_type::q8_0}) {
+    for (const auto kv : {element_type::f16, element_type::bf16, element_type::q8_0, element_type::i16}) {
       EXPECT_EQ(*table_for(*quantised, *t.table, numerics::automatic, kv), int8 == nullptr ? t.table : int8) << t.name;
     }
     if (int8 == nullptr) continue;

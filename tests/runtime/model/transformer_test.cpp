@@ -271,7 +271,7 @@ tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
 /// what is left in them by others is never seen.
 TEST(transformer_windows, give_the_same_bits_from_storage_of_their_own) {
   for (const char* architecture : {"gemma2", "gemma3", "gpt-oss"}) {
-    for (const kv_type type : {kv_type::f32, kv_type::f16, kv_type::q8_0}) {
+    for (const kv_type type : {kv_type::f32, kv_type::f16, kv_type::q8_0, kv_type::i16}) {
       SCOPED_TRACE(std::string(architecture) + " " + std::string(kernels::name_of(type)));
       const kernels::kernel_table& table = *kernels::process_table().table;
       std::mt19937 random(7);
@@ -368,6 +368,8 @@ TEST_P(every_target, gives_a_row_after_a_long_context_the_same_bits_with_any_num
                                                             {1, kv_type::q8_0},
                                                             {4, kv_type::q8_0},
                                                             {8, kv_type::q8_0},
+                                                            {1, kv_type::i16},
+                                                            {8, kv_type::i16},
                                                             // Windows within a KV split and over its end.
                                                             {1, kv_type::f16, "gemma2", 85},
                                                             {8, kv_type::f16, "gemma2", 85},
@@ -467,7 +469,7 @@ TEST_P(every_target, has_no_usable_logits_after_a_token_that_is_no_number) {
   const std::vector<float> nan(width, std::numeric_limits<float>::quiet_NaN());
   std::memcpy(embedding.payload.data() + 3 * width * sizeof(float), nan.data(), width * sizeof(float));
   const auto w = *load_weights(*tiny.file(), table(), team);
-  for (const auto type : {kv_type::f16, kv_type::bf16, kv_type::q8_0}) {
+  for (const auto type : {kv_type::f16, kv_type::bf16, kv_type::q8_0, kv_type::i16}) {
     const std::vector<token> tokens{1, 2, 5, 3, 4, 6};
     const auto logits = alone(w, table(), type, tokens);
     for (std::size_t i = 3; i < tokens.size(); ++i) {
@@ -495,7 +497,7 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target) {
       if (architecture != "llama" && matrices != f32 && matrices != q8_0) continue;
       const tiny_shape shape = shape_for(architecture, matrices);
       const auto own = load(shape, table(), team), others = load(shape, other, team);
-      for (const kv_type type : {kv_type::f16, kv_type::q8_0}) {
+      for (const kv_type type : {kv_type::f16, kv_type::q8_0, kv_type::i16}) {
         const auto expected = alone(others, other, type, tokens);
         ASSERT_EQ(expected.size(), tokens.size() * vocabulary);
         EXPECT_EQ(expected, alone(own, table(), type, tokens)) << architecture << ", " << name_of(type);
