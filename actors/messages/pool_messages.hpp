@@ -15,6 +15,12 @@
 
 namespace redline::actors {
 
+/// The messages that processes of a pool exchange, and what they mean. Raised with every change of either, an appended
+/// field too, because nothing tests processes of two versions with each other: whoever speaks another one is refused at
+/// hello. (`actor::wire_version` is of the envelope alone: frames of another one are not read at all.) A test fails
+/// when the bytes of such a message change and this does not: tests/actors/node/pool_rules_test.cpp.
+inline constexpr std::uint32_t pool_protocol = 1;
+
 /// What a process does in a pool.
 enum class process_role : std::uint8_t {
   gateway,  // HTTP and sessions; runs no large model
@@ -48,25 +54,26 @@ struct process_card {
   std::uint32_t threads = 0;      // compute threads
   bool is_draining = false;       // it takes no new answers, and wants those that it has to go elsewhere
   prefix_sharing sharing = prefix_sharing::tenant;
-  std::int64_t since = 0;  // when it started, in Unix milliseconds; 0: a version that does not say it
-  std::string label;  // by which people know this process, such as "host:pid"; need not be its own alone
+  std::int64_t since = 0;      // when it started, in Unix milliseconds; 0: a version that does not say it
+  std::string label;           // by which people know this process, such as "host:pid"; need not be its own alone
+  std::uint32_t protocol = 0;  // pool_protocol; 0: a version that does not say it
   bool operator==(const process_card&) const = default;
   static constexpr auto fields(auto& self) {
     return std::tie(self.role, self.version, self.host, self.name, self.aliases, self.has_target, self.has_draft,
                     self.model, self.header, self.vocabulary, self.numerics, self.context, self.running_max,
                     self.waiting_max, self.pages_count, self.threads, self.is_draining, self.sharing, self.since,
-                    self.label);
+                    self.label, self.protocol);
   }
 };
 
-/// A label as logs and terminals may show it: of other bytes than letters, digits and . _ - : nothing is left but '?',
-/// and of a long one the beginning.
+/// A label as logs and terminals may show it: of other bytes than letters, digits and . _ - : + nothing is left but
+/// '?', and of a long one the beginning.
 inline std::string shown_label(std::string_view label) {
   constexpr std::size_t bytes_max = 64;
   std::string out(label.substr(0, bytes_max));
   for (char& c : out) {
     const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-                          c == '_' || c == '-' || c == ':';
+                          c == '_' || c == '-' || c == ':' || c == '+';
     if (!is_plain) c = '?';
   }
   return out;

@@ -506,7 +506,8 @@ process_card engine::describe_itself() const {
                     .pages_count = options_.scheduling.limits.pages_count,
                     .threads = options_.threads,
                     .sharing = options_.scheduling.sharing,
-                    .since = started_unix_ms_};
+                    .since = started_unix_ms_,
+                    .protocol = pool_protocol};
   card.numerics = numerics();
   card.label = options_.label.empty() ? card.host + ":" + std::to_string(::getpid()) : options_.label;
   return card;

@@ -4,6 +4,7 @@
 #include "actors/messages/draft_messages.hpp"
 #include "actors/messages/status_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
+#include "runtime/base/version.hpp"
 
 namespace redline::actors {
 namespace {
@@ -18,6 +19,12 @@ result<std::uint8_t> read_role(std::string_view card) {
   if (!said) {
     return failure{errc::invalid_argument,
                    "it does not say what it runs; start all processes with the same version of redline"};
+  }
+  if (said->protocol != pool_protocol) {
+    return failure{errc::invalid_argument, "it speaks protocol " + std::to_string(said->protocol) + " (redline " +
+                                               shown_label(said->version) + "), and expected is " +
+                                               std::to_string(pool_protocol) + " (redline " + build_version() +
+                                               "); run the same version of redline in all processes of a pool"};
   }
   return static_cast<std::uint8_t>(said->role);
 }
@@ -39,7 +46,8 @@ bool may_send(process_role role, actor::message_id what) {
 }
 
 transport::pool_rules make_pool_rules() {
-  return {.read_role = read_role,
+  return {.protocol = pool_protocol,
+          .read_role = read_role,
           .may_meet =
               [](std::uint8_t a, std::uint8_t b) {
                 const auto gateway = static_cast<std::uint8_t>(process_role::gateway);

@@ -12,7 +12,7 @@ print("ready", flush=True)
 first = None
 seen = set()
 while True:
-    identity, head, _ = broker.recv_multipart()
+    identity, head, card = broker.recv_multipart()
     version, to, sender, message, subject, life, to_life, *_ = msgpack.unpackb(head)
     if message != HELLO:
         continue
@@ -23,4 +23,4 @@ while True:
     number = int.from_bytes(identity[1:4], "big")
     twin = identity == first
     answer = msgpack.packb([version, 0, 0, TAKEN if twin else HELLO, 0, 4242, 0])
-    broker.send_multipart([identity, answer, msgpack.packb([number, 1]) if twin else b""])
+    broker.send_multipart([identity, answer, msgpack.packb([number, 1] if twin else [msgpack.unpackb(card)[-1]])])

@@ -30,7 +30,7 @@ std::optional<incarnation> parse_identity(std::string_view identity);
 
 /// The numbers of what goes to address 0.
 namespace wire {
-inline constexpr actor::message_id hello{0};    // to a broker: the card. From one: it has been taken; no body
+inline constexpr actor::message_id hello{0};    // to a broker: the card. From one: broker_hello, it has been taken
 inline constexpr actor::message_id refusal{1};  // from a broker: why the process may not take part
 inline constexpr actor::message_id member{2};   // from a broker: member_news
 inline constexpr actor::message_id beat{3};     // both ways: link_beat
@@ -38,6 +38,12 @@ inline constexpr actor::message_id bye{4};      // both ways: why the link ends
 inline constexpr actor::message_id unknown{5};  // from a broker: say hello first
 inline constexpr actor::message_id taken{6};    // from a broker: another process has the number; its life
 }  // namespace wire
+
+/// A broker has taken a process.
+struct broker_hello {
+  std::uint32_t protocol = 0;  // pool_rules::protocol; 0: a broker that does not say it
+  static constexpr auto fields(auto& self) { return std::tie(self.protocol); }
+};
 
 /// A process came, says something else of itself, or is gone.
 struct member_news {
@@ -62,6 +68,8 @@ struct link_beat {
 
 /// Who may take part, and who may say what. Called from the threads of bridges and brokers.
 struct pool_rules {
+  /// The number of what processes say to each other; brokers and bridges of two numbers refuse each other.
+  std::uint32_t protocol = 0;
   /// The role of a process that says this of itself; the failure says why it may not take part.
   std::function<result<std::uint8_t>(std::string_view card)> read_role;
   /// Whether processes of these roles work together; the others do not hear of each other.
@@ -74,6 +82,7 @@ struct pool_rules {
 struct link_limits {
   microseconds heartbeat{250'000};
   microseconds silence_max{3'000'000};            // then the other side counts as lost
+  microseconds refused_pause{10'000'000};         // after a refusal, until a bridge says hello again
   std::uint32_t message_bytes_max = 0;            // 0: sizes::message_bytes_max
   std::uint64_t unreceived_bytes_max = 1u << 26;  // on their way in one direction; more is refused as full
 };

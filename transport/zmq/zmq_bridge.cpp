@@ -173,7 +173,7 @@ void zmq_bridge::say_hello(broker_link& link) {
 void zmq_bridge::beat(clock::time_point now) {
   for (auto& link : links_) {
     if (link.life == 0) {
-      say_hello(link);
+      if (now >= link.asks_at) say_hello(link);
       if (link.is_missed || !link.refused.empty() || now - link.missed_since < options_.missed_after) continue;
       link.is_missed = true;
       log_line(log_level::warning, "bridge", why_missed(link));
@@ -242,13 +242,22 @@ void zmq_bridge::take_in(broker_link& link) {
 
 void zmq_bridge::take_control(broker_link& link, const envelope& head, std::string_view body) {
   const auto now = clock::now();
-  if (head.id == wire::refusal) return be_refused(link, shortened(body));
+  if (head.id == wire::refusal) {
+    link.asks_at = now + options_.limits.refused_pause;
+    return be_refused(link, "refuses this process: " + shortened(body), shortened(body));
+  }
   if (head.id == wire::taken) {
-    be_refused(link, "another process has the number " + std::to_string(self_.process));
+    const std::string why = "another process has the number " + std::to_string(self_.process);
+    be_refused(link, "refuses this process: " + why, why);
     return hear_of_twin(body);
   }
   if (head.id == wire::hello && head.from_life != 0) {
     if (link.life == head.from_life) return;
+    if (const auto why = why_unfit(body)) {
+      link.asks_at = now + options_.limits.refused_pause;
+      (void)send_control(link, wire::bye, *why);
+      return be_refused(link, "is refused: " + *why, *why);
+    }
     if (link.life != 0) lose_link(link, "the broker has restarted");
     link.life = head.from_life;
     link.heard = link.missed_since = now;
@@ -277,11 +286,20 @@ void zmq_bridge::take_control(broker_link& link, const envelope& head, std::stri
   }
 }
 
-void zmq_bridge::be_refused(broker_link& link, const std::string& why) {
+/// Whoever takes no part says why; the log once.
+void zmq_bridge::be_refused(broker_link& link, const std::string& what, const std::string& why) {
   lose_link(link, why);
   if (std::exchange(link.refused, why) == why) return;
-  log_line(log_level::error, "bridge", "the broker at " + link.endpoint + " refuses this process: " + why);
+  log_line(log_level::error, "bridge", "the broker at " + link.endpoint + " " + what);
   tell_standing();
+}
+
+std::optional<std::string> zmq_bridge::why_unfit(std::string_view broker) const {
+  const auto said = actor::decode<broker_hello>(broker);
+  const std::uint32_t theirs = said ? said->protocol : 0;  // older brokers have no body
+  if (theirs == options_.rules.protocol) return std::nullopt;
+  return "the broker speaks protocol " + std::to_string(theirs) + ", and expected is " +
+         std::to_string(options_.rules.protocol) + "; run the same version of redline in all processes of a pool";
 }
 
 std::string zmq_bridge::why_missed(const broker_link& link) const {

@@ -69,7 +69,8 @@ class zmq_bridge {
     zmq::socket_t socket;
     std::uint64_t life = 0;  // of the broker; 0: not met
     clock::time_point heard;
-    std::string refused;             // why the broker does not take this process
+    std::string refused;             // why the broker does not take this process, or is not taken
+    clock::time_point asks_at;       // when it is said hello to again
     clock::time_point missed_since;  // when it was met last, or first called
     bool is_missed = false;          // which the log says
     std::map<actor::process_number, member> members;
@@ -88,7 +89,9 @@ class zmq_bridge {
   void take_in(broker_link& link);
   void take_control(broker_link& link, const actor::envelope& head, std::string_view body);
   void take_news(broker_link& link, const member_news& news);
-  void be_refused(broker_link& link, const std::string& why);
+  void be_refused(broker_link& link, const std::string& what, const std::string& why);
+  /// Why a broker that says this in its hello is of no use; null: it is.
+  [[nodiscard]] std::optional<std::string> why_unfit(std::string_view broker) const;
   void hear_of_twin(std::string_view body);
   bool send_control(broker_link& link, actor::message_id what, std::string_view body);
   bool send_frame(broker_link& link, const actor::envelope& head, std::string_view body);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -77,6 +78,7 @@ class zmq_broker::router {
   using clock = std::chrono::steady_clock;
   static constexpr int frames_per_turn_max = 256;
   static constexpr std::uint64_t untold_bytes_max = 1u << 22;
+  static constexpr std::size_t refused_max = 256;
 
   struct peer {
     incarnation who;
@@ -242,7 +244,7 @@ class zmq_broker::router {
     const auto at = peers_.find(who.process);
     if (at != peers_.end() && at->second.socket == socket && at->second.key == p.key) {
       at->second.heard = p.heard;
-      send_control(at->second, wire::hello, {});
+      send_control(at->second, wire::hello, own_hello());
       // It may have lost what it was told.
       if (at->second.card == p.card) return tell_all_to(at->second);
       at->second.card = p.card;
@@ -252,7 +254,7 @@ class zmq_broker::router {
     const peer& is = peers_[who.process] = std::move(p);
     processes = peers_.size();
     log_line(log_level::info, "broker", "process " + std::to_string(who.process) + " has come");
-    send_control(is, wire::hello, {});
+    send_control(is, wire::hello, own_hello());
     tell_all_to(is);
     tell_others(is, true, {});
   }
@@ -272,8 +274,20 @@ class zmq_broker::router {
     return {p.who.process, p.who.life, reachable, reachable ? p.card : std::string(), why};
   }
 
+  [[nodiscard]] std::string own_hello() const { return actor::encode(broker_hello{options_.rules.protocol}); }
+
+  /// Logged at most once a minute for each process and reason, which asks again and again, and once a second at all.
   void refuse(const peer& p, const std::string& why) {
-    note_refusal(bridge_refusal::process, "process " + std::to_string(p.who.process) + ": " + why);
+    const std::string what = "process " + std::to_string(p.who.process) + ": " + why;
+    if (refused_.size() >= refused_max) refused_.clear();
+    auto& quiet_until = refused_[what];
+    if (p.heard < quiet_until || p.heard < refusals_quiet_until_) {
+      count_refusal(bridge_refusal::process);
+    } else {
+      quiet_until = p.heard + std::chrono::minutes(1);
+      refusals_quiet_until_ = p.heard + std::chrono::seconds(1);
+      note_refusal(bridge_refusal::process, what);
+    }
     send_control(p, wire::refusal, why);
   }
 
@@ -317,6 +331,8 @@ class zmq_broker::router {
   std::vector<zmq::socket_t> sockets_;
   std::optional<handshake_watch> watch_;  // of the socket that others reach
   std::unordered_map<actor::process_number, peer> peers_;
+  std::map<std::string, clock::time_point> refused_;  // what the log says of them, and until when no more
+  clock::time_point refusals_quiet_until_;
   std::vector<zmq::message_t> parts_;
 };
 

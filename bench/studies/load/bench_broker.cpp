@@ -44,7 +44,7 @@ struct member {
       : fabric(number), link(fabric.make_link(1)), at(make_address(number, 1, 1)) {
     transport::bridge_options options;
     options.joins = {endpoint};
-    options.card = actor::encode(process_card{.role = role});
+    options.card = actor::encode(process_card{.role = role, .protocol = pool_protocol});
     options.rules = make_pool_rules();
     started = fabric.start_bridge(options, {at});
   }

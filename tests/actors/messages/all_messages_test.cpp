@@ -24,8 +24,8 @@ std::string hex(std::string_view bytes) {
   return text;
 }
 
-// What peers of other versions send and expect. A changed line means that old and new processes no longer understand
-// each other: append a field with a default instead. REDLINE_GOLDEN=write makes the file anew.
+// What processes send and expect. A changed line of what goes between processes wants another `pool_protocol`, which
+// tests/actors/node/pool_rules_test.cpp watches. REDLINE_GOLDEN=write makes the file anew.
 TEST(all_messages, have_the_bytes_they_always_had) {
   const std::string path = test::source_path("tests/golden/messages.txt");
   std::map<std::string, std::string> found;

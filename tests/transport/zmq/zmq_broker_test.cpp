@@ -265,6 +265,87 @@ TEST(zmq_broker, refuses_a_process_that_is_none_of_its_pool) {
   EXPECT_EQ(next(*foreign.link)->head.id, actor::undeliverable::id);
 }
 
+TEST(zmq_broker, of_another_protocol_is_refused_by_those_who_dial_it) {
+  for (const std::uint32_t protocol : {0U, 6U, 8U}) {
+    const scratch directory(0700);
+    zmq_broker broker;
+    auto options = at(directory.endpoint());
+    options.rules.protocol = protocol;
+    ASSERT_TRUE(broker.start(options));
+    process front(1, "gateway", {directory.endpoint()}), back(2, "worker", {directory.endpoint()});
+    for (auto* one : {&front, &back}) {
+      one->options.rules.protocol = 7;
+      one->join();
+      EXPECT_EQ(one->expect_news(0, false).why_not,
+                "the broker speaks protocol " + std::to_string(protocol) +
+                    ", and expected is 7; run the same version of redline in all processes of a pool");
+    }
+    while (broker.counts().processes > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ASSERT_TRUE(back.link->send(note(front.at, back.at, "hello")));
+    EXPECT_EQ(next(*back.link)->head.id, actor::undeliverable::id);
+  }
+}
+
+/// A broker by hand, of a version that knows no protocol or refuses: how often it is asked, and with what card.
+struct broker_by_hand {
+  explicit broker_by_hand(const std::string& endpoint) { socket.bind(endpoint); }
+  std::string next_hello() {
+    zmq::pollitem_t item{socket.handle(), 0, ZMQ_POLLIN, 0};
+    for (;;) {
+      if (zmq::poll(&item, 1, std::chrono::milliseconds(patience)) == 0) return "none";
+      std::vector<zmq::message_t> parts;
+      if (!receive_parts(socket, parts) || parts.size() != 3) continue;
+      const auto head = read_envelope(view(parts[1]));
+      identity = view(parts[0]);
+      if (head && head->id == wire::hello) return std::string(view(parts[2]));
+    }
+  }
+  void answer(actor::message_id what, std::string_view body) {
+    socket.send(zmq::buffer(identity), zmq::send_flags::sndmore);
+    socket.send(zmq::buffer(actor::encode(envelope{.id = what, .from_life = 5})), zmq::send_flags::sndmore);
+    socket.send(zmq::buffer(body), zmq::send_flags::none);
+  }
+  zmq::context_t context{1};
+  zmq::socket_t socket{context, ZMQ_ROUTER};
+  std::string identity;
+};
+
+TEST(zmq_broker, that_refuses_or_is_refused_is_not_asked_with_every_beat) {
+  for (const bool is_old : {false, true}) {
+    const scratch directory(0700);
+    broker_by_hand broker(directory.endpoint());
+    process back(2, "worker", {directory.endpoint()});
+    back.options.rules.protocol = 7;
+    back.options.limits.refused_pause = std::chrono::hours(1);
+    back.join();
+    EXPECT_EQ(broker.next_hello(), "worker");
+    broker.answer(is_old ? wire::hello : wire::refusal, is_old ? "" : "it is not liked");
+    EXPECT_NE(back.expect_news(0, false).why_not, "");
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // ten beats
+    back.fabric.update_card("worker that has changed");
+    int asked = 0;
+    for (std::string card; card != "worker that has changed"; ++asked) {
+      card = broker.next_hello();
+      ASSERT_NE(card, "none");
+    }
+    EXPECT_LE(asked, 2) << "one may have been on its way";
+  }
+}
+
+TEST(zmq_broker, may_know_processes_that_others_refuse) {
+  small_pool p;
+  process strict(3, "gateway", {p.directory.endpoint()});
+  strict.options.rules.read_role = [](std::string_view card) -> result<std::uint8_t> {
+    if (card.starts_with("gateway")) return gateway;
+    return failure{errc::invalid_argument, "it speaks another protocol"};
+  };
+  strict.join();
+  EXPECT_EQ(strict.expect_news(2, false).why_not, "it speaks another protocol");
+  p.back.expect_news(3, true);
+  ASSERT_TRUE(p.back.link->send(note(strict.at, p.back.at, "hello")));
+  EXPECT_FALSE(next(*strict.link, {}, std::chrono::milliseconds(200)));
+}
+
 TEST(zmq_broker, carries_only_what_a_role_sends) {
   small_pool p;
   const auto before = count_of(bridge_refusal::message);
