@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/assert.hpp"
+#include "runtime/base/tenant_share.hpp"
 
 namespace redline::scheduler {
 /// The order that the sequence is in, and its time there; nullptr if in none.
@@ -128,7 +129,7 @@ bool admission::has_share(tenant_id tenant, std::uint32_t waiting_max) const {
       ++waiting_tenants;
     }
   }
-  return own_count < std::min<std::size_t>(waiting_max, std::max<std::size_t>(1, waiting_max / waiting_tenants));
+  return own_count < equal_share{waiting_max, waiting_tenants}.whole(1);
 }
 
 void admission::check_integrity() const {

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "runtime/base/tenant_share.hpp"
+
 namespace redline::scheduler {
 namespace {
 
@@ -33,8 +35,8 @@ class tenant_holdings {
     }
   }
   [[nodiscard]] std::uint64_t held(tenant_id tenant) const { return all_.at(tenant).held; }
-  [[nodiscard]] bool is_over_share(tenant_id tenant) const { return held(tenant) * all_.size() > held_; }
-  [[nodiscard]] bool is_below_share(tenant_id tenant) const { return held(tenant) * all_.size() < held_; }
+  [[nodiscard]] bool is_over_share(tenant_id tenant) const { return share().is_over(held(tenant)); }
+  [[nodiscard]] bool is_below_share(tenant_id tenant) const { return share().is_below(held(tenant)); }
   [[nodiscard]] bool is_first(const preemption_candidate& c) const { return all_.at(c.at.tenant).first == &c; }
 
  private:
@@ -42,6 +44,8 @@ class tenant_holdings {
     std::uint64_t held = 0;
     const preemption_candidate* first = nullptr;
   };
+  [[nodiscard]] equal_share share() const { return {held_, all_.size()}; }
+
   std::map<tenant_id, holding> all_;
   std::uint64_t held_ = 0;
 };

@@ -165,9 +165,8 @@ batch_plan run_queue::plan(budget limits, instant now) {
     q.awaits.reset();
     items_.push_back(item_of(e));
   }
-  policy_->rank(items_, now, order_);
-  const auto first_background =
-      std::stable_partition(order_.begin(), order_.end(), [&](item_index i) { return !items_[i].background; });
+  rank(*policy_, items_, now, order_);
+  const auto first_background = std::ranges::find_if(order_, [&](item_index i) { return items_[i].background; });
   limits.trial = untried_ / trial_share;
   // Who is alone makes nobody wait but those who come meanwhile: long passes read the weights less often.
   const double longer = places_.placed().size() == 1 ? alone_factor : 1;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "runtime/base/tenant_share.hpp"
+
 namespace redline::transport {
 
 /// Bytes that connections hold under one limit for all. While the limit is passed, those above the fair share are to
@@ -19,9 +21,7 @@ class byte_shares {
     if (from > 0 && to == 0) --holders_;
   }
   [[nodiscard]] bool is_over() const { return total_ > total_max_; }
-  [[nodiscard]] std::uint64_t fair_share() const {
-    return std::max(small_, total_max_ / std::max<std::uint64_t>(holders_, 1));
-  }
+  [[nodiscard]] std::uint64_t fair_share() const { return std::max(small_, equal_share{total_max_, holders_}.whole()); }
   [[nodiscard]] std::uint64_t total() const { return total_; }
 
  private:

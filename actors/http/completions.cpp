@@ -8,6 +8,7 @@
 #include "actors/http/resumption.hpp"
 #include "actors/http/routing/api_keys.hpp"
 #include "runtime/base/hash.hpp"
+#include "runtime/base/tenant_share.hpp"
 
 namespace redline::actors {
 namespace {
@@ -178,15 +179,14 @@ completions::request_state completions::make_state(const caller& who, expected_a
   return r;
 }
 
-/// When all places are taken, a tenant may still have its share of them: what it would have if all who have some had as
-/// many. So one tenant cannot keep another out, and one that is alone has them all.
+/// When all places are taken, a tenant may still have its share of them. So one tenant cannot keep another out.
 std::optional<api::api_error> completions::room_for(std::size_t answers, tenant_id tenant) const {
   if (answers_.size() + answers <= services_->sessions_max) return std::nullopt;
   std::unordered_map<tenant_id, std::size_t> by_tenant{{tenant, answers}};
   for (const auto& [session, place] : answers_) {
     if (const auto r = requests_.find(place.first); r != requests_.end()) ++by_tenant[r->second.who.tenant];
   }
-  if (by_tenant.at(tenant) * by_tenant.size() <= services_->sessions_max) return std::nullopt;
+  if (!equal_share{services_->sessions_max, by_tenant.size()}.is_over(by_tenant.at(tenant))) return std::nullopt;
   return api::error_of({errc::queue_full, std::to_string(answers_.size()) + " answers are in progress, " +
                                               std::to_string(by_tenant.at(tenant) - answers) + " of them yours"});
 }

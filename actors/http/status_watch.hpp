@@ -8,6 +8,7 @@
 
 #include "actors/http/http_replies.hpp"
 #include "actors/messages/status_messages.hpp"
+#include "runtime/base/tenant_share.hpp"
 
 namespace redline::actors {
 
@@ -16,7 +17,7 @@ namespace redline::actors {
 class status_watch {
  public:
   static constexpr std::size_t watchers_max = 16;
-  static constexpr std::size_t watchers_of_tenant_max = 8;
+  static constexpr std::size_t watchers_of_tenant_max = part_of_one(watchers_max, 2);
   static constexpr std::size_t workers_shown_max = 64;
   static constexpr microseconds slow_max{30'000'000};
   /// Without a word of the scheduler for so long, its clients are told that it has none.

@@ -10,6 +10,7 @@
 
 #include "runtime/actor/job_fibers.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/tenant_share.hpp"
 
 namespace redline::actor {
 namespace {
@@ -42,7 +43,7 @@ result<void> job_queue::push(pool_job job) {
     return failure{errc::queue_full, std::to_string(jobs_count_) + " requests with " + std::to_string(bytes_) +
                                          " bytes wait to be read already"};
   }
-  if (own_jobs >= limits_.jobs_max / 2 || own_bytes + job.bytes > limits_.bytes_max / 2) {
+  if (own_jobs >= part_of_one(limits_.jobs_max, 2) || own_bytes + job.bytes > part_of_one(limits_.bytes_max, 2)) {
     return failure{errc::queue_full, std::to_string(own_jobs) + " of your requests with " + std::to_string(own_bytes) +
                                          " bytes wait to be read already"};
   }

@@ -1,37 +1,44 @@
-#include "scheduler/policies/fair_share.hpp"
-
 #include <algorithm>
 #include <limits>
-#include <numeric>
+#include <unordered_map>
 
-#include "scheduler/policies/fifo.hpp"
+#include "scheduler/policy.hpp"
 
 namespace redline::scheduler {
 namespace {
+
 // A session between two rounds is back sooner.
 constexpr microseconds away_max{1'000'000};
+
+/// The tenant that has used the least measured forward time goes first. A tenant that was away for longer than between
+/// two rounds comes back level with the least of those who stayed: absence earns no credit.
+class fair_share final : public policy {
+ public:
+  [[nodiscard]] std::uint64_t key(const work_item& item) const override { return accounts_.at(item.tenant).used_us; }
+
+  void see(std::span<const work_item> items, instant now) override {
+    std::erase_if(accounts_, [&](const auto& entry) { return now - entry.second.seen > away_max; });
+    std::uint64_t least = accounts_.empty() ? 0 : std::numeric_limits<std::uint64_t>::max();
+    for (const auto& [tenant, each] : accounts_) least = std::min(least, each.used_us);
+    for (const auto& item : items) accounts_.try_emplace(item.tenant, account{least, now}).first->second.seen = now;
+  }
+
+  void charge(tenant_id tenant, microseconds used) override {
+    const auto it = accounts_.find(tenant);
+    if (it != accounts_.end())
+      it->second.used_us += static_cast<std::uint64_t>(std::max<std::int64_t>(0, used.count()));
+  }
+
+ private:
+  struct account {
+    std::uint64_t used_us = 0;
+    instant seen;
+  };
+  std::unordered_map<tenant_id, account> accounts_;  // of tenants that have work, or had just now
+};
+
 }  // namespace
 
-void fair_share::rank(std::span<const work_item> items, instant now, std::vector<item_index>& best_first) const {
-  std::erase_if(accounts_, [&](const auto& entry) { return now - entry.second.seen > away_max; });
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const auto& [tenant, each] : accounts_) least = std::min(least, each.used_us);
-  if (accounts_.empty()) least = 0;
-  for (const auto& item : items) accounts_.try_emplace(item.tenant, account{least, now}).first->second.seen = now;
-
-  best_first.resize(items.size());
-  std::iota(best_first.begin(), best_first.end(), item_index{0});
-  std::sort(best_first.begin(), best_first.end(), [&](item_index a, item_index b) {
-    const std::int64_t used_a = accounts_.at(items[a].tenant).used_us;
-    const std::int64_t used_b = accounts_.at(items[b].tenant).used_us;
-    if (used_a != used_b) return used_a < used_b;
-    return fifo_before(items[a], items[b]);
-  });
-}
-
-void fair_share::charge(tenant_id tenant, microseconds used) {
-  const auto it = accounts_.find(tenant);
-  if (it != accounts_.end()) it->second.used_us += used.count();
-}
+std::unique_ptr<policy> make_fair_share() { return std::make_unique<fair_share>(); }
 
 }  // namespace redline::scheduler

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/test_data.hpp"
+
 namespace redline::scheduler {
 namespace {
 
@@ -14,9 +16,9 @@ work_item prompt_of(std::uint64_t sequence, std::int64_t arrival, std::uint64_t 
   return {{sequence}, {tenant}, at(arrival), 0, 10, 0};
 }
 
-std::vector<std::uint64_t> ranked(const policy& p, const std::vector<work_item>& items, std::int64_t now = 0) {
+std::vector<std::uint64_t> ranked(policy& p, const std::vector<work_item>& items, std::int64_t now = 0) {
   std::vector<item_index> order{99};
-  p.rank(items, at(now), order);
+  rank(p, items, at(now), order);
   std::vector<std::uint64_t> sequences;
   for (const item_index i : order) sequences.push_back(items.at(i).sequence.value);
   return sequences;
@@ -45,6 +47,18 @@ TEST(fifo, takes_a_lone_last_token_of_a_lost_cache_as_a_prompt) {
   fresh.pending_count = 1;
   EXPECT_FALSE(fresh.decodes());
   EXPECT_EQ(ranked(**make_policy("fifo"), {fresh, decode_of(2, 9)}), (order{2, 1}));
+}
+
+TEST(fifo, puts_background_work_last_whatever_it_is) {
+  work_item background = decode_of(1, 1);
+  background.background = true;
+  EXPECT_EQ(ranked(**make_policy("fifo"), {background, prompt_of(2, 9), decode_of(3, 5)}), (order{3, 2, 1}));
+}
+
+TEST(fifo, lets_decodes_take_turns_that_found_no_room) {
+  work_item missed = decode_of(2, 9), prompt = prompt_of(3, 2);
+  missed.missed_count = prompt.missed_count = 1;
+  EXPECT_EQ(ranked(**make_policy("fifo"), {decode_of(1, 1), missed, prompt, prompt_of(4, 1)}), (order{2, 1, 4, 3}));
 }
 
 TEST(fair_share, puts_the_tenant_first_that_used_least) {
@@ -93,13 +107,41 @@ TEST(fair_share, ignores_charges_of_tenants_without_work) {
   EXPECT_EQ(ranked(*p, {decode_of(1, 1, 2), decode_of(2, 2, 1)}), (order{1, 2}));
 }
 
-TEST(make_policy, names_what_it_knows) {
-  EXPECT_TRUE(make_policy("fifo"));
-  EXPECT_TRUE(make_policy("fair_share"));
+TEST(make_policy, knows_the_names_and_says_them_in_its_refusal) {
+  ASSERT_EQ(policy_names().size(), policies().size());
   const auto unknown = make_policy("lottery");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, errc::invalid_argument);
   EXPECT_NE(unknown.error().context.find("lottery"), std::string::npos);
+  for (const auto& name : policy_names()) {
+    EXPECT_TRUE(make_policy(name)) << name;
+    EXPECT_NE(unknown.error().context.find(name), std::string::npos) << name;
+  }
+}
+
+TEST(make_policy, every_name_is_in_the_documents) {
+  for (const auto& name : policy_names()) {
+    for (const char* file : {"docs/configuration.md", "docs/reference/options.md"}) {
+      EXPECT_NE(test::read_file(test::source_path(file)).find("`" + name + "`"), std::string::npos)
+          << name << " " << file;
+    }
+  }
+}
+
+TEST(policy, ranks_all_items_once_and_is_asked_for_each_key_once) {
+  struct by_sequence final : policy {
+    [[nodiscard]] std::uint64_t key(const work_item& item) const override {
+      ++asked;
+      return 100 - item.sequence.value;
+    }
+    void see(std::span<const work_item> items, instant) override { seen = items.size(); }
+    mutable std::size_t asked = 0;
+    std::size_t seen = 0;
+  };
+  by_sequence p;
+  EXPECT_EQ(ranked(p, {decode_of(1, 1), prompt_of(2, 1), decode_of(3, 1)}), (order{3, 2, 1}));
+  EXPECT_EQ(p.asked, 3U);
+  EXPECT_EQ(p.seen, 3U);
 }
 
 }  // namespace

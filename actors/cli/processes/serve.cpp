@@ -22,6 +22,7 @@
 #include "actors/node/engine.hpp"
 #include "actors/pool/model_fetcher.hpp"
 #include "actors/serving/draft_model.hpp"
+#include "runtime/base/tenant_share.hpp"
 #include "runtime/files/replacement_file.hpp"
 
 namespace redline::actors::cli {
@@ -111,7 +112,7 @@ result<void> limit_connections(const serve_flags& f, transport::http_front::opti
              "at most " + std::to_string(http.connections_max) + " connections instead of " +
                  std::to_string(f.connections_max) + ": the limit of open files is low (ulimit -n)");
   }
-  const std::size_t share = std::max<std::size_t>(1, http.connections_max / 4);
+  const std::size_t share = part_of_one(http.connections_max);
   http.connections_per_address_max = f.connections_per_address != 0 ? f.connections_per_address : share;
   http.requests_per_owner_max = share;
   http.answer_timeout = std::chrono::seconds(f.answer_timeout);

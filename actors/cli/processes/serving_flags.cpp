@@ -9,6 +9,8 @@
 #include "actors/http/gateway.hpp"
 #include "actors/http/studio/studio_files.hpp"
 #include "actors/node/engine.hpp"
+#include "runtime/base/tenant_share.hpp"
+#include "scheduler/policy.hpp"
 #include "transport/http_front.hpp"
 
 namespace redline::actors::cli {
@@ -133,9 +135,12 @@ scheduling_flags::scheduling_flags() {
 }
 
 void add_scheduling_flags(command c, scheduling_flags& flags) {
-  c.add("--policy", flags.policy, "Order of requests: fifo, or fair_share between tenants")
-      .one_of({"fifo", "fair_share"})
-      .group("Scheduling");
+  std::string order = "Order of requests: ";
+  for (const auto& p : scheduler::policies()) {
+    order +=
+        (p.name == scheduler::policies().front().name ? "" : "; ") + std::string(p.name) + ": " + std::string(p.says);
+  }
+  c.add("--policy", flags.policy, order).one_of(scheduler::policy_names()).group("Scheduling");
   c.add(
        "--prefix-sharing", flags.prefix_sharing,
        "Share the KV of common prompt prefixes: off, within a tenant, or among all tenants, who can then tell from the "
@@ -383,13 +388,14 @@ void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
   services.sessions_max =
       flags.joins.empty() ? flags.scheduling.running_max + flags.scheduling.waiting_max : flags.answers_max;
   services.running_max = flags.joins.empty() ? flags.scheduling.running_max : flags.answers_max;
+  // Without keys all are one tenant.
+  const auto of_one = [&](std::size_t total) { return services.wants_key() ? part_of_one(total) : total; };
   services.request_limits.bytes_max = flags.requests_mib << 20;
-  services.request_limits.tenant_bytes_max = services.request_limits.bytes_max / (services.wants_key() ? 4 : 1);
+  services.request_limits.tenant_bytes_max = of_one(services.request_limits.bytes_max);
   services.editing.sessions_max = flags.live_sessions_max;
-  services.editing.tenant_sessions_max =
-      services.wants_key() ? std::max<std::size_t>(1, flags.live_sessions_max / 4) : flags.live_sessions_max;
+  services.editing.tenant_sessions_max = of_one(services.editing.sessions_max);
   services.editing.bytes_max = flags.live_mib << 20;
-  services.editing.tenant_bytes_max = services.editing.bytes_max / (services.wants_key() ? 4 : 1);
+  services.editing.tenant_bytes_max = of_one(services.editing.bytes_max);
   services.editing.idle_seconds_max = flags.live_idle_seconds;
 }
 

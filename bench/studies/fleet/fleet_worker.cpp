@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "actors/messages/cache_messages.hpp"
-#include "scheduler/policies/fifo.hpp"
+#include "scheduler/policy.hpp"
 
 namespace redline::studies {
 namespace {
@@ -26,7 +26,7 @@ std::uint32_t whole_pages(std::uint32_t tokens) { return tokens / page_tokens; }
 fleet_worker::fleet_worker(const worker_limits& limits, const pass_curve& curve, std::uint64_t number)
     : limits_(limits),
       queue_({limits.running_max, limits.waiting_max, limits.tokens_max, limits.pages_count},
-             std::make_unique<scheduler::fifo>()),
+             *scheduler::make_policy("fifo")),
       said_((number + 1) << 32) {
   queue_.learn_costs(curve.samples, curve.mixture);
 }
