@@ -1,10 +1,10 @@
-// Attention over keys and values of integers (q8_0, i16) by integer products. Sums of integers are exact, so a target's instructions, the
-// blocking, and the slots in which tokens lie change no bit; floats only join them, in one order:
+// Attention over keys and values of integers (q8_0, i16) by integer products. Sums of integers are exact, so a target's
+// instructions, the blocking, and the slots in which tokens lie change no bit; floats only join them, in one order:
 //
-// score = sum over the blocks of integer_key_block dimensions, in order, of (d_q d_k) times the integer sum. The rotated
-// query is rounded to steps of -query_steps..query_steps per block. output = sum over the blocks of attention_block_tokens, in
-// order, of d_w times the integer sum over the tokens of the block that the row sees. A token's weight times the scale
-// of its value is rounded to steps of 0..weight_steps per block and query vector.
+// score = sum over the blocks of integer_key_block dimensions, in order, of (d_q d_k) times the integer sum. The
+// rotated query is rounded to steps of -query_steps..query_steps per block. output = sum over the blocks of
+// attention_block_tokens, in order, of d_w times the integer sum over the tokens of the block that the row sees. A
+// token's weight times the scale of its value is rounded to steps of 0..weight_steps per block and query vector.
 //
 // No integer sum of what is seen overflows: 128 * 128 * 32767, 32 * 8191 * 8191 and 128 * 4095 * 4095 are below 2^31.
 // Sums of other tokens may wrap around; nobody looks at them. A query that is not finite, a scale that is NaN: the
@@ -163,17 +163,20 @@ using by_size = std::array<std::array<F, 3>, integer_rows_max>;  // [rows - 1][l
 template<class Numbers, int... Rows>
 constexpr auto key_products(std::integer_sequence<int, Rows...>) {
   return by_size<void (*)(const key_product&)>{
-      {{keys_or_null<Numbers, Rows + 1, 1>(), keys_or_null<Numbers, Rows + 1, 2>(), keys_or_null<Numbers, Rows + 1, 4>()}...}};
+      {{keys_or_null<Numbers, Rows + 1, 1>(), keys_or_null<Numbers, Rows + 1, 2>(),
+        keys_or_null<Numbers, Rows + 1, 4>()}...}};
 }
 template<class Numbers, int... Rows>
 constexpr auto value_products(std::integer_sequence<int, Rows...>) {
   return by_size<void (*)(const value_product&)>{
-      {{values_or_null<Numbers, Rows + 1, 1>(), values_or_null<Numbers, Rows + 1, 2>(), values_or_null<Numbers, Rows + 1, 4>()}...}};
+      {{values_or_null<Numbers, Rows + 1, 1>(), values_or_null<Numbers, Rows + 1, 2>(),
+        values_or_null<Numbers, Rows + 1, 4>()}...}};
 }
 template<class Numbers>
 inline constexpr auto key_products_by_size = key_products<Numbers>(std::make_integer_sequence<int, integer_rows_max>{});
 template<class Numbers>
-inline constexpr auto value_products_by_size = value_products<Numbers>(std::make_integer_sequence<int, integer_rows_max>{});
+inline constexpr auto value_products_by_size =
+    value_products<Numbers>(std::make_integer_sequence<int, integer_rows_max>{});
 
 inline std::size_t widest_integers(std::size_t vectors) {
   return static_cast<std::size_t>(integers_beside(static_cast<int>(std::min<std::size_t>(vectors, integer_rows_max))));

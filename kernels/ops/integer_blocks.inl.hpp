@@ -1,10 +1,10 @@
-// Blocks of numbers as signed integers with a scale, which is a bf16. Numbers end at +-65504 first, as f16 does. A block
-// that holds NaN has the scale NaN, and so is every number read from it. All steps are those of one lane, whatever stands
-// in the others.
+// Blocks of numbers as signed integers with a scale, which is a bf16. Numbers end at +-65504 first, as f16 does. A
+// block that holds NaN has the scale NaN, and so is every number read from it. All steps are those of one lane,
+// whatever stands in the others.
 
 /// What differs between the types. Integers of keys and values do not leave -key_steps..key_steps and
-/// -value_steps..value_steps. The queries and weights that they are multiplied with end at query_steps and weight_steps,
-/// so that the sum of 32 products of the one kind, and of 128 of the other, stays below 2^31.
+/// -value_steps..value_steps. The queries and weights that they are multiplied with end at query_steps and
+/// weight_steps, so that the sum of 32 products of the one kind, and of 128 of the other, stays below 2^31.
 struct q8_numbers {
   static constexpr element_type type = element_type::q8_0;
   using integer = std::int8_t;

@@ -46,8 +46,7 @@ inline pairs16 load_pairs(const std::byte* p) {
 inline i32x16 dot(i32x16 sum, const pairs16& p, const std::int16_t* f) {
   const auto wide = [](int x) { return static_cast<std::uint32_t>(x); };
   for (int i = 0; i < 16; ++i) {
-    sum.v[i] =
-        static_cast<std::int32_t>(wide(sum.v[i]) + wide(p.v[2 * i] * f[0]) + wide(p.v[2 * i + 1] * f[1]));
+    sum.v[i] = static_cast<std::int32_t>(wide(sum.v[i]) + wide(p.v[2 * i] * f[0]) + wide(p.v[2 * i + 1] * f[1]));
   }
   return sum;
 }
