@@ -42,9 +42,9 @@ inline constexpr std::size_t kv_page_tokens = 32;
 /// f32, f16, bf16. keys: [2 tiles][head_dim][16 tokens]. values: [32 tokens][head_dim rounded up to 16].
 ///
 /// q8_0, i16, whose words of 32 bits hold N = 4 bytes or 2 shorts: keys: [2 tiles] of [head_dim / N rounded up][16
-/// tokens][N dimensions] signed integers, then a bf16 scale for each [block of integer_key_block dimensions][16 tokens],
-/// rounded up to 64 bytes. values: [32 / N words of tokens][head_dim rounded up to 16][N tokens] signed integers, then
-/// bf16 scales [32 tokens]. Where in a word a number lies: place_in_word.
+/// tokens][N dimensions] signed integers, then a bf16 scale for each [block of integer_key_block dimensions][16
+/// tokens], rounded up to 64 bytes. values: [32 / N words of tokens][head_dim rounded up to 16][N tokens] signed
+/// integers, then bf16 scales [32 tokens]. Where in a word a number lies: place_in_word.
 struct kv_view {
   std::byte* keys = nullptr;
   std::byte* values = nullptr;

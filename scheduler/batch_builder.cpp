@@ -12,12 +12,6 @@ constexpr std::uint32_t passes_missed_max = 3;
 /// One more row of a run of which `before` tokens are computed or planned.
 cost::work_size size_of_draft_token(std::uint64_t before) { return {1, before + 1, 1, 1}; }
 
-/// Rows of a sequence that find room, or a free page.
-std::uint32_t rows_with_pages(std::uint32_t room, std::uint32_t pages_free, std::uint32_t page_tokens) {
-  return static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(room + std::uint64_t{pages_free} * page_tokens, 0xffffffffu));
-}
-
 /// The most rows that keep the pass within its time, by bisection: cost grows with rows.
 std::uint32_t rows_in_time(const work_item& item, std::uint32_t wanted, const cost::work_size& so_far,
                            const cost::cost_model& cost, microseconds time_max) {
@@ -35,9 +29,9 @@ std::uint32_t rows_in_time(const work_item& item, std::uint32_t wanted, const co
   return fits;
 }
 
-double chance_of(std::span<const draft_stretch> chances, std::uint32_t place) {
-  for (const draft_stretch& s : chances) {
-    if (place < s.count) return s.chance;
+double chance_of(std::span<const cost::draft_segment> segments, std::uint32_t place) {
+  for (const cost::draft_segment& s : segments) {
+    if (place < s.count) return s.chance();
     place -= s.count;
   }
   return 1;
@@ -46,7 +40,7 @@ double chance_of(std::span<const draft_stretch> chances, std::uint32_t place) {
 /// Of what a prompt's chunk may use.
 struct share {
   std::uint32_t rows = 0;
-  std::uint32_t pages = 0;
+  kv::amount memory;
   microseconds until{0};    // predicted, of the whole pass
   std::uint32_t least = 0;  // rows that are taken whatever they cost
 };
@@ -59,7 +53,7 @@ struct builder {
   std::vector<const work_item*> items;  // of the plan's runs
   std::uint32_t rows_left;
   std::uint32_t logits_left;
-  std::uint32_t pages_left;
+  kv::amount memory_left;
   microseconds time_max{0};  // of this pass
 
   std::vector<const work_item*> take_decodes(std::span<const work_item* const> decodes, const share& of);
@@ -70,7 +64,7 @@ struct builder {
  private:
   std::optional<limit> take_log(const work_item& item, const share& of);
   void leave(const work_item& item, limit why) { plan.left.push_back({item.sequence, why}); }
-  [[nodiscard]] std::uint32_t page_for_next(std::size_t run) const;
+  [[nodiscard]] kv::amount memory_for_next(std::size_t run) const;
   [[nodiscard]] bool has_room_for_draft(std::size_t run) const;
   void add_draft_token(std::size_t run);
 };
@@ -79,8 +73,8 @@ struct builder {
 std::optional<limit> builder::take_log(const work_item& item, const share& of) {
   std::uint32_t rows = std::min({item.pending_count, limits.prompt_chunk_rows_max, of.rows, rows_left});
   if (rows == 0) return limit::rows;
-  rows = std::min(rows, rows_with_pages(item.room, std::min(of.pages, pages_left), limits.page_tokens));
-  if (rows == 0) return limit::pages;
+  rows = std::min({rows, item.growth.tokens_within(of.memory), item.growth.tokens_within(memory_left)});
+  if (rows == 0) return limit::memory;
   rows = std::min(rows, std::max(rows_in_time(item, rows, plan.size, cost, of.until), of.least));
   if (rows == 0) return limit::time;
   bool logits = item.wants_logits && rows == item.pending_count;
@@ -89,15 +83,15 @@ std::optional<limit> builder::take_log(const work_item& item, const share& of) {
   const bool scores = logits && item.scores_draft && item.draft_count > 0;
   if (scores) {
     const bool has_rows = rows_left > rows && logits_left > 1;
-    const bool has_pages = pages_to_take(rows + 1, item.room, limits.page_tokens) <= pages_left;
-    if (!has_rows || !has_pages) {
-      if (rows == 1) return has_rows ? limit::pages : limit::rows;
+    const bool has_memory = item.growth.taken_by(rows + 1).fits(memory_left);
+    if (!has_rows || !has_memory) {
+      if (rows == 1) return has_rows ? limit::memory : limit::rows;
       --rows;
       logits = false;
     }
   }
   plan.runs.push_back({.sequence = item.sequence,
-                       .tenant = item.tenant,
+                       .tenant = item.facts.tenant,
                        .first = item.computed_count,
                        .log_count = rows,
                        .wants_logits = logits});
@@ -105,7 +99,7 @@ std::optional<limit> builder::take_log(const work_item& item, const share& of) {
   plan.size = plan.size + cost::size_of_run(item.computed_count, rows, logits ? 1 : 0);
   rows_left -= rows;
   logits_left -= logits ? 1 : 0;
-  pages_left -= pages_to_take(rows, item.room, limits.page_tokens);
+  memory_left -= item.growth.taken_by(rows);
   if (scores && logits) add_draft_token(plan.runs.size() - 1);
   return std::nullopt;
 }
@@ -116,7 +110,7 @@ std::vector<const work_item*> builder::take_decodes(std::span<const work_item* c
   for (const work_item* each : decodes) {
     const auto taken = static_cast<std::uint32_t>(plan.size.rows);
     const share mine{.rows = of.rows - std::min(of.rows, taken),
-                     .pages = of.pages,
+                     .memory = of.memory,
                      .until = of.until,
                      .least = taken < limits.rows_min ? 1U : 0U};
     if (take_log(*each, mine)) left.push_back(each);
@@ -135,34 +129,32 @@ void builder::take_prompts(std::span<const work_item* const> prompts) {
   std::stable_sort(shorter.begin(), shorter.end(),
                    [](const work_item* a, const work_item* b) { return a->pending_count < b->pending_count; });
   const std::uint32_t kept_rows = (rows_left + 1) / 2;
-  const std::uint32_t kept_pages =
-      pages_to_take(std::min(first.pending_count, limits.prompt_chunk_rows_max), first.room, limits.page_tokens);
+  const kv::amount kept_memory = first.growth.taken_by(std::min(first.pending_count, limits.prompt_chunk_rows_max));
   const microseconds before = cost.predict(plan.size);
   const microseconds half = before + std::max(time_max - before, microseconds{0}) / 2;
   std::vector<const work_item*> waiting(prompts.begin(), prompts.end());
   for (const work_item* each : shorter) {
-    const share beside_first{.rows = rows_left - std::min(rows_left, kept_rows),
-                             .pages = pages_left - std::min(pages_left, kept_pages),
-                             .until = half};
+    const share beside_first{
+        .rows = rows_left - std::min(rows_left, kept_rows), .memory = memory_left - kept_memory, .until = half};
     if (!take_log(*each, beside_first)) std::erase(waiting, each);
   }
   for (const work_item* each : waiting) {
-    const share rest{.rows = rows_left, .pages = pages_left, .until = time_max, .least = each == &first ? 1U : 0U};
+    const share rest{.rows = rows_left, .memory = memory_left, .until = time_max, .least = each == &first ? 1U : 0U};
     if (const auto why_not = take_log(*each, rest)) leave(*each, *why_not);
   }
 }
 
-/// Pages, 0 or 1, that one more row of the run takes.
-std::uint32_t builder::page_for_next(std::size_t run) const {
+/// What one more row of the run takes.
+kv::amount builder::memory_for_next(std::size_t run) const {
   const std::uint32_t rows = plan.runs[run].rows();
-  return pages_to_take(rows + 1, items[run]->room, limits.page_tokens) -
-         pages_to_take(rows, items[run]->room, limits.page_tokens);
+  return items[run]->growth.taken_by(rows + 1) - items[run]->growth.taken_by(rows);
 }
 
 bool builder::has_room_for_draft(std::size_t run) const {
   const planned_run& r = plan.runs[run];
-  if (r.draft_count >= items[run]->draft_count || rows_left == 0 || logits_left == 0) return false;
-  return pages_left > 0 || page_for_next(run) == 0;
+  const std::uint32_t most = std::min(items[run]->draft_count, items[run]->growth.drafts_max);
+  if (r.draft_count >= most || rows_left == 0 || logits_left == 0) return false;
+  return memory_for_next(run).fits(memory_left);
 }
 
 void builder::add_draft_token(std::size_t run) {
@@ -170,7 +162,7 @@ void builder::add_draft_token(std::size_t run) {
   plan.size = plan.size + size_of_draft_token(r.first + r.rows());
   --rows_left;
   --logits_left;
-  pages_left -= page_for_next(run);
+  memory_left -= memory_for_next(run);
   ++r.draft_count;
 }
 
@@ -221,7 +213,7 @@ void builder::take_drafts() {
     const work_item& item = *items[c.run];
     const planned_run& r = plan.runs[c.run];
     if (r.draft_count >= item.draft_count) return;
-    c.chance *= chance_of(item.chances, r.draft_count);
+    c.chance *= chance_of(item.segments, r.draft_count);
     const double takes = us(decoding + size_of_draft_token(r.first + r.rows())) - base_us;
     c.worth = c.chance / std::max(takes, 1e-3);
     best.push(c);
@@ -285,12 +277,12 @@ batch_plan build_batch(std::span<const work_item> items, std::span<const item_in
             .items = {},
             .rows_left = limits.rows_max,
             .logits_left = limits.logits_max,
-            .pages_left = limits.pages_free};
+            .memory_left = limits.free};
   std::vector<const work_item*> decodes;
   std::vector<const work_item*> prompts;
   for (const item_index index : best_first) (items[index].decodes() ? decodes : prompts).push_back(&items[index]);
   const microseconds allowed = time_allowed(limits, cost);
-  const share all{.rows = limits.rows_max, .pages = limits.pages_free, .until = allowed};
+  const share all{.rows = limits.rows_max, .memory = limits.free, .until = allowed};
   share first = all;
   if (!prompts.empty()) {
     // A quarter is for prompts. Where that is less than a row, those have a row now and then.
@@ -309,8 +301,8 @@ batch_plan build_batch(std::span<const work_item> items, std::span<const item_in
   for (const work_item* each : decodes) {
     const bool rows = b.rows_left == 0;
     const std::uint32_t least = each->scores_draft && each->draft_count > 0 ? 2 : 1;
-    const bool pages = pages_to_take(least, each->room, limits.page_tokens) > b.pages_left;
-    b.plan.left.push_back({each->sequence, rows ? limit::rows : pages ? limit::pages : limit::time});
+    const bool has_memory = each->growth.taken_by(least).fits(b.memory_left);
+    b.plan.left.push_back({each->sequence, rows ? limit::rows : has_memory ? limit::time : limit::memory});
   }
   b.take_scored();
   b.take_drafts();

@@ -12,8 +12,7 @@ struct budget {
   std::uint32_t rows_max = 512;
   std::uint32_t logits_max = std::numeric_limits<std::uint32_t>::max();  // rows that want logits: their buffer's size
   std::uint32_t prompt_chunk_rows_max = 256;  // of one run, so that a prompt does not fill the batch alone
-  std::uint32_t pages_free = 0;
-  std::uint32_t page_tokens = 32;
+  kv::amount free;                            // memory
   /// Predicted. `run_queue` allows less where passes take longer than predicted.
   microseconds time_max{80'000};
   std::uint32_t rows_min = 1;  // decodes taken whatever they are predicted to cost: those in the next pass would
@@ -29,15 +28,4 @@ struct budget {
 /// microsecond grow.
 batch_plan build_batch(std::span<const work_item> items, std::span<const item_index> best_first, const budget& limits,
                        const cost::cost_model& cost);
-
-/// Pages that `tokens_count` tokens fill.
-[[nodiscard]] constexpr std::uint32_t pages_for(std::uint32_t tokens_count, std::uint32_t page_tokens) {
-  return (tokens_count + page_tokens - 1) / page_tokens;
-}
-/// Pages to take for `tokens_count` more tokens of a sequence with room for some.
-[[nodiscard]] constexpr std::uint32_t pages_to_take(std::uint32_t tokens_count, std::uint32_t room,
-                                                    std::uint32_t page_tokens) {
-  return tokens_count <= room ? 0 : pages_for(tokens_count - room, page_tokens);
-}
-
 }  // namespace redline::scheduler

@@ -24,7 +24,7 @@ struct planned_run {
 };
 
 /// Why an item is not in the plan, or not with all it offered.
-enum class limit : std::uint8_t { rows, pages, time };
+enum class limit : std::uint8_t { rows, memory, time };
 
 struct left_out {
   sequence_id sequence;

@@ -14,6 +14,17 @@ std::uint32_t coverage::count_before(std::uint32_t end) const {
   return count;
 }
 
+std::uint32_t coverage::end_of(std::uint32_t count) const {
+  std::uint32_t end = 0;
+  for (const token_range& r : covered_) {
+    if (count == 0) break;
+    const std::uint32_t mine = std::min(count, r.count());
+    end = r.begin + mine;
+    count -= mine;
+  }
+  return end;
+}
+
 token_range coverage::first_gap(std::uint32_t log_count) const {
   if (covered_.empty() || covered_.front().begin > 0) {
     return {0, covered_.empty() ? log_count : std::min(covered_.front().begin, log_count)};

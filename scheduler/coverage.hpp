@@ -18,6 +18,8 @@ class coverage {
   [[nodiscard]] std::uint32_t count() const;
   /// Those among the first `end` tokens of the log.
   [[nodiscard]] std::uint32_t count_before(std::uint32_t end) const;
+  /// The end, in the log, of the first `count` tokens that have KV.
+  [[nodiscard]] std::uint32_t end_of(std::uint32_t count) const;
   /// The first tokens without KV, up to the next that has it or to the log's end. Empty if all tokens of the log have
   /// KV.
   [[nodiscard]] token_range first_gap(std::uint32_t log_count) const;

@@ -27,8 +27,8 @@ bool prefix_followers::note_prompt_done(sequence_id sequence) {
   return true;
 }
 
-std::optional<prefix_followers::choice> prefix_followers::choose_leader(sequence_id sequence, const run_queue& queue,
-                                                                        std::uint32_t page_tokens) const {
+std::optional<prefix_followers::choice> prefix_followers::choose_leader(sequence_id sequence,
+                                                                        const run_queue& queue) const {
   const auto candidates = unfinished_.find(members_.at(sequence).scope);
   if (candidates == unfinished_.end()) return std::nullopt;
   const auto log = queue.log(sequence).tokens();
@@ -37,13 +37,15 @@ std::optional<prefix_followers::choice> prefix_followers::choose_leader(sequence
   // The last token is computed in any case; a prefill leaves it out, and has something to do.
   const auto useful = log.first(log.size() - std::min<std::size_t>(log.size(), own.prefill_only ? 2 : 1));
   const auto whole_pages = [&](std::size_t count) {
-    return static_cast<std::uint32_t>(count / page_tokens * page_tokens);
+    return static_cast<std::uint32_t>(count / kv::page_tokens * kv::page_tokens);
   };
   std::optional<choice> best;
+  std::uint32_t looked_at = 0;
   for (const sequence_id other : candidates->second) {
     const standing& at = queue.standing_of(other);
-    if (other == sequence || !at.open || (at.prefill_only && !own.prefill_only) || queue.awaits_prefix(other)) continue;
+    if (other == sequence || !at.open || (at.prefill_only && !own.prefill_only) || queue.waits(other)) continue;
     if (queue.has_place(sequence) && !queue.has_place(other)) continue;
+    if (++looked_at > candidates_max) break;
     const auto theirs = queue.log(other).tokens();
     const auto same = std::mismatch(useful.begin(), useful.end(), theirs.begin(), theirs.end()).first - useful.begin();
     const std::uint32_t common = whole_pages(static_cast<std::size_t>(same));

@@ -33,8 +33,8 @@ class prefix_followers {
   /// most of what both begin with; else the one that has most in common with it, if that is at least half of what the
   /// sequence lacks and does not begin after that. Not one whose round is closed, nor one without a place where the
   /// sequence has one, nor a prefill for a round that a client waits for: its turn comes last.
-  [[nodiscard]] std::optional<choice> choose_leader(sequence_id sequence, const run_queue& queue,
-                                                    std::uint32_t page_tokens) const;
+  /// Looks at candidates_max of them, so that its time is bounded.
+  [[nodiscard]] std::optional<choice> choose_leader(sequence_id sequence, const run_queue& queue) const;
   void follow(sequence_id sequence, const choice& chosen);
   /// The leader's prompt is computed, so that it leads no further. False if that was known.
   bool note_prompt_done(sequence_id sequence);
@@ -50,6 +50,7 @@ class prefix_followers {
 
  private:
   static constexpr std::uint32_t stalled_passes_max = 3;
+  static constexpr std::uint32_t candidates_max = 16;
 
   struct member {
     tenant_id scope;

@@ -28,80 +28,82 @@ run_queue::run_queue(queue_limits limits, std::unique_ptr<policy> order)
 }
 
 /// What is answered to a round that is not taken.
-std::optional<submit_outcome> run_queue::refusal(const submission& s) const {
-  if (s.from == 0 && s.tail.empty()) return submit_outcome::empty_log;
-  const auto found = sequences_.find(s.sequence);
+std::optional<submit_outcome> run_queue::refusal(const round& r, const sequence_facts& facts) const {
+  if (r.from == 0 && r.tail.empty()) return submit_outcome::empty_log;
+  const auto found = sequences_.find(r.sequence);
   if (found == sequences_.end()) {
-    if (s.from != 0 || !s.splices.empty()) return submit_outcome::log_gap;
-    if (s.tokens_max > limits_.tokens_max || pages_for(s.tokens_max, page_tokens_) > limits_.pages_count ||
-        s.tail.size() > s.tokens_max) {
+    if (r.from != 0 || !r.splices.empty()) return submit_outcome::log_gap;
+    const bool has_memory = kv::growth{}.taken_by(facts.tokens_max).fits(limits_.memory);
+    if (facts.tokens_max > limits_.tokens_max || !has_memory || r.tail.size() > facts.tokens_max) {
       return submit_outcome::too_long;
     }
     const bool is_full = running_count() >= limits_.running_max && waiting_count() >= limits_.waiting_max;
-    if (!s.prefill_only && is_full && !places_.has_share(s.tenant, limits_.waiting_max)) {
+    if (r.kind != round_kind::prefill && is_full && !places_.has_share(facts.tenant, limits_.waiting_max)) {
       return submit_outcome::queue_full;
     }
     return std::nullopt;
   }
   const sequence_state& old = found->second;
-  if (s.round < old.round) return submit_outcome::stale;
-  if (s.round == old.round) return old.at.open ? submit_outcome::already_running : submit_outcome::already_answered;
+  if (r.number < old.round) return submit_outcome::stale;
+  if (r.number == old.round) return old.at.open ? submit_outcome::already_running : submit_outcome::already_answered;
   if (old.at.open && !old.at.prefill_only && !old.given_up) return submit_outcome::stale;
   if (old.at.in_flight) return submit_outcome::busy;
-  if (!old.log.fits(s.splices, s.from, old.tokens_max)) return submit_outcome::log_gap;
-  if (s.from + s.tail.size() > old.tokens_max) return submit_outcome::too_long;
+  if (!old.log.fits(r.splices, r.from, old.facts.tokens_max)) return submit_outcome::log_gap;
+  if (r.from + r.tail.size() > old.facts.tokens_max) return submit_outcome::too_long;
   return std::nullopt;
 }
 
-run_queue::entry& run_queue::open_sequence(const submission& s, instant now) {
-  const auto [it, is_new] = sequences_.try_emplace(s.sequence);
+run_queue::entry& run_queue::open_sequence(const round& r, const sequence_facts& facts, instant now) {
+  const auto [it, is_new] = sequences_.try_emplace(r.sequence);
   if (is_new) {
     sequence_state& q = it->second;
-    q.tenant = s.tenant;
+    q.facts = facts;
     q.at.arrival = now;
-    q.at.tenant = s.tenant;
-    q.tokens_max = s.tokens_max;
+    q.at.tenant = facts.tenant;
   }
   return *it;
 }
 
-void run_queue::open_round(entry& e, const submission& s, instant now) {
+std::vector<kv::table_splice> run_queue::open_round(entry& e, const round& r, instant now) {
   sequence_state& q = e.second;
+  const bool is_prefill = r.kind == round_kind::prefill;
   const bool was_answered = q.at.idle_since != instant{} && !q.at.open && !q.at.prefill_only;
   if (was_answered) {
     note_return(q, now - q.at.idle_since);
-    if (pass_out_ && !s.prefill_only) ++asked_meanwhile_;
+    if (pass_out_ && !is_prefill) ++asked_meanwhile_;
   }
   q.next = sequence_state::next_round::may_come;
-  if (q.log.change(s.splices, s.from, s.tail)) note_change(e);
+  auto splices = q.log.change(r.splices, r.from, r.tail);
   q.cached_count = q.log.kv_count();
-  q.awaits.reset();
-  q.round = s.round;
+  q.waits_until.reset();
+  q.round = r.number;
   q.draft.clear();
-  if (!s.prefill_only) {
-    const std::size_t draft_room = q.tokens_max > q.log.count() ? q.tokens_max - q.log.count() : 0;
-    const auto draft = s.draft.first(std::min(s.draft.size(), draft_room));
+  if (!is_prefill) {
+    const std::size_t draft_room = q.facts.tokens_max > q.log.count() ? q.facts.tokens_max - q.log.count() : 0;
+    const auto draft = std::span(r.draft).first(std::min(r.draft.size(), draft_room));
     q.draft.assign(draft.begin(), draft.end());
   }
-  q.scores_draft = s.scores_draft;
-  q.chances.assign(s.chances.begin(), s.chances.end());
+  q.scores_draft = r.kind == round_kind::score;
+  q.segments = r.segments;
   q.passes = 0;
   q.rows = 0;
   q.missed_count = 0;
   q.given_up = false;
   q.at.open = true;
-  q.at.prefill_only = s.prefill_only;
+  q.at.prefill_only = is_prefill;
   places_.update(e.first, q.at);
+  return splices;
 }
 
-submit_outcome run_queue::submit(const submission& s, instant now) {
-  if (const auto why_not = refusal(s)) return *why_not;
-  entry& e = open_sequence(s, now);
-  open_round(e, s, now);
+submitted run_queue::submit(const round& r, const sequence_facts& facts, instant now) {
+  if (const auto why_not = refusal(r, facts)) return {*why_not, {}};
+  entry& e = open_sequence(r, facts, now);
+  submitted out{submit_outcome::taken, open_round(e, r, now)};
   places_.admit(now);
-  if (pending(e.second).count() > 0) return submit_outcome::taken;
+  if (pending(e.second).count() > 0) return out;
   close(e, now);
-  return submit_outcome::nothing_to_do;
+  out.outcome = submit_outcome::nothing_to_do;
+  return out;
 }
 
 void run_queue::close(entry& e, instant now) {
@@ -127,32 +129,29 @@ void run_queue::give_up(sequence_id sequence, round_id round, instant now) {
 void run_queue::release(sequence_id sequence) {
   const auto it = sequences_.find(sequence);
   if (it == sequences_.end()) return;
-  if (it->second.table_changed) std::erase(changed_, sequence);
   sequences_.erase(it);
   places_.remove(sequence);
   places_.admit({});  // at a time when none counts as idle; the next plan looks again
 }
 
-work_item run_queue::item_of(const entry& e) const {
+work_item run_queue::item_of(const entry& e) {
   const sequence_state& q = e.second;
   const token_range next = pending(q);
   const bool at_end = next.end == q.log.count();
   return {.sequence = e.first,
-          .tenant = q.tenant,
+          .facts = q.facts,
           .arrival = q.at.arrival,
           .computed_count = next.begin,
           .pending_count = next.count(),
           .draft_count = at_end ? static_cast<std::uint32_t>(q.draft.size()) : 0,
-          .room = q.room,
           .background = q.at.prefill_only,
           .wants_logits = at_end,
           .missed_count = q.missed_count,
           .scores_draft = q.scores_draft,
-          .chances = q.chances};
+          .segments = q.segments};
 }
 
-batch_plan run_queue::plan(budget limits, instant now) {
-  page_tokens_ = limits.page_tokens;
+batch_plan run_queue::plan(budget limits, instant now, const growth_of& growth) {
   places_.admit(now);
   if (still_waits(now)) return {};
   if (!pass_out_) planned_at_ = now;
@@ -161,9 +160,10 @@ batch_plan run_queue::plan(budget limits, instant now) {
     entry& e = *sequences_.find(sequence);
     sequence_state& q = e.second;
     if (!q.at.open || q.at.in_flight) continue;
-    if (q.awaits && q.awaits->until > now) continue;
-    q.awaits.reset();
+    if (q.waits_until && *q.waits_until > now) continue;
+    q.waits_until.reset();
     items_.push_back(item_of(e));
+    if (growth) items_.back().growth = growth(sequence);
   }
   rank(*policy_, items_, now, order_);
   const auto first_background = std::ranges::find_if(order_, [&](item_index i) { return items_[i].background; });
@@ -192,8 +192,8 @@ void run_queue::note_return(sequence_state& q, microseconds after) {
   q.returns.observe(after);
   if (!std::exchange(returns_seen_, true)) all_returns_ = return_times{all_returns_memory};
   all_returns_.observe(after);
-  if (tenant_returns_.size() >= tenants_max && !tenant_returns_.contains(q.tenant)) tenant_returns_.clear();
-  tenant_returns_.try_emplace(q.tenant, all_returns_memory).first->second.observe(after);
+  if (tenant_returns_.size() >= tenants_max && !tenant_returns_.contains(q.facts.tenant)) tenant_returns_.clear();
+  tenant_returns_.try_emplace(q.facts.tenant, all_returns_memory).first->second.observe(after);
 }
 
 bool run_queue::is_away(sequence_id sequence) const {
@@ -226,7 +226,7 @@ bool run_queue::begins_to_wait(const batch_plan& plan, bool is_background, micro
     if (now - since >= return_times::longest()) break;
     const sequence_state& q = sequences_.at(sequence);
     if (q.next != sequence_state::next_round::may_come || !places_.has_place(sequence)) continue;
-    expected.push_back({q.returns.predict(now - since, returns_of(q.tenant)),
+    expected.push_back({q.returns.predict(now - since, returns_of(q.facts.tenant)),
                         cost::size_of_run(q.log.count() - 1, q.last_rows, q.last_rows)});
     who.push_back(sequence);
   }
@@ -319,10 +319,6 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
       const run_answer& answer = answers[i];
       q.last_rows = 1 + run.draft_count;
       q.log.note_verified(run.first, answer.accepted_count, answer.tokens);
-      if (const std::uint32_t refused = run.draft_count - answer.accepted_count; refused > 0) {
-        q.room += refused;
-        note_change(*it);
-      }
       q.draft.clear();
     } else {
       q.log.note_computed({run.first, run.first + run.log_count});
@@ -351,23 +347,23 @@ void run_queue::note_fill(const batch_plan& plan) {
 }
 
 std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, instant now) {
-  std::vector<preemption_candidate> lack_pages;
+  std::vector<preemption_candidate> lack_memory;
   std::vector<preemption_candidate> prefills;
   for (const left_out& l : plan.left) {
     const auto it = sequences_.find(l.sequence);
-    if (l.why != limit::pages || it == sequences_.end()) continue;
-    (it->second.at.prefill_only ? prefills : lack_pages).push_back({l.sequence, it->second.at});
+    if (l.why != limit::memory || it == sequences_.end()) continue;
+    (it->second.at.prefill_only ? prefills : lack_memory).push_back({l.sequence, it->second.at});
   }
-  if (lack_pages.empty() && prefills.empty()) return std::nullopt;
+  if (lack_memory.empty() && prefills.empty()) return std::nullopt;
   // A look at all sequences, which is little beside the pass that computes the lost KV again.
   std::vector<preemption_candidate> with_kv;
   for (const auto& [sequence, q] : sequences_) {
     if (q.log.has_kv()) with_kv.push_back({sequence, q.at, q.log.kv_count()});
   }
-  const bool is_prefill = lack_pages.empty();
-  // A prefill takes no pages from others, but its own table may be what takes too many.
+  const bool is_prefill = lack_memory.empty();
+  // A prefill takes no memory from others, but its own table may be what takes too much.
   if (is_prefill && with_kv.size() != 1) return std::nullopt;
-  auto& starving = is_prefill ? prefills : lack_pages;
+  auto& starving = is_prefill ? prefills : lack_memory;
   sort_starving(starving);
   for (const auto& one : starving) {
     const auto victim = scheduler::choose_victim(with_kv, one, now);
@@ -379,13 +375,9 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
   return std::nullopt;
 }
 
-/// The owner of its pages learns of this in another way than by take_changes.
 void run_queue::lose_kv(entry& e) {
-  sequence_state& q = e.second;
-  q.log.lose_kv();
-  q.room = 0;
-  if (std::exchange(q.table_changed, false)) std::erase(changed_, e.first);
-  q.awaits.reset();
+  e.second.log.lose_kv();
+  e.second.waits_until.reset();
 }
 
 void run_queue::forget_all_kv() {
@@ -397,48 +389,19 @@ void run_queue::forget_all_kv() {
   }
 }
 
-void run_queue::note_change(entry& e) {
-  if (!std::exchange(e.second.table_changed, true)) changed_.push_back(e.first);
-}
-
-std::vector<table_change> run_queue::take_changes(const batch_plan& plan) {
-  for (const auto& run : plan.runs) note_change(*sequences_.find(run.sequence));
-  for (const left_out& l : plan.left) {
-    if (l.why == limit::pages) note_change(*sequences_.find(l.sequence));
-  }
-  std::vector<table_change> changes;
-  for (const sequence_id sequence : std::exchange(changed_, {})) {
-    sequence_state& q = sequences_.at(sequence);
-    q.table_changed = false;
-    changes.push_back({sequence, q.log.take_table_splices(), q.log.kv_count()});
-  }
-  return changes;
-}
-
-void run_queue::note_room(sequence_id sequence, std::uint32_t tokens_count) {
-  const auto it = sequences_.find(sequence);
-  if (it != sequences_.end()) it->second.room = tokens_count;
-}
-
-void run_queue::await_prefix(sequence_id sequence, std::uint64_t question, instant until) {
+void run_queue::wait_until(sequence_id sequence, instant until) {
   sequence_state& q = sequences_.at(sequence);
   REDLINE_ASSERT(!q.at.in_flight, "a sequence that is being computed cannot adopt KV");
-  q.awaits = {question, until};
+  q.waits_until = until;
 }
 
-void run_queue::end_wait(sequence_id sequence) { sequences_.at(sequence).awaits.reset(); }
-
-bool run_queue::adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count) {
-  const auto it = sequences_.find(sequence);
-  if (it == sequences_.end() || !it->second.awaits || it->second.awaits->number != question || question == 0)
-    return false;
-  sequence_state& q = it->second;
-  q.awaits.reset();
-  if (count >= q.log.count()) return false;
+void run_queue::note_adopted(sequence_id sequence, std::uint32_t count) {
+  sequence_state& q = sequences_.at(sequence);
+  REDLINE_ASSERT(!q.at.in_flight && count < q.log.count(), "a sequence that is not computed yet adopts KV");
+  q.waits_until.reset();
   if (q.log.has_kv()) q.log.lose_kv();  // the new pages are instead of those that it had
   q.log.note_computed({0, count});
   q.cached_count = count;
-  return true;
 }
 
 std::uint32_t run_queue::known_count(sequence_id sequence) const {
@@ -462,15 +425,11 @@ double run_queue::prompt_row_us() const {
 
 void run_queue::check_integrity() const {
   places_.check_integrity();
-  std::size_t changed = 0;
   for (const auto& [sequence, q] : sequences_) {
     q.log.check_integrity();
     REDLINE_ASSERT(places_.knows(sequence, q.at), "admission was not told of a change");
     REDLINE_ASSERT(!q.at.open || pending(q).count() > 0, "an open round has nothing to compute");
-    changed += q.table_changed ? 1 : 0;
-    REDLINE_ASSERT(q.table_changed || !q.log.has_table_splices(), "a splice is not told");
   }
-  REDLINE_ASSERT(changed == changed_.size(), "a change is not told, or twice");
 }
 
 }  // namespace redline::scheduler

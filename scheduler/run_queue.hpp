@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,48 +13,23 @@
 #include "scheduler/batch_builder.hpp"
 #include "scheduler/gathering.hpp"
 #include "scheduler/policy.hpp"
+#include "scheduler/round.hpp"
 #include "scheduler/sequence_log.hpp"
 
 namespace redline::scheduler {
 
 struct queue_limits {
-  std::uint32_t running_max = 64;        // sequences that may be computed in turn
-  std::uint32_t waiting_max = 256;       // sequences that wait for a place among them
-  std::uint32_t tokens_max = 0;          // of one sequence: the model's context
-  std::uint32_t pages_count = 0;         // the whole pool
-  std::uint32_t window_pages_count = 0;  // likewise; 0: layers with a window have no storage of their own
-};
-
-/// Changes of a sequence's page table since they were last taken: the splices in order, then all tokens after the first
-/// keep_count are dropped.
-struct table_change {
-  sequence_id sequence;
-  std::vector<table_splice> splices;
-  std::uint32_t keep_count = 0;
-  bool operator==(const table_change&) const = default;
-};
-
-/// A session's request for one round.
-struct submission {
-  sequence_id sequence;
-  tenant_id tenant;
-  round_id round;
-  std::span<const log_splice> splices;  // of the log as it is known, in order, before the tail
-  std::uint32_t from = 0;               // the log's tail starts here
-  std::span<const token> tail;
-  std::span<const token> draft;
-  std::span<const draft_stretch> chances;  // of the draft's tokens
-  std::uint32_t tokens_max = 0;            // most tokens the sequence can come to hold
-  bool prefill_only = false;  // compute KV for all but the last token and sample nothing, at low priority; a later
-                              // round may overtake it
-  bool scores_draft = false;  // the draft is a part of a prompt: it will be accepted, and is computed as prompts are
+  std::uint32_t running_max = 64;   // sequences that may be computed in turn
+  std::uint32_t waiting_max = 256;  // sequences that wait for a place among them
+  std::uint32_t tokens_max = 0;     // of one sequence: the model's context
+  kv::amount memory;                // all that there is
 };
 
 enum class submit_outcome : std::uint8_t {
   taken,
   already_running,   // this round is being worked on: its answer will come
   already_answered,  // this round was answered: send the old answer again
-  nothing_to_do,     // prefill_only, and all tokens have KV: this is the answer
+  nothing_to_do,     // a prefill, and all tokens have KV: this is the answer
   busy,              // a pass for the round that this one overtakes is in flight: submit it again after that
   stale,             // an older round than the last
   log_gap,           // the tail starts after the end of the known log, or a splice lies outside it: see known_count
@@ -61,6 +37,17 @@ enum class submit_outcome : std::uint8_t {
   too_long,   // would not fit into the context or the pool
   empty_log,  // there is no token to start from
 };
+
+/// What became of a round that was submitted.
+struct submitted {
+  submit_outcome outcome = submit_outcome::taken;
+  /// What the sequence's memory has to do, in order; then it drops all tokens after the first `kv_count` of its log.
+  std::vector<kv::table_splice> splices;
+};
+
+/// What a sequence's memory takes when it grows; the same as long as a pass is planned. Empty: a page for each
+/// page_tokens tokens.
+using growth_of = std::function<kv::growth(sequence_id)>;
 
 /// A round that is answered.
 struct round_outcome {
@@ -93,8 +80,8 @@ class run_queue {
  public:
   run_queue(queue_limits limits, std::unique_ptr<policy> order);
 
-  /// A round that is not taken changes nothing.
-  submit_outcome submit(const submission& s, instant now);
+  /// A round that is not taken changes nothing. facts: count for a new sequence only.
+  submitted submit(const round& r, const sequence_facts& facts, instant now);
   /// The round's answer is no longer wanted: it is closed without one, at once or when its run in flight completes. A
   /// later round may overtake it.
   void give_up(sequence_id sequence, round_id round, instant now);
@@ -104,7 +91,7 @@ class run_queue {
   /// The next pass under `limits`; empty when nothing can run, or when the pass waits for sequences between two rounds
   /// of an answer (`choose_wait`). No sequence is waited for twice in one absence. Prefills have passes of their own,
   /// of one chunk.
-  batch_plan plan(budget limits, instant now);
+  batch_plan plan(budget limits, instant now, const growth_of& growth = {});
   /// When to plan again although nothing happened: the end of the wait.
   [[nodiscard]] std::optional<instant> next_look() const { return wait_end_; }
   /// Marks the plan's runs as in flight, and those that it left out as passed over.
@@ -116,32 +103,24 @@ class run_queue {
   /// The pass did not happen; its runs can be planned again.
   void put_back(const batch_plan& plan);
 
-  /// The sequence whose pages are to be taken so that the oldest of those that the plan left for lack of pages can run;
-  /// its KV counts as lost from now on. A prefill takes pages from no other: it loses its own when it is alone with all
-  /// of them. nullopt if none lacks pages, or none may lose them.
+  /// The sequence whose memory is to be taken so that the oldest of those that the plan left for lack of it can run;
+  /// its KV counts as lost from now on. A prefill takes memory from no other: it loses its own when it is alone with
+  /// all of it. nullopt if none lacks memory, or none may lose it.
   std::optional<sequence_id> choose_victim(const batch_plan& plan, instant now);
-  /// Its KV is lost. The caller tells the owner of the pages.
+  /// Its KV is lost.
   void forget_kv(sequence_id sequence) { lose_kv(*sequences_.find(sequence)); }
+  /// Of the tokens that have KV only the first `count` still have it: its memory cannot go on from a later one.
+  void keep_kv(sequence_id sequence, std::uint32_t count) { sequences_.at(sequence).log.keep_kv(count); }
   /// All KV is lost (the target model restarted): everything is computed again from the logs.
   void forget_all_kv();
 
-  /// The page tables that the plan's runs begin with, and all other changes of tables; each change is told once. Also
-  /// the tables of sequences that were left for lack of pages, changed or not.
-  std::vector<table_change> take_changes(const batch_plan& plan);
-  /// Then tables may give pages back when their changes are taken.
-  [[nodiscard]] bool has_changes() const { return !changed_.empty(); }
-  /// Tokens for which the sequence needs no further page, as the owner of the pages last counted them.
-  void note_room(sequence_id sequence, std::uint32_t tokens_count);
-
-  /// A sequence is not planned until it is told how much of its prefix is cached, or until `until`. What it is told of
-  /// then is instead of the KV that it has. question: the number of what was asked of the cache manager; 0: nothing
-  /// yet.
-  void await_prefix(sequence_id sequence, std::uint64_t question, instant until);
-  /// It goes on with what it has.
-  void end_wait(sequence_id sequence);
-  [[nodiscard]] bool awaits_prefix(sequence_id sequence) const { return sequences_.at(sequence).awaits.has_value(); }
-  /// The answer: its first `count` tokens have KV. False, with nothing changed, if the sequence does not wait for it.
-  bool adopt_prefix(sequence_id sequence, std::uint64_t question, std::uint32_t count);
+  /// A sequence is not planned until `until`: another one computes the beginning of its log.
+  void wait_until(sequence_id sequence, instant until);
+  void end_wait(sequence_id sequence) { sequences_.at(sequence).waits_until.reset(); }
+  [[nodiscard]] bool waits(sequence_id sequence) const { return sequences_.at(sequence).waits_until.has_value(); }
+  /// Its first `count` tokens, fewer than all, have KV, which is instead of what it had. It has no run in flight, and
+  /// waits no longer.
+  void note_adopted(sequence_id sequence, std::uint32_t count);
 
   [[nodiscard]] std::uint32_t known_count(sequence_id sequence) const;
   [[nodiscard]] const sequence_log& log(sequence_id sequence) const { return sequences_.at(sequence).log; }
@@ -170,23 +149,15 @@ class run_queue {
   void check_integrity() const;
 
  private:
-  struct prefix_question {
-    std::uint64_t number = 0;  // 0: not asked yet
-    instant until;
-  };
-
   struct sequence_state {
-    tenant_id tenant;
+    sequence_facts facts;
     standing at;
     sequence_log log;
-    std::uint32_t tokens_max = 0;
-    bool table_changed = false;  // and is in changed_
-    std::uint32_t room = 0;      // see note_room
-    std::optional<prefix_question> awaits;
+    std::optional<instant> waits_until;
     // The round that is open, or the last one:
     round_id round;
     std::vector<token> draft;
-    std::vector<draft_stretch> chances;  // of the draft
+    std::vector<cost::draft_segment> segments;  // of the draft
     bool scores_draft = false;
     std::uint32_t passes = 0;
     std::uint32_t rows = 0;
@@ -201,12 +172,11 @@ class run_queue {
   static constexpr double returns_memory = 16;       // rounds of one sequence
   static constexpr double all_returns_memory = 256;  // rounds of all of a tenant, or of all
 
-  [[nodiscard]] std::optional<submit_outcome> refusal(const submission& s) const;
-  entry& open_sequence(const submission& s, instant now);
-  void open_round(entry& e, const submission& s, instant now);
+  [[nodiscard]] std::optional<submit_outcome> refusal(const round& r, const sequence_facts& facts) const;
+  entry& open_sequence(const round& r, const sequence_facts& facts, instant now);
+  std::vector<kv::table_splice> open_round(entry& e, const round& r, instant now);
   void close(entry& e, instant now);
   void end_run(entry& e);
-  void note_change(entry& e);
   void lose_kv(entry& e);
   [[nodiscard]] const return_times& returns_of(tenant_id tenant) const;
   void note_return(sequence_state& q, microseconds after);
@@ -214,7 +184,7 @@ class run_queue {
   [[nodiscard]] bool is_away(sequence_id sequence) const;
   [[nodiscard]] bool still_waits(instant now);
   [[nodiscard]] bool begins_to_wait(const batch_plan& plan, bool is_background, microseconds time_max, instant now);
-  [[nodiscard]] work_item item_of(const entry& e) const;
+  [[nodiscard]] static work_item item_of(const entry& e);
   /// The next tokens to compute, for the round at hand.
   [[nodiscard]] static token_range pending(const sequence_state& q) { return q.log.pending(q.at.prefill_only); }
 
@@ -222,8 +192,6 @@ class run_queue {
   std::unique_ptr<policy> policy_;
   std::unordered_map<sequence_id, sequence_state> sequences_;
   admission places_;
-  std::vector<sequence_id> changed_;  // those whose page tables are to change, in no order
-  std::uint32_t page_tokens_ = 32;
   cost::cost_model cost_;
   /// How much longer long passes take than predicted, in all but one of twenty.
   cost::running_quantile lateness_{0.95, 1, 0.1};

@@ -17,10 +17,10 @@ bool sequence_log::fits(std::span<const log_splice> splices, std::uint32_t from,
   return from <= count;
 }
 
-void sequence_log::apply(const log_splice& s) {
+void sequence_log::apply(const log_splice& s, std::vector<kv::table_splice>& to_memory) {
   const auto first = tokens_.begin() + s.at;
   tokens_.insert(tokens_.erase(first, first + s.removed_count), s.tokens.begin(), s.tokens.end());
-  if (!s.keeps_later) kv_.keep(s.at);
+  if (!kv::keeps_later(s.policy)) kv_.keep(s.at);
   const std::uint32_t table_count = kv_.count();
   const std::uint32_t at = kv_.count_before(s.at);
   const std::uint32_t removed = kv_.count_before(s.at + s.removed_count) - at;
@@ -28,15 +28,16 @@ void sequence_log::apply(const log_splice& s) {
   kv_.splice(s.at, s.removed_count, inserted);
   if (at == table_count) return;  // no token after it has KV: nothing moves
   const std::int32_t shift =
-      s.moves_later ? static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(s.removed_count) : 0;
-  table_splices_.push_back({table_count, at, removed, shift, s.policy});
+      kv::moves_later(s.policy) ? static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(s.removed_count) : 0;
+  to_memory.push_back({table_count, at, removed, shift, s.policy});
   // The new tokens are computed from what is before them; those after them were computed from what was.
   if (inexact_from_ >= s.at) inexact_from_ = s.at + inserted;
 }
 
-bool sequence_log::change(std::span<const log_splice> splices, std::uint32_t from, std::span<const token> tail) {
-  const std::uint32_t table_count = kv_.count();
-  for (const log_splice& s : splices) apply(s);
+std::vector<kv::table_splice> sequence_log::change(std::span<const log_splice> splices, std::uint32_t from,
+                                                   std::span<const token> tail) {
+  std::vector<kv::table_splice> to_memory;
+  for (const log_splice& s : splices) apply(s, to_memory);
   const auto known_tail = std::span(tokens_).subspan(from);
   const auto same = std::mismatch(tail.begin(), tail.end(), known_tail.begin(), known_tail.end()).first;
   const auto unchanged_count = from + static_cast<std::uint32_t>(same - tail.begin());
@@ -44,7 +45,7 @@ bool sequence_log::change(std::span<const log_splice> splices, std::uint32_t fro
   tokens_.insert(tokens_.end(), tail.begin(), tail.end());
   kv_.keep(std::min(unchanged_count, count() - 1));
   if (kv_.is_empty() || kv_.ranges().back().end <= inexact_from_) inexact_from_ = all_exact;
-  return has_table_splices() || kv_.count() < table_count;
+  return to_memory;
 }
 
 void sequence_log::note_computed(token_range computed) { kv_.add(computed); }
@@ -56,7 +57,6 @@ void sequence_log::note_verified(std::uint32_t first, std::uint32_t accepted_cou
 
 void sequence_log::lose_kv() {
   kv_ = {};
-  table_splices_.clear();
   recomputed_count_ += inexact_from_ == all_exact ? 0 : 1;
   inexact_from_ = all_exact;
 }

@@ -6,29 +6,11 @@
 #include <vector>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/kv/table_splice.hpp"
 #include "scheduler/coverage.hpp"
+#include "scheduler/round.hpp"
 
 namespace redline::scheduler {
-
-/// A change in the middle of a log: tokens [at, at + removed_count) are replaced by others.
-struct log_splice {
-  std::uint32_t at = 0;
-  std::uint32_t removed_count = 0;
-  std::span<const token> tokens;
-  bool keeps_later = false;  // the tokens after it keep their KV; else all from `at` on are computed again
-  bool moves_later = true;   // with keeps_later: their positions are shifted to where they now stand
-  std::uint8_t policy = 0;   // the caller's name for it; comes back with the table_splice
-};
-
-/// A log_splice as the sequence's page table sees it, which holds only the tokens that have KV.
-struct table_splice {
-  std::uint32_t keep_count = 0;  // before the splice, the table drops all tokens after the first keep_count
-  std::uint32_t at = 0;
-  std::uint32_t removed_count = 0;
-  std::int32_t shift = 0;   // positions by which the tokens after it move
-  std::uint8_t policy = 0;  // of the log_splice
-  bool operator==(const table_splice&) const = default;
-};
 
 /// The tokens of one sequence: which of them have KV, and up to where that KV is exact. KV that was kept across a
 /// splice is not: it was computed after other tokens than those that now stand before it.
@@ -41,17 +23,20 @@ class sequence_log {
   /// `from` is at most its end.
   [[nodiscard]] bool fits(std::span<const log_splice> splices, std::uint32_t from, std::uint32_t count_max) const;
   /// Applies splices that fit, then replaces all tokens from `from` on by `tail`. Tokens that the tail repeats keep
-  /// their KV. The last token never does: it is computed in any case, for its logits. Returns whether the page table
-  /// changes.
-  bool change(std::span<const log_splice> splices, std::uint32_t from, std::span<const token> tail);
+  /// their KV. The last token never does: it is computed in any case, for its logits. Returns the splices of its
+  /// memory, in order; then the memory drops all tokens after the first `kv_count`.
+  std::vector<kv::table_splice> change(std::span<const log_splice> splices, std::uint32_t from,
+                                       std::span<const token> tail);
 
   /// Tokens of the log were computed.
   void note_computed(token_range computed);
   /// The log was computed from `first` to its end, with a draft after it of which accepted_count tokens were right:
   /// `appended` is these and the one token sampled after them.
   void note_verified(std::uint32_t first, std::uint32_t accepted_count, std::span<const token> appended);
-  /// All KV is lost. The caller tells the owner of the pages.
+  /// All KV is lost.
   void lose_kv();
+  /// No token after the first `count` that have KV has it any longer.
+  void keep_kv(std::uint32_t count) { kv_.keep(kv_.end_of(count)); }
 
   /// The next tokens to compute: up to the log's end or the next token that has KV. without_last: the last token is not
   /// wanted, as nothing is sampled.
@@ -66,23 +51,18 @@ class sequence_log {
   /// How often KV that was not exact was lost: what is computed instead has other bits.
   [[nodiscard]] std::uint32_t recomputed_count() const { return recomputed_count_; }
 
-  /// Splices of the page table since they were last taken, in order.
-  [[nodiscard]] bool has_table_splices() const { return !table_splices_.empty(); }
-  std::vector<table_splice> take_table_splices() { return std::exchange(table_splices_, {}); }
-
   /// Aborts when tokens that are not known have KV.
   void check_integrity() const;
 
  private:
   static constexpr std::uint32_t all_exact = 0xffffffffU;
 
-  void apply(const log_splice& s);
+  void apply(const log_splice& s, std::vector<kv::table_splice>& to_memory);
 
   std::vector<token> tokens_;
   coverage kv_;
   std::uint32_t inexact_from_ = all_exact;  // KV of tokens from here on is not exact
   std::uint32_t recomputed_count_ = 0;
-  std::vector<table_splice> table_splices_;
 };
 
 }  // namespace redline::scheduler

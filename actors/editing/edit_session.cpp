@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "actors/editing/edit_prompt.hpp"
+#include "actors/serving/cache_manager.hpp"
 #include "actors/serving/draft_model.hpp"
 #include "actors/serving/placer.hpp"
 #include "actors/serving/session.hpp"
-#include "actors/serving/verify_scheduler.hpp"
 #include "runtime/actor/codec.hpp"
 
 namespace redline::actors {
@@ -16,7 +16,7 @@ namespace {
 constexpr microseconds tick{1'000'000};
 // A round that was asked for and not answered is asked for again, since it or its answer may have been lost.
 constexpr microseconds patience{5'000'000};
-// The scheduler forgets a sequence that nobody asks about for two minutes.
+// The cache manager forgets a sequence that is not asked about for two minutes.
 constexpr microseconds reminder{60'000'000};
 // More than an answer can have. A borrower takes them all, so that no count need come back from a session that died.
 constexpr std::uint64_t rounds_of_loan = std::uint64_t{1} << 32;
@@ -212,16 +212,16 @@ void edit_session::lend(completion next) {
   auto answer = options_.answers->prepare(next.spec, next.prompt, std::move(next.rules), std::nullopt, "position",
                                           options_.client);
   if (!answer) return refuse(next.exchange, answer.error());
-  // Without splices the answer's session itself tells the scheduler all there is to tell.
+  // Without splices the answer's session itself tells the cache manager all there is to tell.
   if (auto step = kv_.follow(std::move(next.prompt), next.behind); !step.splices.empty()) {
-    tell_scheduler(sequence_, {++round_.value}, kv_.log(), std::move(step.splices));
+    prefill(sequence_, {++round_.value}, kv_.log(), std::move(step.splices));
   }
   preparing_ = false;
-  if (!options_.scheduler) ask_for_place(0);
+  if (!options_.manager) ask_for_place(0);
   answer->partners.borrowed = {sequence_, round_, options_.answers->context_max(), context().self(), numerics_};
   // Where the sequence is, and not where the placer would put an answer of its own.
   answer->partners.placer = {};
-  answer->partners.scheduler = options_.scheduler;
+  answer->partners.manager = options_.manager;
   if (drafter_ && answer->partners.place.wants_draft) answer->partners.drafter = drafter_;
   round_.value += rounds_of_loan;
   borrower_ = {next.exchange, spawn_answer(next.exchange, next.spec.session, std::move(*answer))};
@@ -251,7 +251,7 @@ void edit_session::prepare(std::optional<workspace::layout> next) {
   if (borrower_ || !waiting_.empty() || !next) return;
   // After the prompt comes what was last answered: it may be typed next, so its KV is left alone.
   if (auto step = kv_.expect(std::move(next->prompt), next->behind); step.is_new) {
-    tell_scheduler(sequence_, {++round_.value}, kv_.log(), std::move(step.splices));
+    prefill(sequence_, {++round_.value}, kv_.log(), std::move(step.splices));
     preparing_ = true;
   }
   heal();
@@ -260,7 +260,7 @@ void edit_session::prepare(std::optional<workspace::layout> next) {
 /// A later text replaces an older one; what both begin with is not computed twice.
 void edit_session::heal() {
   if (kv_.is_exact()) {
-    if (healing_) context().tell(options_.scheduler, release_sequence{healing_->sequence});
+    if (healing_) context().tell(options_.manager, release_sequence{healing_->sequence});
     healing_.reset();
     return;
   }
@@ -270,13 +270,13 @@ void edit_session::heal() {
   if (std::ranges::equal(healing_->log, log)) return;
   healing_->log.assign(log.begin(), log.end());
   healing_->done = false;
-  tell_scheduler(healing_->sequence, {++healing_->round.value}, healing_->log);
+  prefill(healing_->sequence, {++healing_->round.value}, healing_->log);
 }
 
 /// Between two answers, when what was computed is what the next one starts from.
 void edit_session::take_healed() {
   if (!healing_ || !healing_->done || borrower_ || !std::ranges::equal(healing_->log, kv_.log())) return;
-  context().tell(options_.scheduler, release_sequence{sequence_});
+  context().tell(options_.manager, release_sequence{sequence_});
   sequence_ = healing_->sequence;
   round_ = healing_->round;
   healing_.reset();
@@ -285,31 +285,34 @@ void edit_session::take_healed() {
   ++healed_count_;
 }
 
-void edit_session::tell_scheduler(sequence_id sequence, round_id round, std::span<const token> log,
-                                  std::vector<log_splice> splices) {
+void edit_session::prefill(sequence_id sequence, round_id number, std::span<const token> log,
+                           std::vector<scheduler::log_splice> splices) {
   asked_ = context().now();
-  if (!options_.scheduler) return ask_for_place(0);
-  context().tell(options_.scheduler, prefill_run{.sequence = sequence,
-                                                 .tenant = options_.tenant,
-                                                 .round = round,
-                                                 .log = {0, {log.begin(), log.end()}},
-                                                 .tokens_max = options_.answers->context_max(),
-                                                 .splices = std::move(splices)});
+  if (!options_.manager) return ask_for_place(0);
+  scheduler::round round{.sequence = sequence,
+                         .number = number,
+                         .kind = scheduler::round_kind::prefill,
+                         .splices = std::move(splices),
+                         .tail = {log.begin(), log.end()}};
+  context().tell(options_.manager,
+                 verify_run{.round = std::move(round),
+                            .prompt_count = static_cast<std::uint32_t>(log.size()),
+                            .terms = sequence_terms{.facts = {options_.tenant, options_.answers->context_max()}}});
 }
 
-void edit_session::remind_scheduler() {
+void edit_session::repeat_prefill() {
   if (borrower_ || kv_.log().empty()) return;
   const bool heals = healing_ && !healing_->done;
   if (context().now() - asked_ < (preparing_ || heals ? patience : reminder)) return;
   if (!preparing_) ++round_.value;
-  tell_scheduler(sequence_, round_, kv_.log());
-  if (healing_) tell_scheduler(healing_->sequence, healing_->round, healing_->log);
+  prefill(sequence_, round_, kv_.log());
+  if (healing_) prefill(healing_->sequence, healing_->round, healing_->log);
 }
 
 void edit_session::on(const edit_file& m) {
   struct edit {
     std::vector<token> prompt;
-    answer_spec spec;
+    answer_terms spec;
     std::shared_ptr<const output_rules> rules;
   };
   in_turn(m, [this, m] {
@@ -377,10 +380,10 @@ void edit_session::on(const refused& m) {
   context().log(log_level::debug, "the KV could not be prepared: " + m.why.describe());
 }
 
-// The log was sent whole, so it is the splices that did not fit: the scheduler knows another log, or none.
+// The log was sent whole, so it is the splices that did not fit: the cache manager knows another log, or none.
 void edit_session::on(const log_needed& m) {
   if (!preparing_ || m.sequence != sequence_ || m.round != round_) return;
-  tell_scheduler(sequence_, {++round_.value}, kv_.log());
+  prefill(sequence_, {++round_.value}, kv_.log());
 }
 
 void edit_session::on(const prefilled& m) {
@@ -410,12 +413,12 @@ void edit_session::ask_for_place(actor::process_number not_process) {
                                                 .not_process = not_process});
 }
 
-// The borrower has lost its scheduler, or is placed where it cannot go on.
+// The borrower has lost its cache manager, or is placed where it cannot go on.
 void edit_session::on(const place_session& m) {
   if (!borrower_ || context().sender() != borrower_->where.where) return;
-  if (m.not_process != 0 && m.not_process != actor::process_of(options_.scheduler.where)) {
+  if (m.not_process != 0 && m.not_process != actor::process_of(options_.manager.where)) {
     return context().send(borrower_->where.where, session_placed{.session = options_.session,
-                                                                 .scheduler = options_.scheduler.where,
+                                                                 .manager = options_.manager.where,
                                                                  .drafter = drafter_.where,
                                                                  .numerics = numerics_,
                                                                  .ask_again = true});
@@ -426,27 +429,27 @@ void edit_session::on(const place_session& m) {
 
 /// The sequence moves: the whole log is computed anew there, exactly. A session that has borrowed it moves, too.
 void edit_session::on(const session_placed& m) {
-  const bool is_elsewhere = options_.scheduler.where != m.scheduler;
+  const bool is_elsewhere = options_.manager.where != m.manager;
   numerics_ = m.numerics;
   if (m.drafter.value != 0) drafter_ = {m.drafter};
   if (is_elsewhere) {
-    if (options_.scheduler) {
-      context().tell(options_.scheduler, release_sequence{sequence_});
-      if (healing_) context().tell(options_.scheduler, release_sequence{healing_->sequence});
+    if (options_.manager) {
+      context().tell(options_.manager, release_sequence{sequence_});
+      if (healing_) context().tell(options_.manager, release_sequence{healing_->sequence});
       healing_.reset();
       kv_.become_exact();
     }
-    options_.scheduler = {m.scheduler};
+    options_.manager = {m.manager};
   }
   if (borrower_) return context().tell(borrower_->where, m);
   if (kv_.log().empty() || !(is_elsewhere || preparing_)) return;
   preparing_ = true;
-  tell_scheduler(sequence_, {++round_.value}, kv_.log());
+  prefill(sequence_, {++round_.value}, kv_.log());
 }
 
 // The next completion asks again, or is told why not.
 void edit_session::on(const no_place& m) {
-  options_.scheduler = {};
+  options_.manager = {};
   if (borrower_) context().tell(borrower_->where, m);
 }
 
@@ -458,18 +461,19 @@ void edit_session::on(const edit_session_tick&) {
     shown_ = context().now();
     context().send(options_.client, edit_session_alive{options_.session});
   }
-  remind_scheduler();
+  repeat_prefill();
 }
 
 void edit_session::on(const actor::undeliverable& m) {
   if (m.to == options_.client) return context().stop();
-  if (m.to == options_.scheduler.where && options_.placer) {
+  if (m.to == options_.manager.where && options_.placer) {
     if (m.why.code == errc::unreachable) ask_for_place(actor::process_of(m.to));
     return;
   }
   if (!borrower_ || m.to != borrower_->where.where) return;
-  // The borrower died: what it asked the scheduler for may still be under way, so a round of our own comes after it.
-  tell_scheduler(sequence_, {++round_.value}, kv_.log());
+  // The borrower died: what it asked the cache manager for may still be under way, so a round of our own comes after
+  // it.
+  prefill(sequence_, {++round_.value}, kv_.log());
   take_back();
 }
 
@@ -483,9 +487,9 @@ void edit_session::on(const close_session& m) {
 void edit_session::on_stop() {
   context().send(options_.client, edit_session_over{options_.session});
   if (options_.placer) context().tell(options_.placer, leave_place{options_.session});
-  if (!options_.scheduler) return;
-  context().tell(options_.scheduler, release_sequence{sequence_});
-  if (healing_) context().tell(options_.scheduler, release_sequence{healing_->sequence});
+  if (!options_.manager) return;
+  context().tell(options_.manager, release_sequence{sequence_});
+  if (healing_) context().tell(options_.manager, release_sequence{healing_->sequence});
 }
 
 }  // namespace redline::actors

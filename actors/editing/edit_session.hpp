@@ -22,7 +22,7 @@ namespace redline::actors {
 
 class session;
 class placer;
-class verify_scheduler;
+class cache_manager;
 
 struct edit_session_options {
   session_id session;
@@ -33,9 +33,9 @@ struct edit_session_options {
   std::shared_ptr<const answer_factory> answers;
   std::shared_ptr<const prompt_builder> prompts;
   std::shared_ptr<actor::thread_pool> pool;  // works on the files; null: the session's own thread does
-  actor::actor_ref<actors::placer> placer;   // nobody: the scheduler is the one given here, for good
+  actor::actor_ref<actors::placer> placer;   // nobody: the manager is the one given here, for good
   std::uint64_t model = 0;                   // for the placer: digest of the target model's file
-  actor::actor_ref<verify_scheduler> scheduler;
+  actor::actor_ref<cache_manager> manager;
   actor::address client;       // gets the answers to calls, and the text of completions
   edit_memory::claim waiting;  // where the calls that wait are counted
 };
@@ -88,7 +88,7 @@ class edit_session final : public actor::actor_of<edit_session> {
     std::uint64_t exchange = 0;
     std::vector<token> prompt;
     std::vector<token> behind;  // of the file
-    answer_spec spec;
+    answer_terms spec;
     std::shared_ptr<const output_rules> rules;
     std::size_t bytes = 0;
   };
@@ -139,9 +139,9 @@ class edit_session final : public actor::actor_of<edit_session> {
   void prepare(std::optional<workspace::layout> next);
   void heal();
   void take_healed();
-  void tell_scheduler(sequence_id sequence, round_id round, std::span<const token> log,
-                      std::vector<log_splice> splices = {});
-  void remind_scheduler();
+  void prefill(sequence_id sequence, round_id number, std::span<const token> log,
+               std::vector<scheduler::log_splice> splices = {});
+  void repeat_prefill();
   void ask_for_place(actor::process_number not_process);
   /// Starts an answer's session and tells the client where it is.
   actor::actor_ref<session> spawn_answer(std::uint64_t exchange, session_id id, answer_factory::answer answer);
@@ -165,7 +165,7 @@ class edit_session final : public actor::actor_of<edit_session> {
   std::uint64_t healed_count_ = 0;
   instant called_;
   instant shown_;  // when the client last heard that we live
-  instant asked_;  // when the scheduler last heard of the sequence
+  instant asked_;  // when the cache manager last heard of the sequence
 };
 
 }  // namespace redline::actors

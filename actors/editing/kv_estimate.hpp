@@ -11,13 +11,13 @@ namespace redline::actors {
 
 /// What leads from one log to the next.
 struct log_step {
-  bool is_new = false;              // the log is another than before
-  std::vector<log_splice> splices;  // to send to the scheduler before the log itself
+  bool is_new = false;                         // the log is another than before
+  std::vector<scheduler::log_splice> splices;  // to send to the cache manager before the log itself
 };
 
-/// An edit session's estimate of its sequence's KV: the log that the scheduler was last told, and from where on the KV
-/// is no longer what computing that log anew would give. The scheduler knows better, since KV may have been lost and
-/// computed again; so what counts as stale here is an upper bound.
+/// An edit session's estimate of its sequence's KV: the log that the cache manager was last told, and from where on the
+/// KV is no longer what computing that log anew would give. The cache manager knows better, since KV may have been lost
+/// and computed again; so what counts as stale here is an upper bound.
 class kv_estimate {
  public:
   explicit kv_estimate(kv::splice_policy policy) : policy_(policy) {}
@@ -30,7 +30,7 @@ class kv_estimate {
   /// it that have KV.
   [[nodiscard]] log_step expect(std::vector<token> prompt, const std::vector<token>& behind);
 
-  /// What the scheduler says of the log as it stands.
+  /// What the cache manager says of the log as it stands.
   void note_exact(std::uint32_t count);
   /// The KV is (or will be) computed from the log as it stands.
   void become_exact() { note_exact(log_count_); }

@@ -194,7 +194,7 @@ std::optional<api::api_error> completions::room_for(std::size_t answers, tenant_
 std::optional<api::api_error> completions::open_sessions(request_state& r, ready_request& from) {
   const auto& asked = r.asked;
   if (auto why = room_for(from.prompts.size() * asked.answers_per_prompt(), r.who.tenant)) return why;
-  answer_spec spec = from.what.spec;
+  answer_terms spec = from.what.spec;
   auto partners = r.model->answers->partners_for(spec.draft.how, context_.self());
   if (!partners) return api::error_of(partners.error(), r.who.request_id);
   partners->place.affinity = hash_session_key(r.who.tenant, asked.session_key);
@@ -253,7 +253,7 @@ std::vector<api::slot_report> completions::list_running(tenant_id tenant) const 
 }
 
 /// By the conventions for generative AI, as far as they name what is known here.
-trace::open_span completions::begin_span(const request_state& r, const answer_spec& spec) const {
+trace::open_span completions::begin_span(const request_state& r, const answer_terms& spec) const {
   const auto parent = r.who.span();
   if (!parent) return {};
   const auto& asked = r.asked;
@@ -293,8 +293,8 @@ void completions::end_span(choice_state& c, const session_stats& stats, std::str
   c.span.end();
 }
 
-std::optional<answer_spec> completions::expect(const caller& who, expected_answer request,
-                                               actor::actor_ref<edit_session> starter) {
+std::optional<answer_terms> completions::expect(const caller& who, expected_answer request,
+                                                actor::actor_ref<edit_session> starter) {
   if (const auto why = room_for(1, who.tenant)) {
     replies_.refuse(who, *why);
     return std::nullopt;
@@ -306,7 +306,7 @@ std::optional<answer_spec> completions::expect(const caller& who, expected_answe
     finish(requests_.emplace(who.exchange, std::move(state)).first);
     return std::nullopt;
   }
-  answer_spec spec = std::move(request.spec);
+  answer_terms spec = std::move(request.spec);
   spec.session = {context_.env().random() | 1};
   spec.sampling.seed = state.asked.sampling.seed;
   if (request.had) spec.numerics = numerics_id(request.had->choices.front().numerics);

@@ -41,7 +41,8 @@ class completions {
   [[nodiscard]] request_circumstances look_at(const route_context& r) const;
   /// Takes a request whose answer an edit session is going to start; gives what the edit session is to be told. Refuses
   /// the request and returns nothing when it cannot be taken.
-  std::optional<answer_spec> expect(const caller& who, expected_answer request, actor::actor_ref<edit_session> starter);
+  std::optional<answer_terms> expect(const caller& who, expected_answer request,
+                                     actor::actor_ref<edit_session> starter);
   /// Fails an expected answer; of an unknown exchange nothing happens.
   void refuse(std::uint64_t exchange, const refusal& why);
   /// Fails the expected answers that this edit session has not started.
@@ -128,7 +129,7 @@ class completions {
   [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers, tenant_id tenant) const;
   std::optional<api::api_error> open_sessions(request_state& r, ready_request& from);
   /// Of an answer; empty unless the request is traced.
-  [[nodiscard]] trace::open_span begin_span(const request_state& r, const answer_spec& spec) const;
+  [[nodiscard]] trace::open_span begin_span(const request_state& r, const answer_terms& spec) const;
   static void end_span(choice_state& c, const session_stats& stats, std::string_view finish);
   /// The request and the choice that this session writes.
   std::pair<requests::iterator, std::size_t> find(session_id session);

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "actors/serving/verify_scheduler.hpp"
+#include "actors/serving/cache_manager.hpp"
 #include "runtime/base/hex.hpp"
 
 namespace redline::actors {
@@ -101,7 +101,7 @@ void edit_routes::open_with(const caller& who, const api::open_session_request& 
                                .pool = services_->pool,
                                .placer = partners->placer,
                                .model = partners->place.model,
-                               .scheduler = partners->scheduler,
+                               .manager = partners->manager,
                                .client = context_.self(),
                                .waiting = edit_memory::claim(services_->edit_bytes, who.tenant)};
   const auto where =

@@ -17,7 +17,7 @@
 #include "actors/http/routing/paths.hpp"
 #include "actors/http/studio/page_answer.hpp"
 #include "actors/http/tool_answers.hpp"
-#include "actors/serving/verify_scheduler.hpp"
+#include "actors/serving/cache_manager.hpp"
 #include "runtime/base/hex.hpp"
 #include "runtime/base/size_limits.hpp"
 #include "runtime/base/version.hpp"
@@ -341,7 +341,7 @@ void gateway::serve_studio(const route_context& r, std::string_view name) {
 
 void gateway::serve_status(const route_context& r) {
   watch_.begin(r.who);
-  context().tell(services_->scheduler, report_status{true});
+  context().tell(services_->manager, report_status{true});
 }
 
 void gateway::serve_health(const route_context& r) {
@@ -563,7 +563,7 @@ void gateway::on_start() {
 
 void gateway::on(const gateway_tick&) {
   context().after(tick, gateway_tick{});
-  context().tell(services_->scheduler, report_status{!watch_.empty()});
+  context().tell(services_->manager, report_status{!watch_.empty()});
   watch_.drop_slow(context().now());
   if (watch_.is_silent(context().now())) tell_watchers({});
   const bool idle = replies_.idle() && reader_.idle() && completions_.idle() && edits_.idle();
@@ -571,7 +571,7 @@ void gateway::on(const gateway_tick&) {
 }
 
 void gateway::on(const scheduler_report& m) {
-  if (context().sender() != services_->scheduler.where) return;  // a worker of the pool, which was not asked
+  if (context().sender() != services_->manager.where) return;  // a worker of the pool, which was not asked
   if (m.tokens_max > 0) {
     const auto models = services_->models->snapshot();
     for (const auto& one : models->models()) one.model->answers->note_room(m.tokens_max);
@@ -623,13 +623,13 @@ void gateway::on(const actor::actor_down& m) {
 }
 
 void gateway::on(const actor::peer_state& m) {
-  if (m.process != actor::process_of(services_->scheduler.where)) return;
+  if (m.process != actor::process_of(services_->manager.where)) return;
   if (!m.reachable || ready_.scheduler() == nullptr) ready_.lose_scheduler(m.why_not);
 }
 
 // A session that cannot be reached has died, and actor_down tells.
 void gateway::on(const actor::undeliverable& m) {
-  if (m.to == services_->scheduler.where && ready_.scheduler() != nullptr) ready_.lose_scheduler();
+  if (m.to == services_->manager.where && ready_.scheduler() != nullptr) ready_.lose_scheduler();
   const bool was_answer = m.what == http_respond::id || m.what == http_body::id || m.what == http_stream::id;
   if (m.to == services_->http && was_answer) {
     completions_.answer_lost(m.about, m.why);

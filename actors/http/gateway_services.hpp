@@ -25,9 +25,9 @@ struct gateway_services {
   std::shared_ptr<model_shelf> models = std::make_shared<model_shelf>();
   bool accept_any_model = false;  // a name that no model has stands for the first one
   kv::eviction_options eviction_defaults;
-  actor::actor_ref<verify_scheduler> scheduler;  // reports its state; nothing is served while it cannot be reached
-  actor::actor_ref<actors::placer> placer;       // of a pool: finds schedulers; else nobody
-  std::uint64_t model = 0;                       // digest of its file, for the placer
+  actor::actor_ref<cache_manager> manager;  // reports its state; nothing is served while it cannot be reached
+  actor::actor_ref<actors::placer> placer;  // of a pool: finds cache managers; else nobody
+  std::uint64_t model = 0;                  // digest of its file, for the placer
   actor::address http;
   /// Whether there are any never changes.
   std::shared_ptr<key_ring> keys = std::make_shared<key_ring>();

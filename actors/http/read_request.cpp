@@ -268,17 +268,17 @@ api::checked<expected_answer> read_expected(const gateway_services& services, st
   add_text_bias(*model->answers->tokenizer(), asked.text_bias, asked.sampling);
   auto had = read_resumption(*model, asked, services.eviction_defaults, when.last_event_id);
   if (!had) return had.error();
-  answer_spec spec{.tenant = when.tenant,
-                   .tokens_max = asked.tokens_max,
-                   .tokens_min = asked.tokens_min,
-                   .stops = asked.stop,
-                   .stop_tokens = asked.stop_tokens,
-                   .ignore_end = asked.ignore_eos,
-                   .sampling = asked.sampling,
-                   .draft = asked.drafting(model->draft_defaults),
-                   .eviction = asked.evicting(services.eviction_defaults),
-                   .schema = asked.schema,
-                   .created_seconds = *had ? (*had)->created_seconds : when.unix_seconds};
+  answer_terms spec{.tenant = when.tenant,
+                    .tokens_max = asked.tokens_max,
+                    .tokens_min = asked.tokens_min,
+                    .stops = asked.stop,
+                    .stop_tokens = asked.stop_tokens,
+                    .ignore_end = asked.ignore_eos,
+                    .sampling = asked.sampling,
+                    .draft = asked.drafting(model->draft_defaults),
+                    .eviction = asked.evicting(services.eviction_defaults),
+                    .schema = asked.schema,
+                    .created_seconds = *had ? (*had)->created_seconds : when.unix_seconds};
   spec.indent_min = asked.indent_min;
   spec.predict_us_max = std::uint64_t{asked.predict_ms_max} * 1000;
   if (!asked.cache_salt.empty()) spec.prefix_scope = to_prefix_scope(when.tenant, asked.cache_salt);

@@ -29,7 +29,7 @@ struct request_circumstances {
 struct expected_answer {
   api::generation_request asked;
   std::shared_ptr<const served_model> model;
-  answer_spec spec;
+  answer_terms spec;
   std::optional<api::event_id> had;  // by a client that resumes a stream
 };
 

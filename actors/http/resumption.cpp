@@ -21,7 +21,8 @@ api::api_error bad_id(std::string message, std::string code) {
   return api::bad_field(header, std::move(message), std::move(code));
 }
 
-/// A digest of what an answer depends on beside its request: the model, and what this server puts where the request is silent.
+/// A digest of what an answer depends on beside its request: the model, and what this server puts where the request is
+/// silent.
 std::uint32_t digest_surroundings(const served_model& model, const api::generation_request& asked,
                                   const kv::eviction_options& eviction) {
   auto sampling = asked.sampling;

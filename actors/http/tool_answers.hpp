@@ -12,7 +12,7 @@ namespace redline::actors {
 [[nodiscard]] std::optional<api::api_error> check_tools(const served_model& model,
                                                         const std::optional<tools::tool_set>& offered);
 
-/// What an answer with the request's tools follows, for `answer_spec::tools`; nothing for a request without.
+/// What an answer with the request's tools follows, for `answer_terms::tools`; nothing for a request without.
 [[nodiscard]] api::checked<std::optional<std::string>> hold_to_tools(const served_model& model,
                                                                      const api::generation_request& asked);
 

@@ -20,18 +20,18 @@
 namespace redline::actors {
 
 /// Every message there is. A new one is added here, which checks its number and has the tests pin its bytes.
-using all_messages = std::tuple<
-    actor::undeliverable, actor::actor_down, actor::restart_actor, actor::stop_worker, actor::peer_state, place_batch,
-    batch_held, batch_lost, release_pages, adopt_prefix, prefix_adopted, offer_prefix, read_kept, kept_prefixes,
-    propose, proposal, forget, verify_run, prefill_run, verified, prefilled, log_needed, refused, release_sequence,
-    forward_batch, batch_done, target_ready, run_pending, announce_target, scheduler_tick, give_up_round, wait_over,
-    report_status, scheduler_report, session_admitted, session_text, session_finished, cancel_session, pause_session,
-    session_tick, session_step, http_arrived, http_closed, http_flow, http_respond, http_stream, http_body,
-    http_progress, http_hold, http_fail, http_forget, http_drain, drain_gateway, cancel_everything, gateway_tick,
-    answer_part_due, show_session, show_file, put_file, patch_file, drop_file, complete_text, edit_file, close_session,
-    withdraw_call, sequence_returned, edit_session_tick, session_shown, file_shown, call_done, call_refused,
-    answer_started, edit_session_alive, edit_session_over, read_header, header_part, fetch_model, lose_model, fetch_due,
-    place_session, session_placed, no_place, leave_place, places_due, placer_tick, model_standing>;
+using all_messages =
+    std::tuple<actor::undeliverable, actor::actor_down, actor::restart_actor, actor::stop_worker, actor::peer_state,
+               read_kept, kept_prefixes, propose, proposal, forget, verify_run, verified, prefilled, log_needed,
+               refused, release_sequence, forward_batch, batch_done, target_ready, run_pending, announce_target,
+               manager_tick, give_up_round, replan, report_status, scheduler_report, session_admitted, session_text,
+               session_finished, cancel_session, pause_session, session_tick, session_step, http_arrived, http_closed,
+               http_flow, http_respond, http_stream, http_body, http_progress, http_hold, http_fail, http_forget,
+               http_drain, drain_gateway, cancel_everything, gateway_tick, answer_part_due, show_session, show_file,
+               put_file, patch_file, drop_file, complete_text, edit_file, close_session, withdraw_call,
+               sequence_returned, edit_session_tick, session_shown, file_shown, call_done, call_refused, answer_started,
+               edit_session_alive, edit_session_over, read_header, header_part, fetch_model, lose_model, fetch_due,
+               place_session, session_placed, no_place, leave_place, places_due, placer_tick, model_standing>;
 
 /// Calls body(std::type_identity<M>{}) for every message M.
 template<class Body>

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "actors/messages/answer_spec.hpp"
+#include "actors/messages/answer_terms.hpp"
 #include "runtime/actor/address.hpp"
 #include "runtime/actor/protocol.hpp"
 #include "runtime/base/ids.hpp"
@@ -162,7 +162,7 @@ struct complete_text {
 
   std::uint64_t exchange = 0;
   completion_place where;
-  answer_spec spec;
+  answer_terms spec;
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.where, self.spec); }
 };
 
@@ -176,7 +176,7 @@ struct edit_file {
   std::string path;
   std::optional<std::int64_t> version;
   std::string instruction;
-  answer_spec spec;
+  answer_terms spec;
   bool predicts_file = false;  // the file's text is the prediction: most of the new file is the old one
   static constexpr auto fields(auto& self) {
     return std::tie(self.exchange, self.path, self.version, self.instruction, self.spec, self.predicts_file);

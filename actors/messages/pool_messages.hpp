@@ -176,12 +176,12 @@ struct session_placed {
   static constexpr std::string_view name = "session_placed";
 
   session_id session;
-  actor::address scheduler;
+  actor::address manager;
   actor::address drafter;  // nobody: there is none, or none was wanted
   numerics_id numerics;    // of the answer; from its first token on it stays
-  bool ask_again = false;  // what the scheduler was sent may be lost
+  bool ask_again = false;  // what the cache manager was sent may be lost
   static constexpr auto fields(auto& self) {
-    return std::tie(self.session, self.scheduler, self.drafter, self.numerics, self.ask_again);
+    return std::tie(self.session, self.manager, self.drafter, self.numerics, self.ask_again);
   }
 };
 

@@ -8,7 +8,7 @@
 #include "runtime/actor/protocol.hpp"
 #include "runtime/cost/expert_union.hpp"
 #include "runtime/grammar/constraint.hpp"
-#include "runtime/kv/page_table.hpp"
+#include "runtime/kv/storage.hpp"
 #include "runtime/sampling/sampling.hpp"
 
 namespace redline::actors {
@@ -18,8 +18,7 @@ struct batch_run {
   sequence_id sequence;
   std::vector<token> tokens;
   position first_position = 0;
-  std::vector<kv::piece> table;         // up to the run's end; the cache manager fills it in
-  std::vector<kv::piece> window_table;  // likewise, where layers with a window have storage of their own: model::run
+  kv::run_memory memory;  // where its keys and values lie
   std::uint32_t logits_begin = 0;
   std::uint32_t draft_count = 0;  // the last draft_count tokens are a draft to check
   std::uint32_t prompt_count = 0;
@@ -32,40 +31,22 @@ struct batch_run {
   std::vector<model::token_count> counts;  // what penalties need of that log: each of its tokens once
   bool scores_draft = false;               // the draft is agreed to, and its log-probabilities are the answer
   static constexpr auto fields(auto& self) {
-    return std::tie(self.sequence, self.tokens, self.first_position, self.table, self.window_table, self.logits_begin,
-                    self.draft_count, self.prompt_count, self.latest, self.log_count, self.sampling, self.logprobs,
-                    self.grammar, self.counts, self.scores_draft, self.grammar_name);
+    return std::tie(self.sequence, self.tokens, self.first_position, self.memory, self.logits_begin, self.draft_count,
+                    self.prompt_count, self.latest, self.log_count, self.sampling, self.logprobs, self.grammar,
+                    self.counts, self.scores_draft, self.grammar_name);
   }
 };
 
-/// Tokens that a sequence can add without another page.
-struct page_room {
-  sequence_id sequence;
-  std::uint32_t tokens_count = 0;
-  static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.tokens_count); }
-};
-
-/// What the cache manager says of its pages when it has dealt with a batch.
-struct page_report {
-  static constexpr std::uint32_t no_windows = 0xffffffffU;
-
-  std::uint32_t free_count = 0;                  // pages that no sequence holds
-  std::uint32_t window_free_count = no_windows;  // window pages likewise
-  std::vector<page_room> rooms;                  // of the sequences that the batch named
-  static constexpr auto fields(auto& self) { return std::tie(self.free_count, self.window_free_count, self.rooms); }
-};
-
-/// One forward pass, from the cache manager to the target model, which answers the scheduler with `batch_done`.
+/// One forward pass, which the target model answers with `batch_done`.
 struct forward_batch {
-  static constexpr actor::message_id id{0x0413};  // 0x0404 and 0x0412 were older forms
+  static constexpr actor::message_id id{0x0417};  // 0x0404, 0x0412 and 0x0413 were older forms
   static constexpr std::string_view name = "forward_batch";
 
   std::uint64_t batch = 0;
   std::vector<batch_run> runs;
   std::vector<kv::token_move> moves;  // done before, in order
-  page_report pages;                  // for the scheduler: comes back with the answer
   [[nodiscard]] std::uint64_t subject() const { return batch; }
-  static constexpr auto fields(auto& self) { return std::tie(self.batch, self.runs, self.moves, self.pages); }
+  static constexpr auto fields(auto& self) { return std::tie(self.batch, self.runs, self.moves); }
 };
 
 /// What one run gave; tokens are empty when it wanted no logits, or when there is no answer.
@@ -81,23 +62,21 @@ struct run_result {
 };
 
 struct batch_done {
-  static constexpr actor::message_id id{0x0414};  // 0x0405 was an older form
+  static constexpr actor::message_id id{0x0418};  // 0x0405 and 0x0414 were older forms
   static constexpr std::string_view name = "batch_done";
 
   std::uint64_t batch = 0;
   std::vector<run_result> results;  // one per run, in order
   std::uint64_t elapsed_us = 0;
   std::optional<failure> why_not;   // the batch made no sense; nothing was computed
-  page_report pages;                // of the forward_batch
   bool lacks_grammars = false;      // one is not known by its name: nothing was computed, the texts are to be sent
   std::uint64_t experts_count = 0;  // distinct ones that the pass touched, over all layers; 0: a dense model's
   static constexpr auto fields(auto& self) {
-    return std::tie(self.batch, self.results, self.elapsed_us, self.why_not, self.pages, self.lacks_grammars,
-                    self.experts_count);
+    return std::tie(self.batch, self.results, self.elapsed_us, self.why_not, self.lacks_grammars, self.experts_count);
   }
 };
 
-/// Asks the target model to say target_ready again: the scheduler is new, or waits for it.
+/// Asks the target model to say target_ready again: the cache manager is new, or waits for it.
 struct announce_target {
   static constexpr actor::message_id id{0x0408};
   static constexpr std::string_view name = "announce_target";
@@ -117,7 +96,7 @@ struct pass_cost {
   }
 };
 
-/// The target model is up (again) and its KV counts as empty. Sent to the scheduler at every start.
+/// The target model is up (again) and its KV counts as empty. Sent to the cache manager at every start.
 struct target_ready {
   static constexpr actor::message_id id{0x0415};  // 0x0406 was an older form
   static constexpr std::string_view name = "target_ready";

@@ -5,76 +5,47 @@
 #include <tuple>
 #include <vector>
 
-#include "actors/messages/draft_messages.hpp"
+#include "runtime/actor/protocol.hpp"
+#include "runtime/cost/cost_model.hpp"
 #include "runtime/grammar/constraint.hpp"
-#include "runtime/kv/page_table.hpp"
-#include "runtime/kv/splice_policy.hpp"
+#include "runtime/sampling/sampling.hpp"
+#include "scheduler/round.hpp"
 
 namespace redline::actors {
 
-/// A change in the middle of a log: tokens [at, at + removed_count) go, others come in their place.
-struct log_splice {
-  std::uint32_t at = 0;
-  std::uint32_t removed_count = 0;
-  std::vector<token> tokens;
-  kv::splice_policy policy = kv::splice_policy::exact;
-  static constexpr auto fields(auto& self) { return std::tie(self.at, self.removed_count, self.tokens, self.policy); }
-};
-
-// The numbers 0x0401 and 0x0402 belong to older questions and answers, which were one message each.
-
-/// Asks what the target model says after the log, and whether it agrees to a draft. Answered with `verified`,
-/// `log_needed` or `refused`. Safe to send again: the same round is answered once more, not computed once more.
-struct verify_run {
-  static constexpr actor::message_id id{0x040c};
-  static constexpr std::string_view name = "verify_run";
-
-  sequence_id sequence;
-  tenant_id tenant;
-  round_id round;
-  log_tail log;
-  std::uint32_t prompt_count = 0;
-  std::vector<token> draft;
+/// What decides the answer of a sequence beside its log, and does not change from round to round.
+struct sequence_terms {
+  scheduler::sequence_facts facts;
+  std::uint64_t prefix_scope = 0;  // shares KV with sequences of the same number only; 0: as the tenant does
   model::sampling_params sampling;
-  std::optional<std::uint32_t> logprobs;  // alternatives wanted per token
-  std::vector<draft::draft_part> parts;   // the draft's sources and chances; what they do not cover is certain
-  /// Most tokens this sequence can come to hold; admission checks that they fit.
-  std::uint32_t tokens_max = 0;
-  /// What may follow the log; none: anything; known: the grammar of the session's rounds before. A scheduler that does
-  /// not have it answers `log_needed`.
-  grammar::constraint grammar;
-  /// Changes of the log that the scheduler knows, in order, before `log` joins on. All are taken with the round, or
-  /// none: a scheduler that does not know that log answers `log_needed`, and expects no splices then.
-  std::vector<log_splice> splices;
-  /// Tokens that have left the log for good: they count for a token's index, by which it is sampled.
-  std::uint64_t evicted_count = 0;
-  /// Shares KV with sequences of the same number only; 0: as the tenant does.
-  std::uint64_t prefix_scope = 0;
-  /// The draft is the prompt's next tokens, whose log-probabilities are wanted: it is agreed to whatever the model
-  /// would have written. A pass may take a part of it.
-  bool scores_draft = false;
+  std::optional<std::uint32_t> logprobs;         // alternatives wanted per token
+  std::optional<std::uint32_t> prompt_logprobs;  // likewise, in rounds that score the prompt
+  grammar::constraint grammar;                   // what answers follow, without a state; none: anything
   static constexpr auto fields(auto& self) {
-    return std::tie(self.sequence, self.tenant, self.round, self.log, self.prompt_count, self.draft, self.sampling,
-                    self.logprobs, self.tokens_max, self.parts, self.grammar, self.splices, self.evicted_count,
-                    self.prefix_scope, self.scores_draft);
+    return std::tie(self.facts, self.prefix_scope, self.sampling, self.logprobs, self.prompt_logprobs, self.grammar);
   }
 };
 
-/// Asks for the KV of all but the log's last token, at low priority: in passes of its own, while no session waits for
-/// an answer. Answered with `prefilled`, `log_needed` or `refused`. A later round may overtake this one, which then
-/// gets no answer. The fields mean what they mean in `verify_run`.
-struct prefill_run {
-  static constexpr actor::message_id id{0x040d};
-  static constexpr std::string_view name = "prefill_run";
+// The numbers 0x0401, 0x0402, 0x040c and 0x040d belong to older forms.
 
-  sequence_id sequence;
-  tenant_id tenant;
-  round_id round;
-  log_tail log;
-  std::uint32_t tokens_max = 0;
-  std::vector<log_splice> splices;
+/// A round of a sequence. Answered with `verified` or, where it was to prefill, with `prefilled`; or with `log_needed`
+/// or `refused`. Safe to send again: the same round is answered once more, not computed once more. A round of a
+/// `prefill` that a later one overtakes gets no answer.
+struct verify_run {
+  static constexpr actor::message_id id{0x0416};
+  static constexpr std::string_view name = "verify_run";
+
+  /// A receiver that does not know the log that it joins on answers `log_needed`, and expects no splices then.
+  scheduler::round round;
+  std::uint32_t prompt_count = 0;
+  /// Tokens that have left the log for good: they count for a token's index, by which it is sampled.
+  std::uint64_t evicted_count = 0;
+  std::vector<std::uint32_t> grammar_state;  // at the log's end; of no meaning where a prompt is scored
+  /// Until a round of this session was answered, and whenever the log is sent from its beginning. A receiver that lacks
+  /// those of the rounds before answers `log_needed`.
+  std::optional<sequence_terms> terms;
   static constexpr auto fields(auto& self) {
-    return std::tie(self.sequence, self.tenant, self.round, self.log, self.tokens_max, self.splices);
+    return std::tie(self.round, self.prompt_count, self.evicted_count, self.grammar_state, self.terms);
   }
 };
 
@@ -87,7 +58,7 @@ struct verified {
   round_id round;
   std::vector<token> tokens;                     // at least one
   std::vector<model::emitted_logprob> logprobs;  // one per token when asked for
-  std::uint32_t verified_count = 0;              // draft tokens that were looked at; the scheduler may shorten a draft
+  std::uint32_t verified_count = 0;              // draft tokens that were looked at; a pass may take a part of a draft
   std::uint32_t passes = 0;                      // target forwards this round took part in
   std::uint32_t rows = 0;                        // rows computed for it
   /// How often so far KV that had been moved was lost and computed anew from the log, which gives other bits.
@@ -118,8 +89,8 @@ struct prefilled {
   static constexpr auto fields(auto& self) { return std::tie(self.sequence, self.round, self.exact_count); }
 };
 
-/// The scheduler does not have the log that the round joins on, or its grammar: the round is to be asked again, with
-/// the log's tail from `from`, without splices and with the grammar's text.
+/// The cache manager does not have the log that the round joins on, or its terms: the round is to be asked again, with
+/// the log's tail from `from`, without splices and with the terms.
 struct log_needed {
   static constexpr actor::message_id id{0x0410};
   static constexpr std::string_view name = "log_needed";
@@ -173,17 +144,18 @@ struct release_sequence {
   static constexpr auto fields(auto& self) { return std::tie(self.sequence); }
 };
 
-/// The scheduler's own heartbeat, by which it notices lost messages and sessions that went without a word.
-struct scheduler_tick {
+/// The cache manager's own heartbeat, by which it notices a target model that is silent and sessions that went without
+/// a word.
+struct manager_tick {
   static constexpr actor::message_id id{0x0409};
-  static constexpr std::string_view name = "scheduler_tick";
+  static constexpr std::string_view name = "manager_tick";
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// The scheduler to itself: the wait for sequences between two rounds is over.
-struct wait_over {
+/// The cache manager to itself: the wait for sequences between two rounds is over.
+struct replan {
   static constexpr actor::message_id id{0x040b};
-  static constexpr std::string_view name = "wait_over";
+  static constexpr std::string_view name = "replan";
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 

@@ -186,8 +186,8 @@ std::unique_ptr<engine::hosted_worker> engine::make_worker(std::uint16_t number)
   return t;
 }
 
-actor_ref<verify_scheduler> engine::scheduler_ref() const {
-  return {make_address(fabric_.process(), topology::io_worker, topology::scheduler)};
+actor_ref<cache_manager> engine::manager_ref() const {
+  return {make_address(fabric_.process(), topology::io_worker, topology::manager)};
 }
 
 actor_ref<placer> engine::placer_ref() const {
@@ -195,7 +195,7 @@ actor_ref<placer> engine::placer_ref() const {
   return {make_address(fabric_.process(), topology::io_worker, topology::placer)};
 }
 
-actor::address engine::status_source() const { return placer_ref() ? placer_ref().where : scheduler_ref().where; }
+actor::address engine::status_source() const { return placer_ref() ? placer_ref().where : manager_ref().where; }
 
 std::vector<actor_ref<draft_model>> engine::drafters() const {
   std::vector<actor_ref<draft_model>> all;
@@ -222,7 +222,7 @@ session_partners engine::partners_in_pool(draft::method how, actor::address clie
 result<session_partners> engine::partners_for(draft::method how, actor::address client) const {
   if (placer_ref()) return partners_in_pool(how, client, model_digest());
   session_partners partners = options_.patience;
-  partners.scheduler = scheduler_ref();
+  partners.manager = manager_ref();
   partners.client = client;
   partners.pool = pool_;
   const auto all = drafters();
@@ -266,9 +266,7 @@ std::uint32_t engine::draft_pages() const {
 void engine::choose_target_pool() {
   auto& limits = options_.scheduling.limits;
   target_pool_ = choose_pool(target_config_, options_.kv, pool_request_for(target_config_));
-  limits.pages_count = target_pool_.pages;
-  limits.window_pages_count = target_pool_.window_pages;
-  const std::uint64_t room = std::uint64_t{limits.pages_count} * kv::page_tokens;
+  const std::uint64_t room = std::uint64_t{target_pool_.pages} * kv::page_tokens;
   if (room < context_max_) {
     log_line(log_level::warning, "engine",
              "the KV pool holds " + std::to_string(room) + " tokens: sequences are limited to that instead of " +
@@ -305,24 +303,16 @@ void engine::add_io_actors() {
   const actor::restart_limit limit;
   if (options_.roles.target) {
     auto& scheduling = options_.scheduling;
-    scheduling.budget.page_tokens = kv::page_tokens;
     scheduling.budget.rows_min = std::min(untimed_decodes, scheduling.budget.rows_max);
     scheduling.budget.logits_max = logits_rows_of(target_config_, scheduling.budget.rows_max);
     scheduling.budget.whole_drafts = options_.whole_drafts;
-    const actor_ref<cache_manager> cache{make_address(process, topology::io_worker, topology::cache)};
     const actor_ref<target_model> target{make_address(process, topology::target_worker, topology::target)};
-    io.add<cache_manager>(topology::cache, "cache manager", {actor_mail_max, actor_mail_max},
-                          [pages = target_pool_, target, listener = cache_listener()](actor::actor_context& c) {
-                            return std::make_unique<cache_manager>(c, pages, target, listener);
+    io.add<cache_manager>(topology::manager, "cache manager", {actor_mail_max, actor_mail_max},
+                          [scheduling, size = target_pool_, target,
+                           listener = cache_listener()](actor::actor_context& c) {
+                            return std::make_unique<cache_manager>(c, scheduling, size, target, listener);
                           });
-    io.add<verify_scheduler>(topology::scheduler, "scheduler", {actor_mail_max, actor_mail_max},
-                             [scheduling, cache, target](actor::actor_context& c) {
-                               auto policy = scheduler::make_policy(scheduling.policy);
-                               if (!policy) throw std::runtime_error(policy.error().describe());
-                               return std::make_unique<verify_scheduler>(c, scheduling, std::move(*policy), cache,
-                                                                         target);
-                             });
-    std::vector answering{cache.where, target.where, scheduler_ref().where};
+    std::vector answering{target.where, manager_ref().where};
     if (is_in_pool() && !options_.roles.front) {
       answering.push_back(make_address(process, topology::io_worker, topology::header));
       header_ = std::make_shared<const std::string>(
@@ -334,10 +324,9 @@ void engine::add_io_actors() {
     groups.emplace_back(actor::restart_strategy::one_for_one, limit, answering);
   }
   if (placer_ref()) {
-    placer_options options{.layout = {.scheduler_worker = topology::io_worker,
+    placer_options options{.layout = {.manager_worker = topology::io_worker,
                                       .drafter_worker = topology::draft_worker,
-                                      .scheduler = topology::scheduler,
-                                      .cache = topology::cache,
+                                      .manager = topology::manager,
                                       .drafter = topology::drafter,
                                       .header_worker = topology::io_worker,
                                       .header = topology::header},
@@ -396,14 +385,14 @@ result<void> engine::add_target() {
   target_ = make_worker(topology::target_worker);
   target_->core->add<target_model>(
       topology::target, "target model", {actor_mail_max, actor_mail_max},
-      [=, this, scheduler = scheduler_ref(), chooser = options_.target_chooser,
+      [=, this, manager = manager_ref(), chooser = options_.target_chooser,
        index = token_trie_](actor::actor_context& c) {
         if (!*ready) {
           auto again = model::transformer::create(weights, *target_table_, *target_team_, how);
           if (!again) throw std::runtime_error(again.error().describe());
           *ready = std::move(*again);
         }
-        return std::make_unique<target_model>(c, std::move(*ready), pages, scheduler, costs, chooser, index);
+        return std::make_unique<target_model>(c, std::move(*ready), pages, manager, costs, chooser, index);
       });
   return {};
 }
@@ -503,7 +492,7 @@ process_card engine::describe_itself() const {
                     .context = context_max_,
                     .running_max = options_.scheduling.limits.running_max,
                     .waiting_max = options_.scheduling.limits.waiting_max,
-                    .pages_count = options_.scheduling.limits.pages_count,
+                    .pages_count = target_pool_.pages,
                     .threads = options_.threads,
                     .sharing = options_.scheduling.sharing,
                     .since = started_unix_ms_,
@@ -542,7 +531,7 @@ bool engine::is_handed_over() {
 
 void engine::ask_status() {
   const auto self = make_address(fabric_.process(), control_worker, 1);
-  const auto whom = options_.roles.target ? scheduler_ref().where : status_source();
+  const auto whom = options_.roles.target ? manager_ref().where : status_source();
   (void)control_->send(
       {actor::envelope{.to = whom, .from = self, .id = report_status::id}, actor::encode(report_status{})});
 }
@@ -560,7 +549,7 @@ result<void> engine::start() {
   if (is_in_pool()) {
     std::vector<actor::address> watchers;
     if (placer_ref()) watchers.push_back(placer_ref().where);
-    if (options_.roles.target) watchers.push_back(scheduler_ref().where);
+    if (options_.roles.target) watchers.push_back(manager_ref().where);
     options_.bridge.rules = make_pool_rules();
     options_.bridge.card = actor::encode(describe_itself());
     if (options_.broker) {

@@ -13,7 +13,7 @@
 #include "actors/node/memory_plan.hpp"
 #include "actors/serving/placer.hpp"
 #include "actors/serving/session.hpp"
-#include "actors/serving/verify_scheduler.hpp"
+#include "actors/serving/cache_manager.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/worker_team.hpp"
 #include "runtime/actor/thread_pool.hpp"
@@ -38,13 +38,12 @@ inline constexpr std::uint16_t io_worker = 1;      // many small actors
 inline constexpr std::uint16_t http_worker = 2;    // the HTTP front's event loop
 inline constexpr std::uint16_t target_worker = 3;  // one model each, and its compute threads
 inline constexpr std::uint16_t draft_worker = 4;
-inline constexpr std::uint16_t lookup_worker = 5;       // lookups, off the scheduler's thread
+inline constexpr std::uint16_t lookup_worker = 5;       // lookups, off the io thread
 inline constexpr std::uint16_t first_pool_worker = 16;  // and those after it: threads that read requests
 
 inline constexpr std::uint32_t supervisor = 1;
 inline constexpr std::uint32_t gateway = 2;
-inline constexpr std::uint32_t cache = 3;
-inline constexpr std::uint32_t scheduler = 4;
+inline constexpr std::uint32_t manager = 4;
 inline constexpr std::uint32_t target = 5;
 inline constexpr std::uint32_t drafter = 6;
 inline constexpr std::uint32_t lookup = 7;
@@ -76,9 +75,9 @@ struct engine_options {
   std::uint32_t threads = 0;                        // compute threads per model; 0: what this process may use
   std::uint32_t context_max = 0;                    // 0: the model's, or what the KV pool holds if that is less
   std::uint64_t kv_bytes_max = 0;                   // per model; 0: a quarter of what the process may use
-  scheduler_options scheduling;                     // limits.tokens_max and the pages are filled in here
+  scheduler_options scheduling;                     // limits.tokens_max is filled in here
   bool whole_drafts = false;                        // verify drafts whole, also where that does not pay
-  microseconds measuring_max{0};                    // for timing passes at start; 0: the scheduler learns while it runs
+  microseconds measuring_max{0};                    // for timing passes at start; 0: the cache manager learns while it runs
   std::string cost_folder;                          // keeps what was timed for the next start; empty: nowhere
   session_partners patience;                        // only its durations are used
   transport::bridge_options bridge;                 // with joins: this process is one of a pool
@@ -98,7 +97,7 @@ struct engine_options {
 
 /// The actors of one process, with the threads and the transport under them: the composition of the system.
 ///
-///   io worker              supervisor, gateway, sessions, scheduler, cache manager
+///   io worker              supervisor, gateway, sessions, cache manager
 ///   target, draft, lookup  one actor each on a thread of its own; models bring their compute threads
 class engine {
  public:
@@ -123,7 +122,7 @@ class engine {
   [[nodiscard]] bool is_responsive(std::chrono::milliseconds limit);
   /// Of a worker: tells the gateways to go on elsewhere.
   void begin_hand_over();
-  /// Whether they have: nobody asks the scheduler for anything. Asks it; call this again and again.
+  /// Whether they have: nobody asks the cache manager for anything. Asks it; call this again and again.
   [[nodiscard]] bool is_handed_over();
 
   /// Sends to an actor from the thread that owns this engine.
@@ -132,15 +131,15 @@ class engine {
     (void)control_->send(actor::frame{actor::envelope{.to = to, .id = M::id}, actor::encode(m)});
   }
 
-  /// For one session: the scheduler and the drafter that serves `how`. A method that needs a missing draft model is a
+  /// For one session: the cache manager and the drafter that serves `how`. A method that needs a missing draft model is a
   /// failure.
   [[nodiscard]] result<session_partners> partners_for(draft::method how, actor::address client) const;
   /// The same in a pool, for a model of this digest.
   [[nodiscard]] session_partners partners_in_pool(draft::method how, actor::address client, std::uint64_t model) const;
-  [[nodiscard]] actor::actor_ref<verify_scheduler> scheduler_ref() const;
+  [[nodiscard]] actor::actor_ref<cache_manager> manager_ref() const;
   /// Sessions are placed: target or draft model may be elsewhere. Then the placer, else nobody.
   [[nodiscard]] actor::actor_ref<placer> placer_ref() const;
-  /// Who answers `report_status`: the placer for its pool, or the scheduler.
+  /// Who answers `report_status`: the placer for its pool, or the cache manager.
   [[nodiscard]] actor::address status_source() const;
   /// The drafters there are, for status.
   [[nodiscard]] std::vector<actor::actor_ref<draft_model>> drafters() const;

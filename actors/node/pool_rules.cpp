@@ -34,7 +34,7 @@ result<std::uint8_t> read_role(std::string_view card) {
 bool may_send(process_role role, actor::message_id what) {
   switch (role) {
     case process_role::gateway:
-      return is_one_of<verify_run, prefill_run, give_up_round, release_sequence, report_status, read_kept, propose,
+      return is_one_of<verify_run, give_up_round, release_sequence, report_status, read_kept, propose,
                        forget, read_header>(what);
     case process_role::worker:
       return is_one_of<verified, prefilled, log_needed, refused, run_pending, scheduler_report, kept_prefixes, proposal,

@@ -25,23 +25,23 @@ std::optional<refusal> answer_factory::check_length(std::size_t bytes, const std
                                                             std::to_string(least) + " tokens: send less."}};
 }
 
-outcome<std::shared_ptr<const output_rules>, refusal> answer_factory::rules_for(const answer_spec& spec) const {
-  if (!spec.copy && !spec.schema && !spec.tools) return std::shared_ptr<const output_rules>{};
-  const std::string field = spec.copy ? "redline.copy" : spec.schema ? "response_format" : "tools";
+outcome<std::shared_ptr<const output_rules>, refusal> answer_factory::rules_for(const answer_terms& terms) const {
+  if (!terms.copy && !terms.schema && !terms.tools) return std::shared_ptr<const output_rules>{};
+  const std::string field = terms.copy ? "redline.copy" : terms.schema ? "response_format" : "tools";
   if (!parts_.token_trie) {
     return refusal{.field = field,
                    .why = {errc::invalid_argument, "This model's vocabulary cannot spell what '" + field + "' needs."}};
   }
-  auto rules = spec.schema  ? make_json_rules(parts_.token_trie, *spec.schema)
-               : spec.tools ? make_tool_rules(parts_.token_trie, *spec.tools)
-                            : make_copy_rules(parts_.token_trie, spec.copy->files, spec.copy->options);
+  auto rules = terms.schema  ? make_json_rules(parts_.token_trie, *terms.schema)
+               : terms.tools ? make_tool_rules(parts_.token_trie, *terms.tools)
+                             : make_copy_rules(parts_.token_trie, terms.copy->files, terms.copy->options);
   if (rules) return std::move(*rules);
-  if (spec.schema) {
-    const bool is_text = spec.schema->starts_with("{\"redline:grammar\"");
+  if (terms.schema) {
+    const bool is_text = terms.schema->starts_with("{\"redline:grammar\"");
     return refusal{refusal::kind::bad_grammar, is_text ? "grammar" : "response_format.json_schema.schema",
                    rules.error()};
   }
-  if (spec.tools) return refusal{refusal::kind::bad_grammar, "tools", rules.error()};
+  if (terms.tools) return refusal{refusal::kind::bad_grammar, "tools", rules.error()};
   return refusal{.field = "redline.files", .why = {errc::invalid_argument, rules.error().context}};
 }
 
@@ -51,59 +51,39 @@ outcome<session_partners, refusal> answer_factory::partners_for(draft::method ho
   return refusal{.field = "redline.speculation.method", .why = partners.error()};
 }
 
-outcome<token_log, refusal> answer_factory::make(const answer_spec& spec, std::vector<token> prompt,
+outcome<token_log, refusal> answer_factory::make(const answer_terms& terms, std::vector<token> prompt,
                                                  std::shared_ptr<const output_rules> rules,
                                                  std::optional<std::vector<token_range>> turns,
                                                  const std::string& prompt_field) const {
-  generation_spec g;
-  g.session = spec.session;
-  g.tenant = spec.tenant;
-  g.prompt = std::move(prompt);
-  g.context_max = context_max();
-  g.tokens_max = spec.tokens_max.value_or(g.context_max);
-  g.eviction = spec.eviction;
-  g.turns = std::move(turns);
-  g.stops = spec.stops;
-  g.stop_tokens = spec.stop_tokens;
-  g.ignore_end = spec.ignore_end;
-  g.sampling = spec.sampling;
-  if (spec.tokens_min > 0) {
+  generation_spec g{terms, std::move(prompt), context_max(), std::move(turns), std::move(rules)};
+  // The rules have them, compiled.
+  g.copy.reset();
+  g.schema.reset();
+  g.tools.reset();
+  if (terms.tokens_min > 0) {
     g.sampling.banned_early = end_tokens_;
-    g.sampling.banned_early.insert(g.sampling.banned_early.end(), spec.stop_tokens.begin(), spec.stop_tokens.end());
-    g.sampling.banned_before = static_cast<std::uint32_t>(g.prompt.size()) + spec.tokens_min;
+    g.sampling.banned_early.insert(g.sampling.banned_early.end(), terms.stop_tokens.begin(), terms.stop_tokens.end());
+    g.sampling.banned_before = static_cast<std::uint32_t>(g.prompt.size()) + terms.tokens_min;
   }
-  g.draft = spec.draft;
-  g.prediction = spec.prediction;
-  g.prefix_scope = spec.prefix_scope;
-  g.known_text = spec.known_text;
-  g.shows_control = spec.shows_control;
-  g.trace = spec.trace;
-  g.span = spec.span;
-  g.numerics = spec.numerics;
-  g.indent_min = spec.indent_min;
-  g.predict_us_max = spec.predict_us_max;
   if (auto unknown = find_unknown_token(g, *parts_.tokenizer))
     return refusal{.field = std::move(unknown->field), .why = std::move(unknown->why)};
   if (parts_.on_answer) {
-    if (const auto known = parts_.on_answer(g.session, g.prompt, rules.get()); !known)
+    if (const auto known = parts_.on_answer(g.session, g.prompt, g.rules.get()); !known)
       return refusal{.field = prompt_field, .why = known.error()};
   }
-  g.rules = std::move(rules);
-  g.logprobs = spec.logprobs;
-  g.prompt_logprobs = spec.prompt_logprobs;
   auto work = token_log::make(std::move(g), parts_.tokenizer);
   if (work) return std::move(*work);
   return refusal{.field = prompt_field, .why = work.error()};
 }
 
-outcome<answer_factory::answer, refusal> answer_factory::prepare(const answer_spec& spec, std::vector<token> prompt,
+outcome<answer_factory::answer, refusal> answer_factory::prepare(const answer_terms& terms, std::vector<token> prompt,
                                                                  std::shared_ptr<const output_rules> rules,
                                                                  std::optional<std::vector<token_range>> turns,
                                                                  const std::string& prompt_field,
                                                                  actor::address client) const {
-  auto partners = partners_for(spec.draft.how, client);
+  auto partners = partners_for(terms.draft.how, client);
   if (!partners) return partners.error();
-  auto work = make(spec, std::move(prompt), std::move(rules), std::move(turns), prompt_field);
+  auto work = make(terms, std::move(prompt), std::move(rules), std::move(turns), prompt_field);
   if (!work) return work.error();
   return answer{std::move(*work), std::move(*partners)};
 }

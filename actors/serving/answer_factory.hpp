@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/messages/answer_spec.hpp"
+#include "actors/messages/answer_terms.hpp"
 #include "actors/serving/session.hpp"
 #include "actors/serving/token_log.hpp"
 #include "runtime/base/outcome.hpp"
@@ -47,10 +47,10 @@ class answer_factory {
   [[nodiscard]] std::optional<refusal> check_length(std::size_t bytes, const std::string& field) const;
 
   /// The grammar of the answers; null for free text. Takes longer the more the client sent; on any thread.
-  [[nodiscard]] outcome<std::shared_ptr<const output_rules>, refusal> rules_for(const answer_spec& spec) const;
+  [[nodiscard]] outcome<std::shared_ptr<const output_rules>, refusal> rules_for(const answer_terms& terms) const;
   [[nodiscard]] outcome<session_partners, refusal> partners_for(draft::method how, actor::address client) const;
   /// turns: see generation_spec. prompt_field: what a refusal of the prompt names.
-  [[nodiscard]] outcome<token_log, refusal> make(const answer_spec& spec, std::vector<token> prompt,
+  [[nodiscard]] outcome<token_log, refusal> make(const answer_terms& terms, std::vector<token> prompt,
                                                  std::shared_ptr<const output_rules> rules,
                                                  std::optional<std::vector<token_range>> turns,
                                                  const std::string& prompt_field) const;
@@ -60,7 +60,7 @@ class answer_factory {
     session_partners partners;
   };
   /// Both of the above for one answer.
-  [[nodiscard]] outcome<answer, refusal> prepare(const answer_spec& spec, std::vector<token> prompt,
+  [[nodiscard]] outcome<answer, refusal> prepare(const answer_terms& terms, std::vector<token> prompt,
                                                  std::shared_ptr<const output_rules> rules,
                                                  std::optional<std::vector<token_range>> turns,
                                                  const std::string& prompt_field, actor::address client) const;

@@ -2,83 +2,132 @@
 
 #include <functional>
 #include <optional>
-#include <unordered_map>
+#include <string>
 #include <vector>
 
 #include "actors/messages/cache_messages.hpp"
+#include "actors/messages/pool_messages.hpp"
+#include "actors/serving/pass_statistics.hpp"
+#include "actors/serving/sequence_clients.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
+#include "runtime/base/size_limits.hpp"
+#include "runtime/kv/cache.hpp"
 #include "runtime/kv/kept_list.hpp"
-#include "runtime/kv/page_pool.hpp"
-#include "runtime/kv/page_table.hpp"
-#include "runtime/kv/prefix_index.hpp"
+#include "scheduler/prefix_followers.hpp"
 
 namespace redline::actors {
 
 class target_model;
 
-/// Owns the bookkeeping of one model's KV pages: page tables, free pages, known prefixes. The scheduler's batches pass
-/// through it on their way to the target model and get their tables here. Whole pages of prefixes stay when their
-/// sequence is over, for others of its tenant, until pages are needed. Never reads or writes the bytes in a page.
+struct scheduler_options {
+  scheduler::queue_limits limits;  // the cache manager fills in the memory
+  scheduler::budget budget;
+  std::string policy = "fifo";
+  prefix_sharing sharing = prefix_sharing::tenant;
+  microseconds target_patience{60'000'000};  // then rounds are refused, because the target model does not answer
+  std::uint32_t batch_bytes_max = sizes::message_bytes_max - (1u << 20);  // estimated; what is over waits
+  microseconds abandoned_after{
+      120'000'000};  // a sequence without a request for this long is released; a late session starts it anew
+  std::shared_ptr<trace::tracer> tracer;  // null: nothing is traced
+};
+
+/// Owns the machine of one target model: the queue of rounds, the memory of every sequence, the learned costs of
+/// passes, and the one pass that is in flight. Collects the rounds of all sessions, plans a pass, gives its runs their
+/// memory, and sends it to the target model. Holds a copy of every log, so that anything can be computed again; never
+/// touches keys, values or logits.
 class cache_manager final : public actor::actor_of<cache_manager> {
  public:
-  using accepts =
-      actor::protocol<place_batch, release_pages, adopt_prefix, offer_prefix, read_kept, actor::undeliverable>;
+  using accepts = actor::protocol<verify_run, give_up_round, release_sequence, batch_done, target_ready, report_status,
+                                  read_kept, manager_tick, replan, actor::peer_state, actor::undeliverable>;
 
-  /// Told of what becomes known and is forgotten, in order; it may be nobody.
+  /// Told of what becomes known and is forgotten, in order; may be empty.
   using listener = std::function<void(const std::vector<kv::prefix_change>&)>;
-  cache_manager(actor::actor_context& context, kv::pool_size size, actor::actor_ref<target_model> target,
-                listener changes = {});
+  /// size: of the target model's memory.
+  cache_manager(actor::actor_context& context, const scheduler_options& options, kv::pool_size size,
+                actor::actor_ref<target_model> target, listener changes = {});
 
   void on_start();
-  void on(const place_batch& m);
-  void on(const release_pages& m);
-  void on(const adopt_prefix& m);
-  void on(const offer_prefix& m);
+  void on(const verify_run& m);
+  void on(const give_up_round& m);
+  void on(const release_sequence& m);
+  void on(const batch_done& m);
+  void on(const target_ready& m);
+  void on(const report_status& m);
   void on(const read_kept& m);
+  void on(const manager_tick& m);
+  void on(const replan& m);
+  void on(const actor::peer_state& m);
   void on(const actor::undeliverable& m);
   bool on_idle();
 
-  /// Aborts when a page is lost or held twice.
+  [[nodiscard]] const scheduler::run_queue& queue() const { return queue_; }
+  [[nodiscard]] const kv::cache& memory() const { return memory_; }
+  /// Aborts when the queue, the memory and what is known of each other contradict themselves.
   void check_integrity() const;
-  /// Pages that are looked at in one go, so that nobody waits for a check of all; of each kind: the pool's, those of
-  /// tables (and whole tables), known ones.
+  /// Pages of each kind that a check between messages looks at, so that nobody waits for a check of all.
   static constexpr std::uint32_t check_pages_max = 4096;
-  /// Pages, of any kind, that checks between messages have looked at.
+  /// Pages, of any kind, that such checks have looked at.
   [[nodiscard]] std::uint64_t checked_count() const { return checked_count_; }
-  /// Pages that no sequence holds.
-  [[nodiscard]] std::uint32_t free_count() const { return pool_.free_count() + pool_.spare_count(); }
 
  private:
-  void enter(std::uint64_t epoch);
-  void place(const place_batch& m);
-  void tell_changes();
-  void check_sums() const;
-  void check_some();
-  [[nodiscard]] bool apply(const table_change& change);
-  [[nodiscard]] std::vector<sequence_id> hold_windows(const place_batch& m);
-  void compact_fragmented(const place_batch& m);
-  [[nodiscard]] std::uint64_t pages_needed(const place_batch& m) const;
-  void hold(const place_batch& m, bool tables_lost, std::vector<sequence_id> windows_lost = {});
-  [[nodiscard]] std::uint32_t window_free_count() const;
-  [[nodiscard]] page_report report(const place_batch& m) const;
+  void take(const asked_round& q);
+  void open(const asked_round& q, const scheduler::submitted& taken, bool is_new);
+  void ask_for_log(const asked_round& q);
+  void refuse(const asked_round& q, failure why, std::uint32_t retry_after_ms = 0);
+  void refuse_sequence(sequence_id sequence, const failure& why);
+  void forget(sequence_id sequence);
 
-  kv::page_pool pool_;
+  void step();
+  [[nodiscard]] bool plan_pass();
+  [[nodiscard]] bool make_memory(instant now);
+  void arm_replan(instant now);
+  [[nodiscard]] std::optional<std::vector<batch_run>> make_runs();
+  [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned);
+  void send_pass(std::vector<batch_run> runs, kv::allocated memory);
+
+  void answer_rounds(const batch_done& m, microseconds took);
+  void put_back_pass();
+  void fail_pass(const failure& why);
+  [[nodiscard]] cost::step_cost step_cost_of(sequence_id sequence, std::size_t sessions) const;
+
+  void trim_memory(sequence_id sequence);
+  void compute_again(sequence_id sequence);
+  void lose_all_kv();
+  void look_for_prefix(sequence_id sequence);
+  void look_for_leader(sequence_id sequence);
+  void offer_prefix_of(sequence_id sequence);
+  void serve_followers();
+  void let_followers_look(sequence_id leader);
+  void tell_prefix_changes();
+
+  void lose_target();
+  [[nodiscard]] bool is_stalled() const;
+
+  scheduler_options options_;
+  kv::pool_size size_;
+  kv::cache memory_;
+  scheduler::run_queue queue_;
+  scheduler::prefix_followers followers_;
+  sequence_clients clients_;
+  shared_grammars grammars_;
+  pass_statistics statistics_;
   actor::actor_ref<target_model> target_;
-  std::uint64_t epoch_ = 0;
-  std::uint64_t passed_on_ = 0;  // the last batch that went to the target model
-  actor::address scheduler_;     // who sent it
-  kv::prefix_index prefixes_;
-  kv::kept_list kept_;  // as it was told to gateways
+
+  bool is_pass_out_ = false;    // a pass is with the target model:
+  scheduler::batch_plan plan_;  // what was planned,
+  std::uint64_t batch_;         // its number,
+  bool has_moves_ = false;      // whether tokens are copied before it,
+  instant sent_at_;             // and when it was sent
+  bool target_up_ = false;
+  std::uint64_t target_life_ = 0;  // of the target model that was heard last
+  instant target_lost_at_;
+  std::optional<instant> replan_at_;  // when the next `replan` comes
+
+  kv::kept_list kept_;  // as it was told to placers
   std::optional<instant> kept_at_;
-  std::unordered_map<sequence_id, kv::page_table> tables_;
-  std::vector<kv::token_move> moves_;  // for the next batch that is passed on
   instant checked_{};
   std::uint64_t checked_count_ = 0;
-  // How far the checks have come.
-  std::uint32_t next_page_ = 0;
-  std::vector<sequence_id> next_tables_;
-  kv::prefix_index::check_progress next_known_;
   listener listener_;
 };
 

@@ -31,10 +31,8 @@ bool constrained_output::wants_logprobs() const {
   return copy_ && rules_->copy.trust == copy_trust::automatic && !rules_->copy.anchors;
 }
 
-grammar::constraint constrained_output::constraint(bool is_known) const {
-  grammar::constraint c = is_known ? grammar::without_text({}) : rules_->constraint;
-  c.state.assign(state_.cells().begin(), state_.cells().end());
-  return c;
+std::vector<std::uint32_t> constrained_output::grammar_state() const {
+  return {state_.cells().begin(), state_.cells().end()};
 }
 
 constrained_output::acceptance constrained_output::accept_token(token t, std::optional<float> logprob,

@@ -61,8 +61,9 @@ class constrained_output {
   [[nodiscard]] draft::graded_draft likely_call(std::uint32_t tokens_max) const;
   /// Spans are judged by the model's logprobs.
   [[nodiscard]] bool wants_logprobs() const;
-  /// The grammar and the place in it, for the target model; or only the place.
-  [[nodiscard]] grammar::constraint constraint(bool is_known = false) const;
+  /// The grammar, for the target model, and the cells of the place in it.
+  [[nodiscard]] const grammar::constraint& grammar() const { return rules_->constraint; }
+  [[nodiscard]] std::vector<std::uint32_t> grammar_state() const;
   [[nodiscard]] bool is_program() const { return copy_.has_value(); }
   /// Edit programs only: what was executed, and what became of the copied spans.
   [[nodiscard]] copy_report report() const { return copy_->report(); }

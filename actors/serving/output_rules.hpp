@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/messages/answer_spec.hpp"
+#include "actors/messages/answer_terms.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "runtime/copy/program.hpp"
 #include "runtime/draft/text_lookup.hpp"

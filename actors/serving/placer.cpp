@@ -63,7 +63,7 @@ void placer::meet(actor::process_number process, process_card card) {
   if (leaves) known.leaves_since = context().now();
   if (known.card.has_target && !known.unfit) {
     ask_status(process);
-    context().send(options_.layout.cache_in(process), read_kept{known.kept_revision});
+    context().send(options_.layout.manager_in(process), read_kept{known.kept_revision});
     note_load(process, known);
     models_[known.card.model] = context().now();
     kinds_[{known.card.model, known.card.numerics}] = context().now();
@@ -111,7 +111,7 @@ void placer::tell_standings() {
 }
 
 void placer::ask_status(actor::process_number process) {
-  context().send(options_.layout.scheduler_in(process), report_status{context().now() < watched_until_});
+  context().send(options_.layout.manager_in(process), report_status{context().now() < watched_until_});
 }
 
 void placer::on(const scheduler_report& m) {
@@ -174,7 +174,7 @@ void placer::note_load(actor::process_number process, const member& m) {
                             .pass_us = m.pass_us});
 }
 
-/// The pool as one scheduler: what the gateway's health and metrics show.
+/// The pool as one cache manager: what the gateway's health and metrics show.
 void placer::on(const report_status& m) {
   if (m.with_details) watched_until_ = context().now() + 4 * tick;
   scheduler_report sum = done_;
@@ -231,14 +231,14 @@ void placer::on(const placer_tick&) {
   std::vector<actor::process_number> silent;
   for (auto& [process, w] : members_) {
     if (!w.card.has_target || w.unfit) continue;
-    // Its bridge lives, but its scheduler says nothing.
+    // Its bridge lives, but its cache manager says nothing.
     if (w.report && context().now() - w.heard > report_age_max) {
       w.report.reset();
       note_load(process, w);
       silent.push_back(process);
     }
     ask_status(process);
-    if (asks_kept) context().send(options_.layout.cache_in(process), read_kept{w.kept_revision});
+    if (asks_kept) context().send(options_.layout.manager_in(process), read_kept{w.kept_revision});
   }
   for (const auto process : silent) {
     context().log(log_level::warning, describe(process, members_.at(process).card) + " says nothing");
@@ -390,7 +390,7 @@ void placer::take(guest& g, actor::process_number process) {
 void placer::tell(const guest& g, bool ask_again) {
   context().send(g.session,
                  session_placed{.session = g.asked.session,
-                                .scheduler = options_.layout.scheduler_in(g.target),
+                                .manager = options_.layout.manager_in(g.target),
                                 .drafter = g.drafter != 0 ? options_.layout.drafter_in(g.drafter) : actor::address{},
                                 .numerics = g.numerics,
                                 .ask_again = ask_again});

@@ -21,15 +21,12 @@ namespace redline::actors {
 
 /// Where in each process of a pool its actors are; the same in all.
 struct pool_layout {
-  std::uint16_t scheduler_worker = 0, drafter_worker = 0;
-  std::uint32_t scheduler = 0, cache = 0, drafter = 0;  // scheduler and cache are of one worker
+  std::uint16_t manager_worker = 0, drafter_worker = 0;
+  std::uint32_t manager = 0, drafter = 0;
   std::uint16_t header_worker = 0;
   std::uint32_t header = 0;
-  [[nodiscard]] actor::address scheduler_in(actor::process_number p) const {
-    return actor::make_address(p, scheduler_worker, scheduler);
-  }
-  [[nodiscard]] actor::address cache_in(actor::process_number p) const {
-    return actor::make_address(p, scheduler_worker, cache);
+  [[nodiscard]] actor::address manager_in(actor::process_number p) const {
+    return actor::make_address(p, manager_worker, manager);
   }
   [[nodiscard]] actor::address drafter_in(actor::process_number p) const {
     return actor::make_address(p, drafter_worker, drafter);
@@ -73,7 +70,7 @@ class placer final : public actor::actor_of<placer> {
   struct member {
     process_card card;
     std::optional<std::string> unfit;
-    std::optional<scheduler_report> report;  // of a target's scheduler
+    std::optional<scheduler_report> report;  // of a target's cache manager
     instant heard;                           // when it came, or reported last
     scheduler_report before;                 // for what rows and passes cost of late, and what it has done since
     bool has_reported = false;

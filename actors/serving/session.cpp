@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "actors/serving/cache_manager.hpp"
 #include "actors/serving/draft_model.hpp"
 #include "actors/serving/placer.hpp"
-#include "actors/serving/verify_scheduler.hpp"
 #include "runtime/base/token_chain.hpp"
 
 namespace redline::actors {
@@ -39,10 +39,10 @@ void session::on_start() {
 actor::task<> session::live() {
   if (partners_.borrowed) numerics_ = partners_.borrowed->numerics;
   const bool is_bound_elsewhere = numerics_ && bound_to() && numerics_ != bound_to();
-  if ((!partners_.scheduler || is_bound_elsewhere) && !co_await find_target()) co_return;
+  if ((!partners_.manager || is_bound_elsewhere) && !co_await find_target()) co_return;
   // The drafter reads the prompt while the target does; the first round has nothing to verify.
   if (partners_.drafter && drafts()) tell_drafter(0, 0);
-  // Of a borrowed sequence the scheduler finds out itself what of the log is unchanged.
+  // Of a borrowed sequence the cache manager finds out itself what of the log is unchanged.
   round_ = {partners_.borrowed ? partners_.borrowed->last_round.value + 1 : 1};
   if (work_.spec().prompt_logprobs && !co_await score_prompt()) co_return;
   auto step = co_await write_decided(work_.begin());
@@ -101,14 +101,14 @@ void session::ask_for_place(actor::process_number not_process) {
                                                                              : work_.spec().tenant});
 }
 
-/// Whatever the scheduler knew is sent again, to it or to another one.
+/// Whatever the cache manager knew is sent again, to it or to another one.
 void session::forget_target() {
   target_knows_ = 0;
   target_answered_ = false;
-  grammar_told_ = false;
+  terms_told_ = false;
   target_strayed_ = false;
   splices_.clear();
-  // Another scheduler computes the log as it is, where the lost one may have moved KV.
+  // Another cache manager computes the log as it is, where the lost one may have moved KV.
   recomputed_before_ = stats_.reevaluated + (std::exchange(moved_, false) ? 1 : 0);
 }
 
@@ -117,14 +117,14 @@ void session::on(const session_placed& m) {
   // What has tokens goes on only where they would have been the same.
   if (bound_to() && m.numerics != bound_to()) return ask_for_place(0);
   numerics_ = m.numerics;
-  const bool is_elsewhere = partners_.scheduler.where != m.scheduler;
+  const bool is_elsewhere = partners_.manager.where != m.manager;
   if (is_elsewhere) {
-    if (partners_.scheduler) {
-      context().log(log_level::info, "goes on at " + actor::to_string(m.scheduler));
-      context().tell(partners_.scheduler, release_sequence{sequence()});
+    if (partners_.manager) {
+      context().log(log_level::info, "goes on at " + actor::to_string(m.manager));
+      context().tell(partners_.manager, release_sequence{sequence()});
       forget_target();
     }
-    partners_.scheduler = {m.scheduler};
+    partners_.manager = {m.manager};
   }
   if (partners_.place.wants_draft && m.drafter.value != 0 && partners_.drafter.where != m.drafter) {
     partners_.drafter = {m.drafter};
@@ -184,7 +184,7 @@ actor::task<bool> session::score_prompt() {
     session_text told{.session = work_.spec().session, .numerics = numerics_};
     told.prompt_logprobs.assign(answer->logprobs.begin(), answer->logprobs.begin() + scored);
     context().send(partners_.client, told);
-    // The scheduler has a token more, which nobody asked for.
+    // The cache manager has a token more, which nobody asked for.
     *scored_count_ += scored;
     target_answered_ = true;
     target_knows_ = *scored_count_;
@@ -209,7 +209,7 @@ actor::task<const verified*> session::ask_target() {
     if (const auto* answer = m.as<verified>()) {
       refused_since_.reset();
       if (!answer->tokens.empty()) co_return answer;
-      finish(finish_reason::failed, failure{errc::internal, "the scheduler answered a round without a token"});
+      finish(finish_reason::failed, failure{errc::internal, "the cache manager answered a round without a token"});
       co_return nullptr;
     }
     if (const auto* no = m.as<refused>()) {
@@ -219,7 +219,7 @@ actor::task<const verified*> session::ask_target() {
                                                    : now - refused_since_.value_or(now) < partners_.place_patience;
       if (partners_.placer && may_pass_elsewhere && has_patience) {
         if (!refused_since_) refused_since_ = now;
-        ask_for_place(actor::process_of(partners_.scheduler.where));
+        ask_for_place(actor::process_of(partners_.manager.where));
         continue;
       }
       finish(finish_reason::failed, no->why, no->retry_after_ms);
@@ -244,7 +244,7 @@ actor::task<const verified*> session::ask_target() {
     asked = now;
     if (const auto* gap = m.as<log_needed>()) {
       splices_.clear();
-      grammar_told_ = false;
+      terms_told_ = false;
       if (gap->from == 0 && std::exchange(moved_, false)) recomputed_before_ = stats_.reevaluated + 1;
       tell_target(std::min(gap->from, asked_count()));
     } else {
@@ -332,13 +332,6 @@ log_tail session::tail(std::uint32_t from) const {
   return {from, {tokens.begin(), tokens.end()}};
 }
 
-/// What the target is asked about, from there on.
-log_tail session::asked_tail(std::uint32_t from) const {
-  const auto asked = work_.log().first(asked_count());
-  const auto tokens = asked.subspan(std::min<std::size_t>(from, asked.size()));
-  return {from, {tokens.begin(), tokens.end()}};
-}
-
 actor::actor_ref<draft_model> session::drafter() const {
   return drafter_lost_ ? partners_.stand_in : partners_.drafter;
 }
@@ -368,23 +361,36 @@ void session::tell_drafter(std::uint32_t from, std::uint32_t tokens_max, bool is
   drafter_knows_ = work_.log_count();
 }
 
+sequence_terms session::terms() const {
+  const generation_spec& spec = work_.spec();
+  return {.facts = {.tenant = spec.tenant,
+                    .tokens_max = partners_.borrowed ? partners_.borrowed->tokens_max : work_.tokens_max()},
+          .prefix_scope = spec.prefix_scope,
+          .sampling = spec.sampling,
+          .logprobs = work_.logprobs(),
+          .prompt_logprobs = spec.prompt_logprobs,
+          .grammar = work_.grammar()};
+}
+
+/// Asks about the log as far as `asked_count`; the receiver knows its first `from` tokens.
 void session::tell_target(std::uint32_t from) {
-  context().tell(partners_.scheduler,
-                 verify_run{.sequence = sequence(),
-                            .tenant = work_.spec().tenant,
-                            .round = round_,
-                            .log = asked_tail(from),
-                            .prompt_count = std::min(asked_count(), work_.prompt_count()),
-                            .draft = draft_.tokens,
-                            .sampling = work_.spec().sampling,
-                            .logprobs = scored_count_ ? work_.spec().prompt_logprobs : work_.logprobs(),
-                            .parts = draft_.parts,
-                            .tokens_max = partners_.borrowed ? partners_.borrowed->tokens_max : work_.tokens_max(),
-                            .grammar = scored_count_ ? grammar::constraint{} : work_.grammar(grammar_told_ && from > 0),
-                            .splices = splices_,
-                            .evicted_count = work_.evicted_count(),
-                            .prefix_scope = work_.spec().prefix_scope,
-                            .scores_draft = scored_count_.has_value()});
+  using scheduler::round_kind;
+  const auto asked = work_.log().first(asked_count());
+  const auto tail = asked.subspan(std::min<std::size_t>(from, asked.size()));
+  scheduler::round round{.sequence = sequence(),
+                         .number = round_,
+                         .kind = scored_count_ ? round_kind::score : round_kind::answer,
+                         .splices = splices_,
+                         .from = from,
+                         .tail = {tail.begin(), tail.end()},
+                         .draft = draft_.tokens};
+  for (const auto& part : draft_.parts) round.segments.push_back(part.as_segment());
+  const bool knows_terms = terms_told_ && from > 0;
+  context().tell(partners_.manager, verify_run{.round = std::move(round),
+                                               .prompt_count = std::min(asked_count(), work_.prompt_count()),
+                                               .evicted_count = work_.evicted_count(),
+                                               .grammar_state = work_.grammar_state(),
+                                               .terms = knows_terms ? std::nullopt : std::optional(terms())});
   if (!target_strayed_) target_knows_ = asked_count();
 }
 
@@ -405,8 +411,8 @@ token_log::progress session::commit(const verified& m) {
   if (work_.spec().trace) begin_trace(m, step.agreed_count - before);
   follow_width(m.verified_count);
   step_ = m.step;
-  target_answered_ = grammar_told_ = true;
-  // The scheduler appended the tokens when it sent them; the log may have gone another way.
+  target_answered_ = terms_told_ = true;
+  // The cache manager appended the tokens when it sent them; the log may have gone another way.
   target_knows_ = step.agreed_count;
   target_strayed_ = step.agreed_count < before + m.tokens.size();
   if (!step.finished) make_room();
@@ -427,7 +433,7 @@ void session::make_room() {
   drafter_knows_ = std::min(drafter_knows_, gone->at);
 }
 
-/// The scheduler verifies as much of a draft as pays. To draft much more would be work for nothing; twice as much lets
+/// A pass verifies as much of a draft as pays. To draft much more would be work for nothing; twice as much lets
 /// the width grow again.
 void session::follow_width(std::uint32_t verified_count) {
   if (verified_count < draft_.tokens.size()) {
@@ -535,11 +541,11 @@ void session::on(const session_tick&) {
   talk_.note_time(context().now());
 }
 
-// What the scheduler did not get is asked again at the next tick that finds it overdue; in a pool of another one.
+// What the cache manager did not get is asked again at the next tick that finds it overdue; in a pool of another one.
 void session::on(const actor::undeliverable& m) {
   if (m.to == partners_.client) {
     leave();
-  } else if (m.to == partners_.scheduler.where) {
+  } else if (m.to == partners_.manager.where) {
     if (m.why.code == errc::unreachable && m.what != release_sequence::id) ask_for_place(actor::process_of(m.to));
   } else if (m.to == partners_.drafter.where) {
     lose_drafter();
@@ -560,10 +566,10 @@ void session::finish(finish_reason reason, std::optional<failure> why_not, std::
 void session::leave() {
   if (std::exchange(has_left_, true)) return;
   if (partners_.borrowed) {
-    if (partners_.scheduler) context().tell(partners_.scheduler, give_up_round{sequence(), round_});
+    if (partners_.manager) context().tell(partners_.manager, give_up_round{sequence(), round_});
     context().send(partners_.borrowed->owner, sequence_returned{sequence()});
-  } else if (partners_.scheduler) {
-    context().tell(partners_.scheduler, release_sequence{sequence()});
+  } else if (partners_.manager) {
+    context().tell(partners_.manager, release_sequence{sequence()});
   }
   if (partners_.placer) context().tell(partners_.placer, leave_place{work_.spec().session});
   for (const auto& d : {partners_.drafter, partners_.stand_in}) {

@@ -16,7 +16,7 @@ namespace redline::actors {
 
 class draft_model;
 class placer;
-class verify_scheduler;
+class cache_manager;
 
 /// A sequence owned by an edit session and borrowed for one answer; its KV is kept.
 struct borrowed_sequence {
@@ -34,12 +34,12 @@ struct place_wishes {
   bool wants_draft = false;    // by a draft model, if there is one
 };
 
-/// Whom a session works with, and how long it waits for them. In a pool the placer names the scheduler and the drafter,
-/// and others when those are lost; of a borrowed sequence its owner does.
+/// What a session works with, and how long it waits for that. In a pool the placer names the cache manager and the
+/// drafter, and others when those are lost; of a borrowed sequence its owner does.
 struct session_partners {
-  actor::actor_ref<actors::placer> placer;  // nobody: the scheduler is the one given here, for good
+  actor::actor_ref<actors::placer> placer;  // nobody: the manager is the one given here, for good
   place_wishes place;
-  actor::actor_ref<verify_scheduler> scheduler;
+  actor::actor_ref<cache_manager> manager;
   actor::actor_ref<draft_model> drafter;      // nobody: every round goes without a draft
   actor::actor_ref<draft_model> stand_in;     // drafts while the drafter cannot be reached; may be nobody
   actor::address client;                      // told session_text and session_finished
@@ -52,10 +52,10 @@ struct session_partners {
   microseconds place_patience{20'000'000};    // in a pool whose workers are all full, for an answer that has begun
 };
 
-/// One answer. Owns the committed log, the only truth; the caches of the scheduler, the target and the drafter are
+/// One answer. Owns the committed log, the only truth; what the cache manager, the target and the drafter have are
 /// copies of it and can be rebuilt from it at any time. `live` is its life; the handlers feed it, and end it when the
 /// client gives up. With eviction the log is a window: when it is full, its oldest tokens go, and the next round tells
-/// the scheduler.
+/// the cache manager.
 class session final : public actor::actor_of<session> {
  public:
   using accepts =
@@ -123,7 +123,7 @@ class session final : public actor::actor_of<session> {
   }
   /// Of a worker that was lost and comes back an answer may come late; the session has gone on elsewhere.
   [[nodiscard]] bool is_from_target() const {
-    return !numerics_ || actor::process_of(context().sender()) == actor::process_of(partners_.scheduler.where);
+    return !numerics_ || actor::process_of(context().sender()) == actor::process_of(partners_.manager.where);
   }
   void ask_for_place(actor::process_number not_process);
   void forget_target();
@@ -134,7 +134,7 @@ class session final : public actor::actor_of<session> {
   }
   [[nodiscard]] bool drafts() const { return work_.spec().draft.how != draft::method::regular; }
   [[nodiscard]] log_tail tail(std::uint32_t from) const;
-  [[nodiscard]] log_tail asked_tail(std::uint32_t from) const;
+  [[nodiscard]] sequence_terms terms() const;
   /// Of the log, what the target is asked about.
   [[nodiscard]] std::uint32_t asked_count() const { return scored_count_.value_or(work_.log_count()); }
 
@@ -156,15 +156,15 @@ class session final : public actor::actor_of<session> {
   std::uint32_t drafter_knows_ = 0;  // tokens of the log that the drafter was sent
   std::uint32_t target_knows_ = 0;
   std::optional<std::uint32_t> scored_count_;  // while the prompt's tokens are scored: as many are
-  // The scheduler holds tokens that are not in the log, where a span ended before it did: until it answers again, only
-  // what is before them counts as known.
+  // The cache manager holds tokens that are not in the log, where a span ended before it did: until it answers again,
+  // only what is before them counts as known.
   bool target_strayed_ = false;
-  bool target_answered_ = false;         // a round of this session
-  bool grammar_told_ = false;            // in a round that it answered
-  bool admission_told_ = false;          // to the client
-  std::vector<log_splice> splices_;      // that the scheduler is not known to have
-  bool moved_ = false;                   // KV may be moved rather than computed
-  std::uint32_t recomputed_before_ = 0;  // by schedulers that are gone; the present one counts in `verified`
+  bool target_answered_ = false;                // a round of this session
+  bool terms_told_ = false;                     // in a round that it answered
+  bool admission_told_ = false;                 // to the client
+  std::vector<scheduler::log_splice> splices_;  // that the cache manager is not known to have
+  bool moved_ = false;                          // KV may be moved rather than computed
+  std::uint32_t recomputed_before_ = 0;         // by cache managers that are gone; the present one counts in `verified`
   bool paused_ = false;
   bool has_line_ = false;  // the answer so far
   bool has_left_ = false;

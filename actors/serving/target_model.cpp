@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "actors/serving/verify_scheduler.hpp"
+#include "actors/serving/cache_manager.hpp"
 #include "runtime/model/feed_forward.hpp"
 
 namespace redline::actors {
@@ -16,13 +16,13 @@ cost::mixture_shape mixture_of(const model::model_config& config) {
 }
 
 target_model::target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
-                           std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
+                           std::uint32_t pages_count, actor::actor_ref<cache_manager> manager,
                            std::vector<pass_cost> costs, std::shared_ptr<model::token_chooser> chooser,
                            std::shared_ptr<const grammar::token_trie> trie)
     : actor_of(context),
       transformer_(std::move(transformer)),
       pages_count_(pages_count),
-      scheduler_(scheduler),
+      manager_(manager),
       costs_(std::move(costs)),
       grammars_(std::move(trie)),
       chooser_(std::move(chooser)),
@@ -33,7 +33,7 @@ void target_model::on_start() { on(announce_target{}); }
 void target_model::on(const announce_target&) {
   const auto& config = transformer_->config();
   const std::uint64_t room = std::uint64_t{pages_count_} * kv::page_tokens;
-  context().tell(scheduler_,
+  context().tell(manager_,
                  target_ready{.context = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.context, room)),
                               .vocabulary = config.vocabulary,
                               .rows_max = transformer_->rows_max(),
@@ -49,11 +49,14 @@ static failure wrong_run(const forward_batch& m, const batch_run& run, const std
                  "batch " + std::to_string(m.batch) + ", sequence " + std::to_string(run.sequence.value) + ": " + why};
 }
 
-// The batch may have crossed a wire: no slot, token or count of it is believed.
-result<void> target_model::check(const forward_batch& m) const {
-  const auto wrong = [&](const batch_run& run, const std::string& why) { return wrong_run(m, run, why); };
-  const auto& config = transformer_->config();
+// A batch may have crossed a wire: no slot, token or count of it is believed.
+
+result<void> target_model::check_moves(const forward_batch& m) const {
   const std::uint64_t slots_count = std::uint64_t{pages_count_} * kv::page_tokens;
+  const std::uint64_t window_slots = std::uint64_t{transformer_->size().window_pages} * kv::page_tokens;
+  const auto leaves_windows = [&](std::uint32_t slot, std::uint32_t count) {
+    return slot != kv::token_move::nowhere && std::uint64_t{slot} + count > window_slots;
+  };
   for (const auto& move : m.moves) {
     if (std::uint64_t{move.from_slot} + move.count > slots_count ||
         std::uint64_t{move.to_slot} + move.count > slots_count) {
@@ -62,62 +65,74 @@ result<void> target_model::check(const forward_batch& m) const {
                                                   " to " + std::to_string(move.to_slot) + ", expected slots below " +
                                                   std::to_string(slots_count)};
     }
-  }
-  const kv::pool_size size = transformer_->size();
-  const std::uint64_t window_slots = std::uint64_t{size.window_pages} * kv::page_tokens;
-  const auto leaves_windows = [&](std::uint32_t slot, std::uint32_t count) {
-    return slot != kv::token_move::nowhere && std::uint64_t{slot} + count > window_slots;
-  };
-  for (const auto& move : m.moves) {
     if (leaves_windows(move.window_from, move.count) || leaves_windows(move.window_to, move.count)) {
       return failure{errc::malformed_message, "batch " + std::to_string(m.batch) +
                                                   ": tokens are moved to or from slots outside of the window pages"};
     }
   }
+  return {};
+}
+
+result<void> target_model::check_tokens(const forward_batch& m, const batch_run& run) const {
+  const auto wrong = [&](const std::string& why) { return wrong_run(m, run, why); };
+  if (run.tokens.empty()) return wrong("a run without tokens");
+  if (run.draft_count >= run.tokens.size()) return wrong("a draft without a token before it");
+  if (run.logits_begin > run.tokens.size()) return wrong("logits wanted after the run's end");
+  if (run.logits_begin < run.tokens.size() && run.logits_begin + run.draft_count + 1 != run.tokens.size()) {
+    return wrong("logits wanted for other rows than the draft's");
+  }
+  for (const token t : run.tokens) {
+    if (t < 0 || static_cast<std::uint32_t>(t) >= transformer_->config().vocabulary) {
+      return wrong("token " + std::to_string(t) + " is outside of the vocabulary");
+    }
+  }
+  return {};
+}
+
+result<void> target_model::check_memory(const forward_batch& m, const batch_run& run) const {
+  const auto wrong = [&](const std::string& why) { return wrong_run(m, run, why); };
+  const kv::pool_size size = transformer_->size();
+  const auto& [table, window_table] = run.memory;
+  // Each piece may have an offset of its own, and for each offset keys are rotated once.
+  if (table.size() > pieces_max) return wrong("more than " + std::to_string(pieces_max) + " pieces");
+  if (window_table.size() > pieces_max - table.size()) return wrong("too many pieces");
+  std::uint64_t covered = 0;
+  for (const auto& piece : table) {
+    if (piece.count == 0) return wrong("an empty piece in the page table");
+    if (std::uint64_t{piece.first_slot} + piece.count > std::uint64_t{pages_count_} * kv::page_tokens)
+      return wrong("a slot outside of the storage");
+    covered += piece.count;
+  }
+  if (run.first_position < 0 || covered != static_cast<std::uint64_t>(run.first_position) + run.tokens.size()) {
+    return wrong("a page table of " + std::to_string(covered) + " tokens for a run that ends at " +
+                 std::to_string(run.first_position + static_cast<std::int64_t>(run.tokens.size())));
+  }
+  std::uint64_t seen = 0;
+  for (const auto& piece : window_table) {
+    if (piece.count == 0) return wrong("an empty piece in the window table");
+    if (std::uint64_t{piece.first_slot} + piece.count > std::uint64_t{size.window_pages} * kv::page_tokens)
+      return wrong("a slot outside of the window pages");
+    seen += piece.count;
+  }
+  const auto first = static_cast<std::uint64_t>(run.first_position);
+  const std::uint64_t expected = size.window_pages == 0 ? 0 : covered - kernels::window_begin(first + 1, size.window);
+  if (seen != expected) {
+    return wrong("a window table of " + std::to_string(seen) + " tokens, expected " + std::to_string(expected));
+  }
+  const std::uint32_t context = transformer_->config().context;
+  if (covered > context) return wrong("a position beyond the model's context of " + std::to_string(context));
+  return {};
+}
+
+result<void> target_model::check(const forward_batch& m) const {
+  if (const auto good = check_moves(m); !good) return good;
   std::uint64_t rows = 0;
   std::uint64_t logits_rows = 0;
   for (const auto& run : m.runs) {
-    logits_rows += run.tokens.size() - std::min<std::size_t>(run.logits_begin, run.tokens.size());
+    if (const auto good = check_tokens(m, run); !good) return good;
+    if (const auto good = check_memory(m, run); !good) return good;
     rows += run.tokens.size();
-    if (run.tokens.empty()) return wrong(run, "a run without tokens");
-    if (run.draft_count >= run.tokens.size()) return wrong(run, "a draft without a token before it");
-    if (run.logits_begin > run.tokens.size()) return wrong(run, "logits wanted after the run's end");
-    if (run.logits_begin < run.tokens.size() && run.logits_begin + run.draft_count + 1 != run.tokens.size()) {
-      return wrong(run, "logits wanted for other rows than the draft's");
-    }
-    for (const token t : run.tokens) {
-      if (t < 0 || static_cast<std::uint32_t>(t) >= config.vocabulary) {
-        return wrong(run, "token " + std::to_string(t) + " is outside of the vocabulary");
-      }
-    }
-    std::uint64_t covered = 0;
-    // Each piece may have an offset of its own, and for each offset keys are rotated once.
-    if (run.table.size() > pieces_max) return wrong(run, "more than " + std::to_string(pieces_max) + " pieces");
-    for (const auto& piece : run.table) {
-      if (piece.count == 0) return wrong(run, "an empty piece in the page table");
-      if (std::uint64_t{piece.first_slot} + piece.count > slots_count)
-        return wrong(run, "a slot outside of the storage");
-      covered += piece.count;
-    }
-    if (run.first_position < 0 || covered != static_cast<std::uint64_t>(run.first_position) + run.tokens.size()) {
-      return wrong(run, "a page table of " + std::to_string(covered) + " tokens for a run that ends at " +
-                            std::to_string(run.first_position + static_cast<std::int64_t>(run.tokens.size())));
-    }
-    std::uint64_t seen = 0;
-    if (run.window_table.size() > pieces_max - run.table.size()) return wrong(run, "too many pieces");
-    for (const auto& piece : run.window_table) {
-      if (piece.count == 0) return wrong(run, "an empty piece in the window table");
-      if (std::uint64_t{piece.first_slot} + piece.count > window_slots)
-        return wrong(run, "a slot outside of the window pages");
-      seen += piece.count;
-    }
-    const auto first = static_cast<std::uint64_t>(run.first_position);
-    const std::uint64_t expected = size.window_pages == 0 ? 0 : covered - kernels::window_begin(first + 1, size.window);
-    if (seen != expected) {
-      return wrong(run, "a window table of " + std::to_string(seen) + " tokens, expected " + std::to_string(expected));
-    }
-    if (covered > config.context)
-      return wrong(run, "a position beyond the model's context of " + std::to_string(config.context));
+    logits_rows += run.tokens.size() - run.logits_begin;
   }
   const auto too_many = [&](std::uint32_t most, const char* what, std::uint64_t found) {
     return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ": expected at most " +
@@ -269,12 +284,12 @@ std::vector<model::acceptance> target_model::judge(const forward_batch& m, const
 }
 
 void target_model::on(const forward_batch& m) {
-  batch_done done{.batch = m.batch, .pages = m.pages};
+  batch_done done{.batch = m.batch};
   const auto good = check(m);
   const auto grammars = good ? find_grammars(m) : result<batch_grammars>(good.error());
   if (!grammars) {
     done.why_not = grammars.error();
-    context().tell(scheduler_, done);
+    context().tell(manager_, done);
     return;
   }
   transformer_->move_tokens(m.moves);  // in any case: the cache manager does not say them again
@@ -282,7 +297,7 @@ void target_model::on(const forward_batch& m) {
     if (m.runs[i].grammar.kind != grammar::grammar_kind::none && !(*grammars)[i]) done.lacks_grammars = true;
   }
   if (done.lacks_grammars) {
-    context().tell(scheduler_, done);
+    context().tell(manager_, done);
     return;
   }
   const instant started = context().now();
@@ -290,9 +305,9 @@ void target_model::on(const forward_batch& m) {
   for (const auto& run : m.runs) {
     batch.push_back({.tokens = run.tokens,
                      .first_position = run.first_position,
-                     .table = run.table,
+                     .table = run.memory.table,
                      .logits_begin = run.logits_begin,
-                     .window_table = run.window_table});
+                     .window_table = run.memory.window_table});
   }
   const std::uint64_t experts_before = transformer_->experts().experts;
   transformer_->forward_body(batch);
@@ -318,7 +333,7 @@ void target_model::on(const forward_batch& m) {
     done.results.push_back(std::move(answer));
   }
   done.elapsed_us = static_cast<std::uint64_t>((context().now() - started).count());
-  context().tell(scheduler_, done);
+  context().tell(manager_, done);
 }
 
 }  // namespace redline::actors

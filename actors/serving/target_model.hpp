@@ -13,7 +13,7 @@
 
 namespace redline::actors {
 
-class verify_scheduler;
+class cache_manager;
 
 /// What the cost of passes depends on.
 [[nodiscard]] cost::mixture_shape mixture_of(const model::model_config& config);
@@ -24,11 +24,11 @@ class target_model final : public actor::actor_of<target_model> {
  public:
   using accepts = actor::protocol<forward_batch, announce_target>;
 
-  /// costs: told to every scheduler that asks; empty when nothing was measured. trie: for sequences with a grammar,
+  /// costs: told to every cache manager that asks; empty when nothing was measured. trie: for sequences with a grammar,
   /// which are refused without.
   target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
-               std::uint32_t pages_count, actor::actor_ref<verify_scheduler> scheduler,
-               std::vector<pass_cost> costs = {}, std::shared_ptr<model::token_chooser> chooser = nullptr,
+               std::uint32_t pages_count, actor::actor_ref<cache_manager> manager, std::vector<pass_cost> costs = {},
+               std::shared_ptr<model::token_chooser> chooser = nullptr,
                std::shared_ptr<const grammar::token_trie> trie = nullptr);
 
   void on_start();
@@ -40,13 +40,16 @@ class target_model final : public actor::actor_of<target_model> {
   using batch_grammars = std::vector<std::shared_ptr<grammar::grammar_cache::entry>>;
 
   [[nodiscard]] result<void> check(const forward_batch& m) const;
+  [[nodiscard]] result<void> check_moves(const forward_batch& m) const;
+  [[nodiscard]] result<void> check_tokens(const forward_batch& m, const batch_run& run) const;
+  [[nodiscard]] result<void> check_memory(const forward_batch& m, const batch_run& run) const;
   [[nodiscard]] result<batch_grammars> find_grammars(const forward_batch& m);
   [[nodiscard]] std::vector<model::acceptance> judge(const forward_batch& m, const batch_grammars& grammars,
                                                      std::span<const model::run> batch);
 
   std::unique_ptr<model::transformer> transformer_;
   std::uint32_t pages_count_;
-  actor::actor_ref<verify_scheduler> scheduler_;
+  actor::actor_ref<cache_manager> manager_;
   std::vector<pass_cost> costs_;
   grammar::grammar_cache grammars_;
   std::shared_ptr<model::token_chooser> chooser_;  // null but in benchmarks

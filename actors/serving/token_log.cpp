@@ -49,7 +49,7 @@ token_log::token_log(generation_spec spec, std::shared_ptr<const text::tokenizer
       log_(std::move(spec_.prompt)),
       prompt_count_(static_cast<std::uint32_t>(log_.size())),
       prompt_left_(prompt_count_),
-      output_max_(spec_.tokens_max),
+      output_max_(spec_.tokens_max.value_or(spec_.context_max)),
       window_max_(window_of(spec_)),
       stops_(std::move(stops)),
       characters_(utf8::stream::invalid_bytes::keep) {

@@ -19,34 +19,14 @@
 
 namespace redline::actors {
 
-/// An answer to generate.
-struct generation_spec {
-  session_id session;
-  tenant_id tenant;
+/// An answer to generate: its terms, and what it goes on from.
+struct generation_spec : answer_terms {
   std::vector<token> prompt;      // afterwards the log has it
-  std::uint32_t tokens_max = 0;   // of the answer
   std::uint32_t context_max = 0;  // of prompt and answer together, or of the window that moves over them
-  kv::eviction_options eviction;
   /// Of a conversation: its older turns, the only part of the prompt that may leave the window, whole and oldest first.
   /// Absent: a text of which any token after the first n_keep may go.
   std::optional<std::vector<token_range>> turns;
-  std::vector<std::string> stops;
-  std::vector<token> stop_tokens;  // that end the answer beside the model's own
-  bool ignore_end = false;         // end-of-generation tokens are tokens like others
-  model::sampling_params sampling;
-  draft::draft_options draft;
-  std::vector<token> prediction;     // guesses of the answer's tokens: any ids, and of no effect on the answer
-  std::uint64_t prefix_scope = 0;    // see verify_run
-  std::string known_text;            // how the answer begins, says a client that had it once: the same
-  std::uint32_t indent_min = 0;      // a line after the first that is indented by less ends the answer; 0: none does
-  std::uint64_t predict_us_max = 0;  // for the session: time after the first token, once there is a line; 0: any
-  numerics_id numerics;              // by which that beginning was computed; not known: there is none, or by any
-  std::optional<std::uint32_t> logprobs;
-  std::optional<std::uint32_t> prompt_logprobs;  // of the prompt's tokens, before the answer
-  bool shows_control = false;                    // of answers without a grammar: the text has the control tokens
-  bool trace = false;                            // sessions say where tokens came from
-  trace::span_context span;                      // that the answer is; empty: it is not traced
-  std::shared_ptr<const output_rules> rules;     // the grammar of the answer; null: any text
+  std::shared_ptr<const output_rules> rules;  // the grammar of the answer; null: any text
 };
 
 /// How clients (LiteLLM, and agents by it) recognise that a conversation has to be made shorter: by these words.
@@ -123,9 +103,13 @@ class token_log {
   [[nodiscard]] std::vector<token> known_draft() const;
   /// A span of a program that the model is to be asked about, as far as there is room; empty: none.
   [[nodiscard]] std::vector<token> span_draft() const;
-  /// What may follow the log. is_known: the grammar's text may be left out.
-  [[nodiscard]] grammar::constraint grammar(bool is_known = false) const {
-    return constrained_ ? constrained_->constraint(is_known) : grammar::constraint{};
+  /// What answers follow, without a state.
+  [[nodiscard]] grammar::constraint grammar() const {
+    return constrained_ ? constrained_->grammar() : grammar::constraint{};
+  }
+  /// Where in it the log ends.
+  [[nodiscard]] std::vector<std::uint32_t> grammar_state() const {
+    return constrained_ ? constrained_->grammar_state() : std::vector<std::uint32_t>{};
   }
   /// Alternatives to ask for with each token.
   [[nodiscard]] std::optional<std::uint32_t> logprobs() const {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "runtime/cost/draft_segment.hpp"
+
 namespace redline::draft {
 
 /// Where a draft token was taken from.
@@ -68,6 +70,7 @@ struct draft_part {
   std::uint16_t chance_e4 = certain;  // in 1/10,000
 
   [[nodiscard]] double chance() const { return chance_e4 < certain ? chance_e4 / double{certain} : 1.0; }
+  [[nodiscard]] cost::draft_segment as_segment() const { return {count, chance()}; }
   bool operator==(const draft_part&) const = default;
   static constexpr auto fields(auto& self) { return std::tie(self.from, self.count, self.grade, self.chance_e4); }
 };

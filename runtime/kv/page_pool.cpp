@@ -55,6 +55,7 @@ void page_pool::give_up(page_id page) {
   if (references_[page.value] == 1) --spare_count_;
   kept_[page.value] = false;
   --kept_count_;
+  given_up_.push_back(page);
   release(page);
 }
 

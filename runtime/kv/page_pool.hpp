@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/ids.hpp"
@@ -53,6 +54,8 @@ class page_pool {
   void keep(page_id page);
   /// Drops that reference.
   void give_up(page_id page);
+  /// Pages of which that reference was dropped since the last call.
+  [[nodiscard]] std::vector<page_id> take_given_up() { return std::exchange(given_up_, {}); }
   [[nodiscard]] bool is_kept(page_id page) const { return kept_[page.value]; }
   [[nodiscard]] std::uint32_t kept_count() const { return kept_count_; }
   /// Kept pages that have no other reference.
@@ -69,6 +72,7 @@ class page_pool {
  private:
   std::vector<std::uint32_t> references_;
   std::vector<bool> kept_;
+  std::vector<page_id> given_up_;
   std::uint64_t references_total_ = 0;
   std::uint32_t kept_count_ = 0;
   std::uint32_t spare_count_ = 0;

@@ -319,44 +319,52 @@ bool page_table::is_fragmented() const {
          held_count() > wanted + std::max(pages_spare_min, wanted / 2);
 }
 
-// Whole pages of a piece stay where they are. The rest is copied in token order. Exact tokens have offset 0 and keep
-// it, so their bits stay; the others take the last token's offset, as tokens that are added later will. Tokens whose
-// window page is gone do not share a page with others, which would lose theirs.
-std::vector<token_move> page_table::compact(page_pool& pool) {
-  struct part {
-    piece at;
-    bool stays = false;
-    bool exact = false;
-    bool seen = true;  // its window page is there
-  };
-  hold_windows(pool, 0);
-  std::vector<part> parts;
-  std::uint32_t pages_wanted = 0;
+/// The tokens a page after the other, in order.
+std::vector<page_table::part> page_table::parts(const page_pool& pool) {
+  std::vector<part> out;
   const std::size_t boundary = split_at(exact_count_);
-  std::uint32_t room = 0;
-  bool seen_before = true;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const piece p = pieces_[i];
     for_pages(p.first_slot, p.count, [&](std::uint32_t page, std::uint32_t slot, std::uint32_t count) {
       const bool seen = pool.windows() == nullptr || pool.windows()->of(page_id{page});
-      parts.push_back({{slot, count, p.offset}, count == page_tokens, i < boundary, seen});
-      if (count == page_tokens) return;
-      if (seen != std::exchange(seen_before, seen)) room = 0;
-      const std::uint32_t more = count <= room ? 0 : pages_of(count - room);
-      pages_wanted += more;
-      room += more * page_tokens - count;
+      out.push_back({{slot, count, p.offset}, count == page_tokens, i < boundary, seen});
     });
   }
   merge_at(boundary);
-  if (pages_wanted == 0 || pages_wanted > pool.available()) return {};
+  return out;
+}
+
+/// Pages for those that do not stay. Tokens whose window page is gone do not share a page with others, which would lose
+/// theirs.
+std::uint32_t page_table::pages_wanted(std::span<const part> parts) {
+  std::uint32_t wanted = 0;
+  std::uint32_t room = 0;
+  bool seen_before = true;
+  for (const part& p : parts) {
+    if (p.stays) continue;
+    if (p.seen != std::exchange(seen_before, p.seen)) room = 0;
+    const std::uint32_t more = p.at.count <= room ? 0 : pages_of(p.at.count - room);
+    wanted += more;
+    room += more * page_tokens - p.at.count;
+  }
+  return wanted;
+}
+
+// Whole pages of a piece stay where they are. The rest is copied in token order. Exact tokens have offset 0 and keep
+// it, so their bits stay; the others take the last token's offset, as tokens that are added later will.
+std::vector<token_move> page_table::compact(page_pool& pool) {
+  hold_windows(pool, 0);
+  const std::vector<part> all = parts(pool);
+  const std::uint32_t wanted = pages_wanted(all);
+  if (wanted == 0 || wanted > pool.available()) return {};
 
   const std::int32_t common = pieces_.back().offset;
   std::vector<token_move> moves;
   page_table fresh;
   std::optional<page_id> to;
   std::uint32_t fill = page_tokens;
-  seen_before = true;
-  for (const part& p : parts) {
+  bool seen_before = true;
+  for (const part& p : all) {
     const auto add = [&fresh](piece whole) {
       fresh.pieces_.push_back(whole);
       fresh.merge_at(fresh.pieces_.size() - 1);
@@ -400,19 +408,18 @@ std::vector<token_move> page_table::compact(page_pool& pool) {
   return moves;
 }
 
-std::optional<page_id> page_table::whole_page(std::uint32_t index) const {
-  if (std::uint64_t{index + 1} * page_tokens > exact_count_) return std::nullopt;
-  std::uint32_t at = index * page_tokens;
+std::vector<page_id> page_table::whole_pages(std::uint32_t count) const {
+  std::vector<page_id> out;
+  const std::uint32_t most = std::min(count, exact_count_ / page_tokens);
   for (const piece& p : pieces_) {
-    if (at >= p.count) {
-      at -= p.count;
-      continue;
+    // Pieces before this one were whole pages, so it begins where a page of tokens does.
+    for (std::uint32_t at = 0; out.size() < most && p.count - at >= page_tokens; at += page_tokens) {
+      if (p.first_slot % page_tokens != 0) return out;
+      out.push_back(page_id{(p.first_slot + at) / page_tokens});
     }
-    const std::uint32_t slot = p.first_slot + at;
-    if (slot % page_tokens != 0 || p.count - at < page_tokens) return std::nullopt;
-    return page_id{slot / page_tokens};
+    if (out.size() == most || p.count % page_tokens != 0) break;
   }
-  return std::nullopt;
+  return out;
 }
 
 void page_table::check_integrity() const {

@@ -105,14 +105,23 @@ class page_table {
   /// The first tokens whose KV has the bits that computing the sequence anew would give. New tokens are as exact as the
   /// token before them.
   [[nodiscard]] std::uint32_t exact_count() const { return exact_count_; }
-  /// The page that holds tokens [index * page_tokens, (index + 1) * page_tokens) and nothing else, when they are exact
-  /// and lie in one page in order.
-  [[nodiscard]] std::optional<page_id> whole_page(std::uint32_t index) const;
+  /// The first pages, at most `count`, that hold page_tokens exact tokens each, in order, and nothing else.
+  [[nodiscard]] std::vector<page_id> whole_pages(std::uint32_t count) const;
 
   /// Aborts when pieces, counts and pages contradict each other.
   void check_integrity() const;
 
  private:
+  /// Tokens of one page, for compact().
+  struct part {
+    piece at;
+    bool stays = false;
+    bool exact = false;
+    bool seen = true;  // its window page is there
+  };
+
+  [[nodiscard]] std::vector<part> parts(const page_pool& pool);
+  [[nodiscard]] static std::uint32_t pages_wanted(std::span<const part> parts);
   std::size_t split_at(std::uint32_t at);
   void merge_at(std::size_t index);
   void drop(page_pool& pool, std::uint32_t first_slot, std::uint32_t count);

@@ -22,8 +22,8 @@ struct many_noise_words {
   }
 };
 
-/// Those of noise_words(seed, index, first_block) and the following ones, by whichever vectors this CPU has. Returns the
-/// greatest.
+/// Those of noise_words(seed, index, first_block) and the following ones, by whichever vectors this CPU has. Returns
+/// the greatest.
 std::uint32_t draw_noise_words(std::uint64_t seed, std::uint64_t index, std::uint32_t first_block,
                                many_noise_words& out);
 

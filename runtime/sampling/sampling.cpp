@@ -96,8 +96,7 @@ class gumbel_race {
     const std::uint32_t greatest = draw_noise_words(seed_, index_, static_cast<std::uint32_t>(block), out);
     const double needed = winning_ - scaled;
     if (needed > gumbel_max) return false;
-    return !(needed >= gumbel_floor) ||
-           greatest >= word_thresholds()[static_cast<std::size_t>(needed - gumbel_floor)];
+    return !(needed >= gumbel_floor) || greatest >= word_thresholds()[static_cast<std::size_t>(needed - gumbel_floor)];
   }
 
  private:

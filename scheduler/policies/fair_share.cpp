@@ -14,13 +14,16 @@ constexpr microseconds away_max{1'000'000};
 /// two rounds comes back level with the least of those who stayed: absence earns no credit.
 class fair_share final : public policy {
  public:
-  [[nodiscard]] std::uint64_t key(const work_item& item) const override { return accounts_.at(item.tenant).used_us; }
+  [[nodiscard]] std::uint64_t key(const work_item& item) const override {
+    return accounts_.at(item.facts.tenant).used_us;
+  }
 
   void see(std::span<const work_item> items, instant now) override {
     std::erase_if(accounts_, [&](const auto& entry) { return now - entry.second.seen > away_max; });
     std::uint64_t least = accounts_.empty() ? 0 : std::numeric_limits<std::uint64_t>::max();
     for (const auto& [tenant, each] : accounts_) least = std::min(least, each.used_us);
-    for (const auto& item : items) accounts_.try_emplace(item.tenant, account{least, now}).first->second.seen = now;
+    for (const auto& item : items)
+      accounts_.try_emplace(item.facts.tenant, account{least, now}).first->second.seen = now;
   }
 
   void charge(tenant_id tenant, microseconds used) override {

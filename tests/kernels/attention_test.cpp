@@ -451,8 +451,8 @@ TEST_P(attention, over_integers_is_off_by_the_rounding_of_the_query_and_the_weig
         for (std::size_t row = first; row < tokens; ++row) {
           const auto expected = plain_attention(stored, row);
           for (std::size_t i = 0; i < expected.size(); ++i) {
-            // Steps of 1 / 32767: a score of 128 products of up to 4 is off by less than a thousandth. Those of 1 / 8191
-            // are four times as long, and so are those of weights, eight times.
+            // Steps of 1 / 32767: a score of 128 products of up to 4 is off by less than a thousandth. Those of 1 /
+            // 8191 are four times as long, and so are those of weights, eight times.
             ASSERT_NEAR(found[(row - first) * expected.size() + i], expected[i],
                         type == element_type::q8_0 ? 5e-4 : 2e-3)
                 << name_of(type) << ", head " << head_dim << ", row " << row << " of " << tokens;

@@ -13,11 +13,11 @@ namespace {
 
 work_item item(std::uint64_t sequence, std::uint32_t computed, std::uint32_t pending, std::uint32_t draft = 0) {
   return {.sequence = {sequence},
-          .tenant = {1},
+          .facts = {.tenant = {1}},
           .computed_count = computed,
           .pending_count = pending,
           .draft_count = draft,
-          .room = (32 - computed % 32) % 32};
+          .growth = {.room = (32 - computed % 32) % 32}};
 }
 
 batch_plan build(const std::vector<work_item>& items, const budget& limits, const cost::cost_model& cost = {}) {
@@ -26,7 +26,7 @@ batch_plan build(const std::vector<work_item>& items, const budget& limits, cons
   return build_batch(items, order, limits, cost);
 }
 
-constexpr budget roomy{.rows_max = 512, .prompt_chunk_rows_max = 256, .pages_free = 1000, .page_tokens = 32};
+constexpr budget roomy{.rows_max = 512, .prompt_chunk_rows_max = 256, .free = kv::pages(1000)};
 
 /// 100 us per row, nothing else.
 cost::cost_model per_row() {
@@ -42,6 +42,22 @@ std::vector<work_item> decodes(std::uint64_t count) {
   std::vector<work_item> items;
   for (std::uint64_t s = 1; s <= count; ++s) items.push_back(item(s, 10, 1));
   return items;
+}
+
+TEST(batch_builder, drafts_no_more_than_a_sequences_memory_can_take_back) {
+  auto bounded = item(1, 10, 1, 8);
+  bounded.growth.drafts_max = 3;
+  EXPECT_EQ(build({bounded}, roomy).runs.at(0).draft_count, 3u);
+}
+
+TEST(batch_builder, a_sequence_begins_only_with_all_kinds_of_memory_that_it_opens_with) {
+  auto first = item(1, 0, 4), second = item(2, 0, 4);
+  first.growth.opening[kv::kind::state_slot] = second.growth.opening[kv::kind::state_slot] = 1;
+  budget one_slot = roomy;
+  one_slot.free[kv::kind::state_slot] = 1;
+  const auto plan = build({first, second}, one_slot);
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.left.at(0).why, limit::memory);
 }
 
 TEST(batch_builder, takes_everything_that_fits_in_the_order_given) {
@@ -94,12 +110,12 @@ TEST(batch_builder, says_when_rows_ran_out) {
 
 TEST(batch_builder, says_when_pages_ran_out_and_tries_the_next) {
   budget limits = roomy;
-  limits.pages_free = 0;
+  limits.free = kv::pages(0);
   // 1 stands at the end of its last page, 2 has room in it.
   const auto plan = build({item(1, 64, 1), item(2, 60, 1, 20)}, limits);
   ASSERT_EQ(plan.left.size(), 1u);
   EXPECT_EQ(plan.left[0].sequence.value, 1u);
-  EXPECT_EQ(plan.left[0].why, limit::pages);
+  EXPECT_EQ(plan.left[0].why, limit::memory);
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].rows(), 4u);  // to the end of the page, no further
   EXPECT_EQ(plan.runs[0].draft_count, 3u);
@@ -107,14 +123,14 @@ TEST(batch_builder, says_when_pages_ran_out_and_tries_the_next) {
 
 TEST(batch_builder, gives_out_each_page_once) {
   budget limits = roomy;
-  limits.pages_free = 3;
+  limits.free = kv::pages(3);
   const auto plan = build({item(1, 0, 40), item(2, 0, 40), item(3, 0, 40)}, limits);
   ASSERT_EQ(plan.runs.size(), 2u);
   EXPECT_EQ(plan.runs[0].rows(), 40u);  // two pages
   EXPECT_EQ(plan.runs[1].rows(), 32u);  // the third
   EXPECT_FALSE(plan.runs[1].wants_logits);
   ASSERT_EQ(plan.left.size(), 1u);
-  EXPECT_EQ(plan.left[0].why, limit::pages);
+  EXPECT_EQ(plan.left[0].why, limit::memory);
 }
 
 TEST(batch_builder, keeps_within_the_predicted_time) {
@@ -232,7 +248,7 @@ TEST(batch_builder, a_short_prompt_does_not_wait_for_a_long_one) {
 
 TEST(batch_builder, short_prompts_leave_the_first_its_pages) {
   budget limits = roomy;
-  limits.pages_free = 9;
+  limits.free = kv::pages(9);
   const auto plan = build({item(1, 0, 1000), item(2, 0, 30), item(3, 0, 30)}, limits);
   ASSERT_EQ(plan.runs.size(), 2u);
   EXPECT_EQ(plan.runs[1].sequence.value, 1u);
@@ -257,7 +273,7 @@ cost::cost_model taught(double (*machine)(double)) {
 }
 
 /// Of drafts of 64 tokens, as their record has it after 200 of them.
-std::vector<draft_stretch> of_chance(int right_in_ten) {
+std::vector<cost::draft_segment> of_chance(int right_in_ten) {
   const draft::graded_run run{draft::source::lookup, 3, 64};
   draft::acceptance_record r;
   for (int i = 0; i < 200; ++i) {
@@ -265,22 +281,22 @@ std::vector<draft_stretch> of_chance(int right_in_ten) {
     while (accepted < 64 && (i * 7 + static_cast<int>(accepted) * 3) % 10 < right_in_ten) ++accepted;
     r.learn({&run, 1}, accepted, accepted < 64);
   }
-  std::vector<draft_stretch> chances;
+  std::vector<cost::draft_segment> chances;
   for (const auto& part : r.parts({&run, 1}, nullptr)) chances.push_back({part.count, part.chance()});
   return chances;
 }
 
-double chance_at(const std::vector<draft_stretch>& draft, std::uint32_t place) {
-  for (const draft_stretch& s : draft) {
-    if (place < s.count) return s.chance;
+double chance_at(const std::vector<cost::draft_segment>& draft, std::uint32_t place) {
+  for (const cost::draft_segment& s : draft) {
+    if (place < s.count) return s.chance();
     place -= s.count;
   }
   return 1;
 }
 
 /// The tokens per microsecond that a plan is expected to yield.
-double rate_of(const std::vector<std::uint32_t>& widths, const std::vector<const std::vector<draft_stretch>*>& drafts,
-               double (*machine)(double)) {
+double rate_of(const std::vector<std::uint32_t>& widths,
+               const std::vector<const std::vector<cost::draft_segment>*>& drafts, double (*machine)(double)) {
   double tokens = 0;
   double rows = 0;
   for (std::size_t i = 0; i < widths.size(); ++i) {
@@ -293,15 +309,15 @@ double rate_of(const std::vector<std::uint32_t>& widths, const std::vector<const
 }
 
 TEST(batch_builder, chooses_widths_near_the_best_there_are) {
-  const std::vector<std::vector<draft_stretch>> drafts{of_chance(9), of_chance(5), of_chance(0)};
+  const std::vector<std::vector<cost::draft_segment>> drafts{of_chance(9), of_chance(5), of_chance(0)};
   for (const auto machine : {laptop, server, accelerator, stairs}) {
     const cost::cost_model cost = taught(machine);
     for (const auto& users : {std::vector<std::size_t>{0}, {1}, {2}, {0, 1}, {0, 1, 2}}) {
       std::vector<work_item> items;
-      std::vector<const std::vector<draft_stretch>*> theirs;
+      std::vector<const std::vector<cost::draft_segment>*> theirs;
       for (const std::size_t u : users) {
         items.push_back(item(u + 1, 100, 1, 40));
-        items.back().chances = *theirs.emplace_back(&drafts[u]);
+        items.back().segments = *theirs.emplace_back(&drafts[u]);
       }
       budget limits = roomy;
       limits.time_max = microseconds{10'000'000};
@@ -334,7 +350,7 @@ TEST(batch_builder, drafts_less_the_more_users_share_a_machine_bound_by_arithmet
     std::vector<work_item> items;
     for (std::uint64_t u = 0; u < users; ++u) {
       items.push_back(item(u + 1, 100, 1, 40));
-      items.back().chances = draft;
+      items.back().segments = draft;
     }
     const auto plan = build(items, limits, cost);
     ASSERT_EQ(plan.runs.size(), users);
@@ -347,7 +363,7 @@ TEST(batch_builder, drafts_less_the_more_users_share_a_machine_bound_by_arithmet
 TEST(batch_builder, takes_all_of_a_draft_while_it_knows_nothing_of_the_costs) {
   const auto draft = of_chance(1);
   std::vector<work_item> items{item(1, 100, 1, 40)};
-  items[0].chances = draft;
+  items[0].segments = draft;
   EXPECT_EQ(build(items, roomy).runs[0].draft_count, 40u);
 }
 
@@ -357,7 +373,7 @@ TEST(batch_builder, does_not_let_a_prompt_make_drafts_look_cheap) {
   budget limits = roomy;
   limits.time_max = microseconds{10'000'000};
   std::vector<work_item> alone{item(1, 100, 1, 40)};
-  alone[0].chances = draft;
+  alone[0].segments = draft;
   std::vector<work_item> beside = alone;
   beside.push_back(item(2, 0, 300));
   EXPECT_EQ(build(alone, limits, cost).runs[0].draft_count, build(beside, limits, cost).runs[0].draft_count);
@@ -366,12 +382,13 @@ TEST(batch_builder, does_not_let_a_prompt_make_drafts_look_cheap) {
 TEST(batch_builder, keeps_to_the_rows_of_logits_that_were_planned) {
   std::vector<work_item> items;
   for (std::uint64_t i = 1; i <= 3; ++i) {
-    items.push_back({.sequence = {i}, .computed_count = 10, .pending_count = 1, .draft_count = 8, .room = 100});
+    items.push_back(
+        {.sequence = {i}, .computed_count = 10, .pending_count = 1, .draft_count = 8, .growth = {.room = 100}});
   }
   const std::vector<item_index> order{0, 1, 2};
   const auto logits_of = [&](std::uint32_t most) {
     std::uint32_t rows = 0;
-    for (const planned_run& r : build_batch(items, order, {.logits_max = most, .pages_free = 100}, {}).runs) {
+    for (const planned_run& r : build_batch(items, order, {.logits_max = most, .free = kv::pages(100)}, {}).runs) {
       rows += r.wants_logits ? 1 + r.draft_count : 0;
     }
     return rows;
@@ -427,11 +444,11 @@ TEST(batch_builder, gives_a_scored_prompt_no_more_than_a_chunk_has) {
 
 TEST(batch_builder, a_scored_prompt_gets_on_by_a_token_or_says_what_it_lacks) {
   budget limits = roomy;
-  limits.pages_free = 0;
+  limits.free = kv::pages(0);
   const auto full = build({scored(1, 31, 1, 10)}, limits);  // a place for the log's last token, none for another
   EXPECT_TRUE(full.runs.empty());
   ASSERT_EQ(full.left.size(), 1u);
-  EXPECT_EQ(full.left[0].why, limit::pages);
+  EXPECT_EQ(full.left[0].why, limit::memory);
   // In time that is over already, too.
   limits = roomy;
   limits.time_max = microseconds{1};

@@ -121,7 +121,7 @@ class closed_loop {
  public:
   explicit closed_loop(std::uint64_t seed)
       : random_(seed),
-        queue_({.running_max = 128, .waiting_max = 128, .tokens_max = 1 << 20, .pages_count = 1 << 20},
+        queue_({.running_max = 128, .waiting_max = 128, .tokens_max = 1 << 20, .memory = kv::pages(1 << 20)},
                *make_policy("fifo")) {
     queue_.learn_costs(measured());
   }
@@ -179,20 +179,18 @@ class closed_loop {
     if (it == sessions_.end()) return;
     const std::vector<token> prompt(it->second.prompt, 1);
     const std::uint32_t known = queue_.known_count({id});
-    const auto outcome = queue_.submit({.sequence = {id},
-                                        .tenant = {id % 3},
-                                        .round = {++it->second.round},
-                                        .from = known,
-                                        .tail = known == 0 ? std::span<const token>(prompt) : std::span<const token>{},
-                                        .tokens_max = 1 << 20},
-                                       now_);
-    ASSERT_EQ(outcome, submit_outcome::taken);
+    const auto done = queue_.submit({.sequence = {id},
+                                     .number = {++it->second.round},
+                                     .from = known,
+                                     .tail = known == 0 ? prompt : std::vector<token>{}},
+                                    {{id % 3}, 1 << 20}, now_);
+    ASSERT_EQ(done.outcome, submit_outcome::taken);
     plan();
   }
 
   void plan() {
     if (is_out_) return;
-    auto plan = queue_.plan({.pages_free = 1 << 20, .rows_min = 128}, now_);
+    auto plan = queue_.plan({.free = kv::pages(1 << 20), .rows_min = 128}, now_);
     queue_.check_integrity();
     if (plan.runs.empty()) {
       if (const auto look = queue_.next_look()) at(*look, [this] { this->plan(); });

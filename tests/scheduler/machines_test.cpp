@@ -65,11 +65,11 @@ struct setting {
 
 /// Tokens per second of `users` after the widths were learned.
 double goodput(const machine& m, std::uint64_t users, const setting& how) {
-  run_queue q({.running_max = 64, .waiting_max = 1, .tokens_max = 1 << 20, .pages_count = 1 << 20},
+  run_queue q({.running_max = 64, .waiting_max = 1, .tokens_max = 1 << 20, .memory = kv::pages(1 << 20)},
               *make_policy("fifo"));
   budget limits{.rows_max = 4096,
                 .prompt_chunk_rows_max = 4096,
-                .pages_free = 1 << 20,
+                .free = kv::pages(1 << 20),
                 .time_max = microseconds{60'000'000},
                 .whole_drafts = how.width.has_value()};
   const std::uint32_t width = how.width.value_or(draft_width);
@@ -82,17 +82,15 @@ double goodput(const machine& m, std::uint64_t users, const setting& how) {
   instant now{};
   const auto ask = [&](std::uint64_t user) {
     const std::uint32_t known = q.known_count({user + 1});
-    std::vector<draft_stretch> chances;
-    for (const auto& part : records[user].parts({&drafted, 1}, &of_all)) chances.push_back({part.count, part.chance()});
+    std::vector<cost::draft_segment> segments;
+    for (const auto& part : records[user].parts({&drafted, 1}, &of_all)) segments.push_back(part.as_segment());
     q.submit({.sequence = {user + 1},
-              .tenant = {1},
-              .round = {++rounds[user]},
+              .number = {++rounds[user]},
               .from = known,
-              .tail = known == 0 ? std::span(prompt) : std::span<const token>{},
+              .tail = known == 0 ? prompt : std::vector<token>{},
               .draft = guess,
-              .chances = chances,
-              .tokens_max = 1 << 20},
-             now);
+              .segments = segments},
+             {{1}, 1 << 20}, now);
   };
   for (std::uint64_t user = 0; user < users; ++user) ask(user);
   // The same stretch of everybody's text for every setting; the first quarter is for learning.

@@ -9,7 +9,8 @@ namespace {
 
 /// Sequences whose prompts are 0, 1, 2, ... up to `own`, then their own number.
 struct fixture {
-  run_queue queue{{.running_max = 8, .waiting_max = 8, .tokens_max = 1000, .pages_count = 100}, *make_policy("fifo")};
+  run_queue queue{{.running_max = 8, .waiting_max = 8, .tokens_max = 1000, .memory = kv::pages(100)},
+                  *make_policy("fifo")};
   prefix_followers followers;
 
   void add(std::uint64_t sequence, std::uint32_t common, std::uint32_t own, bool prefill_only = false,
@@ -17,32 +18,29 @@ struct fixture {
     std::vector<token> prompt(common);
     std::iota(prompt.begin(), prompt.end(), 0);
     prompt.insert(prompt.end(), own, 1000 + static_cast<token>(sequence));
-    ASSERT_EQ(queue.submit({.sequence = {sequence},
-                            .tenant = {scope},
-                            .round = {1},
-                            .tail = prompt,
-                            .tokens_max = 500,
-                            .prefill_only = prefill_only},
-                           {}),
-              submit_outcome::taken);
+    const auto kind = prefill_only ? round_kind::prefill : round_kind::answer;
+    ASSERT_EQ(
+        queue.submit({.sequence = {sequence}, .number = {1}, .kind = kind, .tail = prompt}, {{scope}, 500}, {}).outcome,
+        submit_outcome::taken);
     followers.add({sequence}, {scope});
   }
   [[nodiscard]] std::optional<prefix_followers::choice> choose(std::uint64_t sequence) const {
     followers.check_integrity();
-    return followers.choose_leader({sequence}, queue, 32);
+    return followers.choose_leader({sequence}, queue);
   }
   [[nodiscard]] std::optional<sequence_id> leader(std::uint64_t sequence) const {
     const auto chosen = choose(sequence);
     return chosen ? std::optional(chosen->leader) : std::nullopt;
   }
   void follow(std::uint64_t sequence, std::uint64_t leader, std::uint32_t common) {
-    queue.await_prefix({sequence}, 0, instant::max());
+    queue.wait_until({sequence}, instant::max());
     followers.follow({sequence}, {{leader}, common, false});
   }
   /// Each sequence that can computes a chunk of this many tokens.
   batch_plan pass(std::uint32_t rows) {
     const auto plan = queue.plan(
-        {.rows_max = rows, .prompt_chunk_rows_max = rows, .pages_free = 100, .time_max = microseconds{1'000'000}}, {});
+        {.rows_max = rows, .prompt_chunk_rows_max = rows, .free = kv::pages(100), .time_max = microseconds{1'000'000}},
+        {});
     queue.begin(plan);
     std::vector<run_answer> answers;
     for (const auto& run : plan.runs) answers.push_back({0, std::vector<token>(run.wants_logits ? 1 : 0, 5)});
@@ -109,11 +107,9 @@ TEST(prefix_followers, what_is_computed_is_not_waited_for_and_followed_only_for_
   f.pass(128);
   f.add(2, 300, 50);
   EXPECT_EQ(f.choose(2), (prefix_followers::choice{{1}, 128, true}));
-  f.queue.await_prefix({2}, 1, instant::max());
-  ASSERT_TRUE(f.queue.adopt_prefix({2}, 1, 128));
+  f.queue.note_adopted({2}, 128);
   EXPECT_EQ(f.choose(2), (prefix_followers::choice{{1}, 288, false})) << "more than half of what it lacks";
-  f.queue.await_prefix({2}, 2, instant::max());
-  ASSERT_TRUE(f.queue.adopt_prefix({2}, 2, 256));
+  f.queue.note_adopted({2}, 256);
   EXPECT_EQ(f.choose(2), std::nullopt) << "2 is ahead now";
 }
 

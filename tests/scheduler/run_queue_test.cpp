@@ -10,9 +10,9 @@ namespace redline::scheduler {
 namespace {
 
 constexpr instant at(std::int64_t us) { return instant{microseconds{us}}; }
-constexpr queue_limits small{.running_max = 2, .waiting_max = 1, .tokens_max = 200, .pages_count = 8};
-constexpr budget roomy{.rows_max = 512, .prompt_chunk_rows_max = 256, .pages_free = 4000, .page_tokens = 32};
-constexpr budget full{.rows_max = 512, .prompt_chunk_rows_max = 256, .pages_free = 0, .page_tokens = 32};
+constexpr queue_limits small{.running_max = 2, .waiting_max = 1, .tokens_max = 200, .memory = kv::pages(8)};
+constexpr budget roomy{.rows_max = 512, .prompt_chunk_rows_max = 256, .free = kv::pages(4000)};
+constexpr budget full{.rows_max = 512, .prompt_chunk_rows_max = 256, .free = kv::pages(0)};
 
 run_queue make(const queue_limits& limits = small, const char* policy = "fifo") {
   return run_queue(limits, *make_policy(policy));
@@ -25,25 +25,25 @@ struct round_spec {
   std::uint32_t from = 0;
   std::vector<token> tail{1, 2, 3};
   std::vector<token> draft;
-  std::vector<draft_stretch> chances{};
+  std::vector<cost::draft_segment> segments{};
   std::uint32_t tokens_max = 100;
   std::vector<log_splice> splices{};
   bool prefill_only = false;
 };
 
-submit_outcome submit(run_queue& q, const round_spec& w, std::int64_t now = 0) {
+submitted offer(run_queue& q, const round_spec& w, std::int64_t now = 0) {
   return q.submit({.sequence = {w.sequence},
-                   .tenant = {w.tenant},
-                   .round = {w.round},
+                   .number = {w.round},
+                   .kind = w.prefill_only ? round_kind::prefill : round_kind::answer,
                    .splices = w.splices,
                    .from = w.from,
                    .tail = w.tail,
                    .draft = w.draft,
-                   .chances = w.chances,
-                   .tokens_max = w.tokens_max,
-                   .prefill_only = w.prefill_only},
-                  at(now));
+                   .segments = w.segments},
+                  {{w.tenant}, w.tokens_max}, at(now));
 }
+
+submit_outcome submit(run_queue& q, const round_spec& w, std::int64_t now = 0) { return offer(q, w, now).outcome; }
 
 /// Runs one pass in which every run that wants logits accepts `accepted` draft tokens and gets one more.
 std::vector<round_outcome> pass(run_queue& q, std::int64_t now = 0, std::uint32_t accepted = 0) {
@@ -70,7 +70,7 @@ std::vector<token> tokens(std::size_t count) { return std::vector<token>(count, 
 microseconds time_of_rows(std::uint64_t rows) { return microseconds{static_cast<std::int64_t>(2000 + 1000 * rows)}; }
 
 run_queue make_where_rows_cost() {
-  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
+  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .memory = kv::pages(100)});
   for (const std::uint64_t rows : {1U, 2U, 4U, 8U, 16U, 32U}) {
     const cost::cost_sample s{{rows, rows, rows, rows}, time_of_rows(rows)};
     q.learn_costs({&s, 1});
@@ -124,10 +124,10 @@ TEST(run_queue, says_how_many_rows_are_ahead_of_it) {
 
 // Of passes of which one in ten takes half as long again as the others, nineteen in twenty keep the limit.
 TEST(run_queue, long_passes_keep_their_limit_where_some_take_longer_than_predicted) {
-  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 2'000'000, .pages_count = 100'000});
+  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 2'000'000, .memory = kv::pages(100'000)});
   std::mt19937 random(5);
   budget limits = roomy;
-  limits.pages_free = 100'000;
+  limits.free = kv::pages(100'000);
   limits.time_max = microseconds{10'000};
   submit(q, {.sequence = 1, .tail = tokens(900'000), .tokens_max = 1'000'000});
   submit(q, {.sequence = 2, .tail = tokens(900'000), .tokens_max = 1'000'000});
@@ -175,7 +175,7 @@ TEST(run_queue, refuses_what_cannot_fit) {
   EXPECT_EQ(submit(q, {.tail = {}}), submit_outcome::empty_log);
   EXPECT_EQ(submit(q, {.tokens_max = 201}), submit_outcome::too_long);
   EXPECT_EQ(submit(q, {.tail = tokens(5), .tokens_max = 4}), submit_outcome::too_long);
-  auto tight = make({.running_max = 2, .waiting_max = 1, .tokens_max = 200, .pages_count = 2});
+  auto tight = make({.running_max = 2, .waiting_max = 1, .tokens_max = 200, .memory = kv::pages(2)});
   EXPECT_EQ(submit(tight, {.tokens_max = 65}), submit_outcome::too_long);
   EXPECT_EQ(submit(tight, {.tokens_max = 64}), submit_outcome::taken);
   pass(tight);
@@ -201,7 +201,7 @@ TEST(run_queue, admits_in_order_of_arrival_and_refuses_when_full) {
 
 TEST(run_queue, a_flood_of_one_tenant_does_not_keep_another_out) {
   for (const char* policy : {"fifo", "fair_share"}) {
-    auto q = make({.running_max = 8, .waiting_max = 16, .tokens_max = 200, .pages_count = 400}, policy);
+    auto q = make({.running_max = 8, .waiting_max = 16, .tokens_max = 200, .memory = kv::pages(400)}, policy);
     for (std::uint64_t s = 1; s <= 24; ++s) ASSERT_EQ(submit(q, {.sequence = s}), submit_outcome::taken);
     EXPECT_EQ(submit(q, {.sequence = 25}), submit_outcome::queue_full);
     std::map<std::uint64_t, std::uint64_t> rounds;
@@ -255,13 +255,15 @@ TEST(run_queue, an_edit_leaves_a_hole_that_is_computed_before_the_end) {
   submit(q, {.tail = tokens(20)});
   pass(q);  // 21 tokens known, 20 computed
   const std::vector<token> fresh{8, 9, 10};
-  const log_splice edit{.at = 5, .removed_count = 2, .tokens = fresh, .keeps_later = true, .policy = 3};
-  EXPECT_EQ(submit(q, {.round = 2, .from = 22, .tail = {}, .splices = {edit}}), submit_outcome::taken);
+  const log_splice edit{.at = 5, .removed_count = 2, .tokens = fresh, .policy = kv::splice_policy::pie};
+  const auto done = offer(q, {.round = 2, .from = 22, .tail = {}, .splices = {edit}});
+  EXPECT_EQ(done.outcome, submit_outcome::taken);
+  const kv::table_splice in_table{
+      .keep_count = 20, .at = 5, .removed_count = 2, .shift = 1, .policy = kv::splice_policy::pie};
+  EXPECT_EQ(done.splices, std::vector{in_table});
+  EXPECT_EQ(q.log({1}).kv_count(), 18u);
   q.check_integrity();
   auto plan = q.plan(roomy, at(0));
-  const table_splice in_table{.keep_count = 20, .at = 5, .removed_count = 2, .shift = 1, .policy = 3};
-  EXPECT_EQ(q.take_changes(plan), (std::vector<table_change>{{{1}, {in_table}, 18}}));
-  q.check_integrity();
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].first, 5u);
   EXPECT_EQ(plan.runs[0].rows(), 3u);
@@ -286,7 +288,7 @@ TEST(run_queue, an_exact_edit_computes_all_behind_it) {
   const log_splice edit{.at = 5, .removed_count = 2};
   EXPECT_EQ(submit(q, {.round = 2, .from = 19, .tail = {}, .splices = {edit}}), submit_outcome::taken);
   const auto plan = q.plan(roomy, at(0));
-  EXPECT_EQ(q.take_changes(plan), (std::vector<table_change>{{{1}, {}, 5}}));
+  EXPECT_EQ(q.log({1}).kv_count(), 5u);
   EXPECT_EQ(plan.runs[0].first, 5u);
   EXPECT_EQ(plan.runs[0].rows(), 14u);
   q.forget_all_kv();
@@ -295,7 +297,7 @@ TEST(run_queue, an_exact_edit_computes_all_behind_it) {
 
 TEST(run_queue, takes_splices_with_their_round_or_not_at_all) {
   auto q = make();
-  const log_splice edit{.at = 2, .removed_count = 1, .keeps_later = true};
+  const log_splice edit{.at = 2, .removed_count = 1, .policy = kv::splice_policy::pie};
   const log_splice outside{.at = 3, .removed_count = 2};
   EXPECT_EQ(submit(q, {.splices = {edit}}), submit_outcome::log_gap) << "nothing is known yet";
   submit(q, {});
@@ -304,7 +306,7 @@ TEST(run_queue, takes_splices_with_their_round_or_not_at_all) {
   EXPECT_EQ(submit(q, {.round = 2, .from = 4, .tail = {}, .splices = {edit}}), submit_outcome::log_gap);
   EXPECT_EQ(q.known_count({1}), 4u);
   const std::vector<token> many(97, 7);
-  EXPECT_EQ(submit(q, {.round = 2, .from = 1, .tail = {}, .splices = {{.at = 0, .tokens = many}}}),
+  EXPECT_EQ(submit(q, {.round = 2, .from = 1, .tail = {}, .splices = {{.at = 0, .removed_count = 0, .tokens = many}}}),
             submit_outcome::log_gap)
       << "more than tokens_max";
   EXPECT_EQ(submit(q, {.round = 2, .from = 3, .tail = {}, .splices = {edit}}), submit_outcome::taken);
@@ -376,7 +378,7 @@ TEST(run_queue, a_round_that_nobody_waits_for_makes_room_for_the_next) {
   q.check_integrity();
   EXPECT_EQ(submit(q, {.round = 2, .tail = tokens(40)}), submit_outcome::taken);
   // One in flight is waited for, and what it computed is kept.
-  const auto plan = q.plan({.rows_max = 32, .prompt_chunk_rows_max = 32, .pages_free = 8}, at(0));
+  const auto plan = q.plan({.rows_max = 32, .prompt_chunk_rows_max = 32, .free = kv::pages(8)}, at(0));
   q.begin(plan);
   q.give_up({1}, {2}, at(0));
   EXPECT_EQ(submit(q, {.round = 3, .tail = tokens(40)}), submit_outcome::busy);
@@ -435,7 +437,7 @@ TEST(run_queue, work_that_nobody_waits_for_keeps_no_place_from_others) {
 }
 
 TEST(run_queue, work_that_nobody_waits_for_yields_its_pages_and_takes_none_from_others) {
-  auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 200, .pages_count = 2});
+  auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 200, .memory = kv::pages(2)});
   submit(q, {.sequence = 1, .tail = tokens(64), .tokens_max = 64, .prefill_only = true});
   budget chunks = roomy;
   chunks.rows_max = 32;
@@ -463,10 +465,11 @@ TEST(run_queue, knows_from_where_on_kv_is_another_than_the_log_would_give) {
   const std::vector<token> nine{9, 9};
   const auto edit = [&](std::uint64_t round, std::uint32_t where, std::uint32_t removed, bool keeps) {
     const std::uint32_t known = q.known_count({1});
+    const auto policy = keeps ? kv::splice_policy::pie : kv::splice_policy::exact;
     EXPECT_EQ(submit(q, {.round = round,
                          .from = known + 2 - removed,
                          .tail = {},
-                         .splices = {{.at = where, .removed_count = removed, .tokens = nine, .keeps_later = keeps}}}),
+                         .splices = {{.at = where, .removed_count = removed, .tokens = nine, .policy = policy}}}),
               submit_outcome::taken);
   };
   edit(2, 10, 0, true);
@@ -486,47 +489,14 @@ TEST(run_queue, knows_from_where_on_kv_is_another_than_the_log_would_give) {
   EXPECT_EQ(q.log({1}).exact_count(), q.known_count({1}));
 }
 
-TEST(run_queue, tells_each_change_of_a_table_once) {
-  auto q = make();
-  submit(q, {.draft = {50, 9, 9}});
-  submit(q, {.sequence = 2, .tail = tokens(20)});
-  auto plan = q.plan(roomy, at(0));
-  EXPECT_EQ(q.take_changes(plan).size(), 2u) << "with the tables that runs begin with";
-  EXPECT_FALSE(q.has_changes());
-  pass(q, 0, 1);
-  EXPECT_TRUE(q.has_changes());
-  EXPECT_EQ(q.take_changes({}), (std::vector<table_change>{{{1}, {}, 4}})) << "two tokens were refused";
-  EXPECT_TRUE(q.take_changes({}).empty());
-  submit(q, {.sequence = 2, .round = 2, .from = 10, .tail = {9, 9}});
-  EXPECT_EQ(q.take_changes({}), (std::vector<table_change>{{{2}, {}, 10}}));
-  submit(q, {.sequence = 1, .round = 2, .from = 1, .tail = {9}});
-  EXPECT_TRUE(q.has_changes());
-  q.forget_all_kv();
-  EXPECT_FALSE(q.has_changes()) << "the tables are gone";
-  q.check_integrity();
-}
-
-TEST(run_queue, asks_what_room_those_have_that_lack_pages) {
+TEST(run_queue, takes_what_fits_into_the_room_that_a_sequence_has) {
   auto q = make();
   submit(q, {.tail = tokens(20)});
   pass(q);
-  submit(q, {.round = 2, .from = 21, .tail = {}});
-  auto plan = q.plan(full, at(0));
-  EXPECT_TRUE(plan.runs.empty());
-  EXPECT_EQ(q.take_changes(plan), (std::vector<table_change>{{{1}, {}, 20}}));
-  q.note_room({1}, 12);
-  EXPECT_EQ(q.plan(full, at(0)).runs.size(), 1u);
-}
-
-TEST(run_queue, refused_drafts_leave_room) {
-  auto q = make();
-  submit(q, {.tail = tokens(8), .draft = tokens(12)});
-  const auto plan = q.plan(roomy, at(0));
-  q.begin(plan);
-  q.note_room({1}, 12);
-  q.complete(plan, std::vector<run_answer>{{2, {7, 7, 7}}}, microseconds{1}, at(0));
-  submit(q, {.round = 2, .from = 11, .tail = {}, .draft = tokens(40)});
-  EXPECT_EQ(q.plan(full, at(0)).runs.at(0).rows(), 22u);
+  submit(q, {.round = 2, .from = 21, .tail = {}, .draft = tokens(40)});
+  EXPECT_TRUE(q.plan(full, at(0)).runs.empty());
+  const auto plan = q.plan(full, at(0), [](sequence_id) { return kv::growth{.room = 12}; });
+  EXPECT_EQ(plan.runs.at(0).rows(), 12u);
 }
 
 TEST(run_queue, computes_everything_again_when_all_kv_is_lost) {
@@ -540,14 +510,12 @@ TEST(run_queue, computes_everything_again_when_all_kv_is_lost) {
   EXPECT_EQ(plan.runs[0].rows(), 34u);
 }
 
-TEST(run_queue, waits_for_what_is_known_of_a_beginning) {
+TEST(run_queue, goes_on_from_what_is_known_of_a_beginning) {
   auto q = make();
   submit(q, {.tail = tokens(70)});
-  q.await_prefix({1}, 7, at(1000));
+  q.wait_until({1}, at(1000));
   EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
-  EXPECT_FALSE(q.adopt_prefix({1}, 6, 64)) << "an answer to another question";
-  EXPECT_TRUE(q.adopt_prefix({1}, 7, 64));
-  EXPECT_FALSE(q.adopt_prefix({1}, 7, 64));
+  q.note_adopted({1}, 64);
   q.check_integrity();
   const auto plan = q.plan(roomy, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
@@ -562,13 +530,12 @@ TEST(run_queue, waits_for_what_is_known_of_a_beginning) {
 TEST(run_queue, does_not_wait_for_ever_for_what_is_known) {
   auto q = make();
   submit(q, {.tail = tokens(40)});
-  q.await_prefix({1}, 1, at(1000));
+  q.wait_until({1}, at(1000));
   EXPECT_TRUE(q.plan(roomy, at(999)).runs.empty());
   EXPECT_EQ(q.plan(roomy, at(1000)).runs.size(), 1u);
-  EXPECT_FALSE(q.adopt_prefix({1}, 1, 32));
-  q.await_prefix({1}, 2, at(2000));
+  q.wait_until({1}, at(2000));
   q.forget_all_kv();
-  EXPECT_EQ(q.plan(roomy, at(0)).runs.size(), 1u) << "the pages that it asked for are gone";
+  EXPECT_EQ(q.plan(roomy, at(0)).runs.size(), 1u) << "what it waited for is gone";
 }
 
 TEST(run_queue, counts_the_tokens_that_a_round_found) {
@@ -608,13 +575,13 @@ void fill(run_queue& q, std::uint64_t count, std::size_t each, bool same_instant
 
 TEST(run_queue, widths_follow_the_chances_that_come_with_the_draft) {
   auto q = make_where_rows_cost();
-  auto width = [&, round = std::uint64_t{0}](std::vector<draft_stretch> chances) mutable {
+  auto width = [&, round = std::uint64_t{0}](std::vector<cost::draft_segment> chances) mutable {
     const std::uint32_t known = round == 0 ? 0 : q.known_count({1});
     EXPECT_EQ(submit(q, {.round = ++round,
                          .from = known,
                          .tail = known == 0 ? tokens(3) : tokens(0),
                          .draft = tokens(12),
-                         .chances = std::move(chances),
+                         .segments = std::move(chances),
                          .tokens_max = 1000}),
               submit_outcome::taken);
     const auto plan = q.plan(roomy, at(0));
@@ -630,7 +597,7 @@ TEST(run_queue, widths_follow_the_chances_that_come_with_the_draft) {
 }
 
 TEST(run_queue, learns_from_its_passes_which_part_of_the_experts_text_touches) {
-  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
+  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .memory = kv::pages(100)});
   q.learn_costs({}, {.layers = 4, .experts = 64, .used = 8});
   const cost::work_size wide{64, 64, 64, 64};
   const double before = q.cost().predict_experts(wide);
@@ -650,7 +617,7 @@ TEST(run_queue, learns_from_its_passes_which_part_of_the_experts_text_touches) {
 }
 
 TEST(run_queue, a_prompt_that_is_alone_has_longer_passes) {
-  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .pages_count = 100});
+  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 1000, .memory = kv::pages(100)});
   std::vector<cost::cost_sample> samples;
   for (std::uint64_t i = 0; i < 200; ++i) {
     const cost::work_size size{1 + i % 50, (i * 7919) % 5000, (i * 104729) % 3000};
@@ -680,7 +647,7 @@ TEST(run_queue, tries_a_draft_that_seems_not_to_pay_now_and_then) {
                .from = known,
                .tail = known == 0 ? tokens(3) : tokens(0),
                .draft = tokens(4),
-               .chances = {{4, 0.05}},
+               .segments = {{4, 0.05}},
                .tokens_max = 1000});
     const auto plan = q.plan(roomy, at(0));
     q.begin(plan);
@@ -767,7 +734,7 @@ TEST(run_queue, counts_who_could_have_been_in_a_pass) {
 }
 
 TEST(run_queue, takes_pages_from_the_latest_comer) {
-  auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 200, .pages_count = 4});
+  auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 200, .memory = kv::pages(4)});
   fill(q, 4, 32, false);
   for (std::uint64_t s = 1; s <= 4; ++s) submit(q, {.sequence = s, .round = 2, .from = 33, .tail = {}}, 200);
   const auto plan = q.plan(full, at(200));
@@ -775,14 +742,14 @@ TEST(run_queue, takes_pages_from_the_latest_comer) {
   EXPECT_EQ(plan.left.size(), 4u);
   EXPECT_EQ(q.choose_victim(plan, at(200)), sequence_id{4});
   budget one_page = full;
-  one_page.pages_free = 1;
+  one_page.free = kv::pages(1);
   const auto next = q.plan(one_page, at(200));
   ASSERT_FALSE(next.runs.empty());
   EXPECT_EQ(next.runs[0].sequence.value, 1u);
 }
 
 TEST(run_queue, finds_a_victim_among_sequences_of_one_instant) {
-  auto q = make({.running_max = 2, .waiting_max = 4, .tokens_max = 64, .pages_count = 2});
+  auto q = make({.running_max = 2, .waiting_max = 4, .tokens_max = 64, .memory = kv::pages(2)});
   fill(q, 2, 32, true);
   for (std::uint64_t s = 1; s <= 2; ++s) submit(q, {.sequence = s, .round = 2, .from = 33, .tail = {}}, 200);
   EXPECT_EQ(q.choose_victim(q.plan(full, at(200)), at(200)), sequence_id{2});
@@ -790,7 +757,7 @@ TEST(run_queue, finds_a_victim_among_sequences_of_one_instant) {
 
 TEST(run_queue, finds_a_victim_when_the_youngest_ranks_first) {
   // 1 is old and in the middle of its prompt, 2 is young and decodes: fifo ranks 2 first, yet 2 must yield.
-  auto q = make({.running_max = 2, .waiting_max = 4, .tokens_max = 96, .pages_count = 3});
+  auto q = make({.running_max = 2, .waiting_max = 4, .tokens_max = 96, .memory = kv::pages(3)});
   submit(q, {.sequence = 2, .tail = tokens(32), .tokens_max = 96}, 2);
   pass(q, 2);
   submit(q, {.sequence = 1, .tail = tokens(80), .tokens_max = 96}, 1);
@@ -808,7 +775,7 @@ TEST(run_queue, finds_a_victim_when_the_youngest_ranks_first) {
 }
 
 TEST(run_queue, takes_pages_from_the_idle_before_the_busy) {
-  auto q = make({.running_max = 3, .waiting_max = 4, .tokens_max = 96, .pages_count = 3});
+  auto q = make({.running_max = 3, .waiting_max = 4, .tokens_max = 96, .memory = kv::pages(3)});
   fill(q, 3, 32, false);
   // 1 does not come back; 2 and 3 do.
   for (std::uint64_t s = 2; s <= 3; ++s) submit(q, {.sequence = s, .round = 2, .from = 33, .tail = {}}, 200);
@@ -817,7 +784,7 @@ TEST(run_queue, takes_pages_from_the_idle_before_the_busy) {
 }
 
 TEST(run_queue, decodes_and_prompts_that_find_no_room_take_turns) {
-  auto q = make({.running_max = 40, .waiting_max = 4, .tokens_max = 100, .pages_count = 400});
+  auto q = make({.running_max = 40, .waiting_max = 4, .tokens_max = 100, .memory = kv::pages(400)});
   for (std::uint64_t s = 1; s <= 32; ++s) submit(q, {.sequence = s}, static_cast<std::int64_t>(s));
   pass(q);
   for (std::uint64_t s = 1; s <= 32; ++s) submit(q, {.sequence = s, .round = 2, .from = 4, .tail = {}});
@@ -882,29 +849,36 @@ struct page_owner {
   std::uint32_t pages_count = 0;
   std::map<std::uint64_t, std::uint32_t> tokens;  // by sequence
 
+  static std::uint32_t pages_of(std::uint32_t count) { return kv::growth{}.taken_by(count)[kv::kind::page]; }
   [[nodiscard]] std::uint32_t free_count() const {
     std::uint32_t held = 0;
-    for (const auto& [sequence, count] : tokens) held += pages_for(count, 32);
+    for (const auto& [sequence, count] : tokens) held += pages_of(count);
     EXPECT_LE(held, pages_count);
     return pages_count - held;
   }
-  void take(const std::vector<table_change>& changes) {
-    for (const table_change& each : changes) {
-      EXPECT_LE(each.keep_count, tokens[each.sequence.value]);
-      tokens[each.sequence.value] = each.keep_count;
+  [[nodiscard]] kv::growth next(sequence_id sequence) const {
+    const auto at = tokens.find(sequence.value);
+    const std::uint32_t count = at == tokens.end() ? 0 : at->second;
+    return {.room = pages_of(count) * kv::page_tokens - count};
+  }
+  /// What the log has no KV for any more goes back.
+  void trim(const run_queue& q) {
+    for (auto& [sequence, count] : tokens) {
+      if (q.holds({sequence})) count = std::min(count, q.log({sequence}).kv_count());
     }
   }
-  void place(run_queue& q, const batch_plan& plan) {
-    take(q.take_changes(plan));
-    for (const auto& run : plan.runs) tokens[run.sequence.value] += run.rows();
-    for (const auto& [sequence, count] : tokens) q.note_room({sequence}, pages_for(count, 32) * 32 - count);
+  void place(const batch_plan& plan) {
+    for (const auto& run : plan.runs) {
+      EXPECT_EQ(tokens[run.sequence.value], run.first);
+      tokens[run.sequence.value] += run.rows();
+    }
   }
 };
 
 TEST(run_queue, survives_random_operations_and_answers_every_round) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 chance(seed);
-    auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 120, .pages_count = 6},
+    auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 120, .memory = kv::pages(6)},
                   seed % 2 == 0 ? "fifo" : "fair_share");
     struct mirror {
       std::uint64_t round = 0;
@@ -971,20 +945,16 @@ TEST(run_queue, survives_random_operations_and_answers_every_round) {
             }
             flying.reset();
           } else {
+            pages.trim(q);
             const auto plan_next = [&] {
-              return q.plan(
-                  {.rows_max = 40, .prompt_chunk_rows_max = 16, .pages_free = pages.free_count(), .page_tokens = 32},
-                  at(now));
+              return q.plan({.rows_max = 40, .prompt_chunk_rows_max = 16, .free = kv::pages(pages.free_count())},
+                            at(now), [&](sequence_id sequence) { return pages.next(sequence); });
             };
             auto plan = plan_next();
             while (plan.runs.empty()) {
-              const bool told = !q.has_changes();
-              pages.place(q, plan);
-              if (told) {
-                const auto victim = q.choose_victim(plan, at(now));
-                if (!victim) break;
-                pages.tokens.erase(victim->value);
-              }
+              const auto victim = q.choose_victim(plan, at(now));
+              if (!victim) break;
+              pages.tokens.erase(victim->value);
               plan = plan_next();
             }
             if (chance() % 10 == 0) {
@@ -992,7 +962,7 @@ TEST(run_queue, survives_random_operations_and_answers_every_round) {
               q.put_back(plan);
               break;
             }
-            pages.place(q, plan);
+            pages.place(plan);
             q.begin(plan);
             if (!plan.runs.empty()) flying = plan;
           }

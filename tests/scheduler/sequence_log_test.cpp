@@ -10,7 +10,7 @@ std::vector<token> tokens(std::size_t count, token t = 7) { return std::vector<t
 /// A log of `count` tokens, all but the last with KV.
 sequence_log computed(std::uint32_t count) {
   sequence_log log;
-  EXPECT_FALSE(log.change({}, 0, tokens(count)));
+  EXPECT_TRUE(log.change({}, 0, tokens(count)).empty());
   log.note_computed({0, count - 1});
   log.check_integrity();
   return log;
@@ -18,7 +18,7 @@ sequence_log computed(std::uint32_t count) {
 
 TEST(sequence_log, a_new_log_has_all_tokens_pending) {
   sequence_log log;
-  EXPECT_FALSE(log.change({}, 0, tokens(5)));
+  EXPECT_TRUE(log.change({}, 0, tokens(5)).empty());
   EXPECT_EQ(log.count(), 5u);
   EXPECT_FALSE(log.has_kv());
   EXPECT_EQ(log.pending(false), (token_range{0, 5}));
@@ -40,10 +40,11 @@ TEST(sequence_log, accepted_drafts_have_kv_and_the_sampled_token_has_none) {
 TEST(sequence_log, a_tail_keeps_the_kv_of_the_tokens_it_repeats) {
   auto log = computed(6);
   std::vector<token> tail = tokens(4);
-  EXPECT_FALSE(log.change({}, 2, tail));
+  EXPECT_TRUE(log.change({}, 2, tail).empty());
   EXPECT_EQ(log.kv_count(), 5u);
   tail[1] = 9;
-  EXPECT_TRUE(log.change({}, 2, tail));
+  EXPECT_TRUE(log.change({}, 2, tail).empty());
+  EXPECT_EQ(log.kv_count(), 3u);
   EXPECT_EQ(log.pending(false), (token_range{3, 6}));
 }
 
@@ -63,13 +64,13 @@ TEST(sequence_log, fits_only_splices_inside_the_log_that_those_before_leave) {
 TEST(sequence_log, a_splice_that_keeps_what_is_later_leaves_a_hole) {
   auto log = computed(21);
   const std::vector<token> fresh{8, 9, 10};
-  const log_splice edit{.at = 5, .removed_count = 2, .tokens = fresh, .keeps_later = true, .policy = 3};
-  EXPECT_TRUE(log.change({{edit}}, 22, {}));
+  const log_splice edit{.at = 5, .removed_count = 2, .tokens = fresh, .policy = kv::splice_policy::pie};
+  const auto splices = log.change({{edit}}, 22, {});
   EXPECT_EQ(log.tokens()[5], 8);
   EXPECT_EQ(log.pending(false), (token_range{5, 8}));
-  const table_splice in_table{.keep_count = 20, .at = 5, .removed_count = 2, .shift = 1, .policy = 3};
-  EXPECT_EQ(log.take_table_splices(), std::vector<table_splice>{in_table});
-  EXPECT_FALSE(log.has_table_splices());
+  const kv::table_splice in_table{
+      .keep_count = 20, .at = 5, .removed_count = 2, .shift = 1, .policy = kv::splice_policy::pie};
+  EXPECT_EQ(splices, std::vector{in_table});
   EXPECT_EQ(log.exact_count(), 8u);
   EXPECT_EQ(log.computed_prefix().size(), 5u);
   log.note_computed({5, 8});
@@ -80,14 +81,14 @@ TEST(sequence_log, a_splice_that_keeps_what_is_later_leaves_a_hole) {
 TEST(sequence_log, a_splice_that_moves_nothing_has_no_shift) {
   auto log = computed(10);
   const auto fresh = tokens(3, 9);
-  log.change({{{.at = 2, .tokens = fresh, .keeps_later = true, .moves_later = false}}}, 13, {});
-  EXPECT_EQ(log.take_table_splices().at(0).shift, 0);
+  const auto splices =
+      log.change(std::vector<log_splice>{{.at = 2, .tokens = fresh, .policy = kv::splice_policy::conflict}}, 13, {});
+  EXPECT_EQ(splices.at(0).shift, 0);
 }
 
 TEST(sequence_log, an_exact_splice_drops_the_kv_of_all_that_is_later) {
   auto log = computed(20);
-  EXPECT_TRUE(log.change({{{.at = 5, .removed_count = 2}}}, 18, {}));
-  EXPECT_FALSE(log.has_table_splices());
+  EXPECT_TRUE(log.change(std::vector<log_splice>{{.at = 5, .removed_count = 2}}, 18, {}).empty());
   EXPECT_EQ(log.kv_count(), 5u);
   EXPECT_EQ(log.exact_count(), 18u);
 }
@@ -98,17 +99,28 @@ TEST(sequence_log, counts_losses_of_kv_that_comes_back_with_other_bits) {
   EXPECT_FALSE(log.has_kv());
   EXPECT_EQ(log.recomputed_count(), 0u);
   log.note_computed({0, 19});
-  log.change({{{.at = 5, .removed_count = 2, .keeps_later = true}}}, 18, {});
+  log.change(std::vector<log_splice>{{.at = 5, .removed_count = 2, .policy = kv::splice_policy::pie}}, 18, {});
   EXPECT_EQ(log.exact_count(), 5u);
   log.lose_kv();
   EXPECT_EQ(log.recomputed_count(), 1u);
   EXPECT_EQ(log.exact_count(), 18u);
-  EXPECT_FALSE(log.has_table_splices()) << "there is no table to splice";
+}
+
+TEST(sequence_log, keeps_less_than_its_memory_can_go_on_from) {
+  auto log = computed(20);
+  log.keep_kv(7);
+  EXPECT_EQ(log.kv_count(), 7u);
+  EXPECT_EQ(log.pending(false), (token_range{7, 20}));
+  log.change(std::vector<log_splice>{{.at = 2, .tokens = tokens(3, 9), .policy = kv::splice_policy::pie}}, 23, {});
+  log.keep_kv(4);  // of the two before the hole and the five after it
+  EXPECT_EQ(log.pending(false), (token_range{2, 5}));
+  log.note_computed({2, 5});
+  EXPECT_EQ(log.pending(false), (token_range{7, 23}));
 }
 
 TEST(sequence_log, is_exact_again_once_the_inexact_tokens_are_dropped) {
   auto log = computed(20);
-  log.change({{{.at = 10, .removed_count = 1, .keeps_later = true}}}, 19, {});
+  log.change(std::vector<log_splice>{{.at = 10, .removed_count = 1, .policy = kv::splice_policy::pie}}, 19, {});
   EXPECT_EQ(log.exact_count(), 10u);
   log.change({}, 10, tokens(3, 9));
   EXPECT_EQ(log.exact_count(), 13u);

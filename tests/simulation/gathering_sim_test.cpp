@@ -14,7 +14,7 @@
 namespace redline::actors {
 namespace {
 
-using test::scheduler_where, test::target_where;
+using test::manager_where, test::target_where;
 constexpr auto client_where = actor::make_address(1, 1, 9);
 constexpr std::uint32_t pages_count = 1024;
 constexpr std::uint32_t context_max = 1000;
@@ -36,14 +36,14 @@ class users final : public actor::actor_of<users> {
       : actor_of(context), tokenizer_(std::move(tokenizer)), finished_(finished) {}
 
   void on(const open_session& m) {
-    generation_spec g{.session = {m.number}, .tenant = {1}};
+    generation_spec g{{.session = {m.number}, .tenant = {1}}};
     for (std::uint64_t i = 0; i < 5; ++i) g.prompt.push_back(static_cast<token>((m.number * 7 + i) % 250));
     g.tokens_max = 900;
     g.context_max = context_max;
     g.ignore_end = true;
     g.draft.how = draft::method::regular;
     context().spawn<session>("session", {64, 64}, *token_log::make(g, tokenizer_),
-                             session_partners{.scheduler = {scheduler_where}, .client = context().self()});
+                             session_partners{.manager = {manager_where}, .client = context().self()});
   }
   void on(const session_admitted&) {}
   void on(const session_text&) {}
@@ -64,10 +64,10 @@ class shared_target {
     tokenizer_ = *text::tokenizer::from_file(*file);
     weights_ = *model::load_weights(*file, *kernels::process_table().table, team_);
     scheduler_options options;
-    options.limits = {.running_max = 64, .waiting_max = 64, .tokens_max = context_max, .pages_count = pages_count};
+    options.limits = {.running_max = 64, .waiting_max = 64, .tokens_max = context_max};
     options.budget = {.rows_max = 128, .prompt_chunk_rows_max = 64, .rows_min = 64};
     options.sharing = prefix_sharing::off;
-    test::add_target(world_, options, [this] {
+    test::add_target(world_, options, pages_count, [this] {
       return std::move(
           *model::transformer::create(weights_, *kernels::process_table().table, team_,
                                       {.pages_count = pages_count, .kv = model::kv_type::f32, .rows_max = 128}));
@@ -96,7 +96,7 @@ class shared_target {
     return passes_;
   }
   [[nodiscard]] double fill() {
-    auto* scheduler = world_.worker_at(scheduler_where).find(actor::actor_ref<verify_scheduler>{scheduler_where});
+    auto* scheduler = world_.worker_at(manager_where).find(actor::actor_ref<cache_manager>{manager_where});
     return scheduler->queue().gathered().fill;
   }
 

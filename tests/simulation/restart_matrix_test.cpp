@@ -24,7 +24,7 @@ namespace redline::actors {
 namespace {
 
 using json = nlohmann::json;
-using test::cache_where, test::lookup_where, test::scheduler_where, test::target_where;
+using test::lookup_where, test::manager_where, test::target_where;
 
 constexpr std::uint32_t context_max = 256;
 constexpr std::uint32_t pages_count = 12;
@@ -234,10 +234,10 @@ serving_processes::serving_processes(test::actor_world& world, std::shared_ptr<s
     : browser(std::make_unique<http_client>(std::move(s))) {
   auto& m = shared_models();
   scheduler_options options;
-  options.limits = {.running_max = 6, .waiting_max = 64, .tokens_max = context_max, .pages_count = pages_count};
+  options.limits = {.running_max = 6, .waiting_max = 64, .tokens_max = context_max};
   options.budget = {.rows_max = 64, .prompt_chunk_rows_max = 16};
   test::add_target(
-      world, options, [] { return shared_models().make(true); }, m.trie);
+      world, options, pages_count, [] { return shared_models().make(true); }, m.trie);
   test::add_lookup(world);
   world.add_worker(3, 4).add<draft_model>(6, "draft model", test::roomy, [](actor::actor_context& c) {
     std::vector<token> ends;
@@ -280,7 +280,7 @@ void serving_processes::add_model() {
       .context_max = context_max,
       .partners_for = [](draft::method how, actor::address client) -> result<session_partners> {
         session_partners partners{
-            .scheduler = {scheduler_where}, .drafter = {drafter_where}, .stand_in = {lookup_where}, .client = client};
+            .manager = {manager_where}, .drafter = {drafter_where}, .stand_in = {lookup_where}, .client = client};
         if (how == draft::method::lookup) partners.drafter = std::exchange(partners.stand_in, {});
         return partners;
       }});
@@ -288,11 +288,11 @@ void serving_processes::add_model() {
       std::make_shared<prompt_builder>(m.tokenizer, *jinja::chat_template::parse(std::string(short_template)));
   model->draft_defaults.how = draft::method::automatic;
   services->models->publish(model);
-  services->scheduler = {scheduler_where};
+  services->manager = {manager_where};
 }
 
 void serving_processes::add_pool(test::actor_world& world) {
-  services->scheduler = {placer_where};
+  services->manager = {placer_where};
   services->placer = {placer_where};
   world.worker_at(header_where).add<header_server>(10, "header server", test::roomy, [](actor::actor_context& c) {
     return std::make_unique<header_server>(c, shared_models().header);
@@ -316,10 +316,9 @@ void serving_processes::add_pool(test::actor_world& world) {
     tell_peers();
     return std::make_unique<model_fetcher>(c, fetching);
   });
-  const placer_options placing{.layout = {.scheduler_worker = actor::worker_of(scheduler_where),
+  const placer_options placing{.layout = {.manager_worker = actor::worker_of(manager_where),
                                           .drafter_worker = actor::worker_of(drafter_where),
-                                          .scheduler = actor::number_of(scheduler_where),
-                                          .cache = actor::number_of(test::cache_where),
+                                          .manager = actor::number_of(manager_where),
                                           .drafter = actor::number_of(drafter_where),
                                           .header_worker = actor::worker_of(header_where),
                                           .header = actor::number_of(header_where)},
@@ -332,7 +331,6 @@ void serving_processes::add_pool(test::actor_world& world) {
 
 enum class victim : std::uint8_t {
   nobody,
-  scheduler,
   cache_manager,
   target,
   drafter,
@@ -344,19 +342,18 @@ enum class victim : std::uint8_t {
   session,
   edit_session
 };
-constexpr std::array<std::string_view, 12> victim_names = {"nobody",  "scheduler",     "cache manager", "target",
-                                                           "drafter", "lookup",        "gateway",       "http",
-                                                           "placer",  "model fetcher", "session",       "edit session"};
-constexpr std::array<actor::address, 10> permanent_victims = {{{},
-                                                               scheduler_where,
-                                                               cache_where,
-                                                               target_where,
-                                                               drafter_where,
-                                                               lookup_where,
-                                                               gateway_where,
-                                                               http_where,
-                                                               placer_where,
-                                                               models_where}};
+constexpr std::array<std::string_view, 11> victim_names = {"nobody",        "cache manager", "target",      "drafter",
+                                                           "lookup",        "gateway",       "http",        "placer",
+                                                           "model fetcher", "session",       "edit session"};
+constexpr std::array<actor::address, 9> permanent_victims = {{{},
+                                                              manager_where,
+                                                              target_where,
+                                                              drafter_where,
+                                                              lookup_where,
+                                                              gateway_where,
+                                                              http_where,
+                                                              placer_where,
+                                                              models_where}};
 
 struct outcome {
   bool is_over = false;
@@ -370,6 +367,12 @@ struct named_story {
   std::vector<request> requests;
   bool is_pool = false;
 };
+
+/// A round of an edit session.
+bool is_prefill(const actor::frame& f) {
+  if (f.head.id != verify_run::id) return false;
+  return actor::decode<verify_run>(f.body)->round.kind == scheduler::round_kind::prefill;
+}
 
 /// Kills the victim after the given number of messages, counted from the first request.
 outcome play(const named_story& told, victim who, std::size_t after) {
@@ -385,7 +388,7 @@ outcome play(const named_story& told, victim who, std::size_t after) {
     const bool is_temporary = actor::number_of(f.head.from) >= temporary_numbers_begin;
     if (actor::node_of(f.head.from) != actor::node_of(gateway_where) || !is_temporary) return true;
     const auto& id = f.head.id;
-    if (id == session_shown::id || id == file_shown::id || id == prefill_run::id) latest_edit_session = f.head.from;
+    if (id == session_shown::id || id == file_shown::id || is_prefill(f)) latest_edit_session = f.head.from;
     if (f.head.from != latest_edit_session) latest_session = f.head.from;
     return true;
   };
@@ -562,7 +565,7 @@ class restart_matrix_leftovers : public testing::Test {
     told = std::make_shared<story>(story{requests, {}});
     world.on_wire = [this](actor::frame& f) {
       messages += f.head.id == verify_run::id || messages > 0 ? 1 : 0;
-      asked += f.head.id == verify_run::id || f.head.id == prefill_run::id ? 1 : 0;
+      asked += f.head.id == verify_run::id ? 1 : 0;
       released += f.head.id == release_sequence::id ? 1 : 0;
       return true;
     };

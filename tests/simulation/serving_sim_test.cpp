@@ -27,7 +27,7 @@ constexpr std::uint32_t rows_max = 32;
 constexpr std::uint32_t context_max = 200;
 constexpr microseconds life_max{600'000'000};  // virtual
 
-using test::cache_where, test::lookup_where, test::scheduler_where, test::target_where;
+using test::lookup_where, test::manager_where, test::target_where;
 constexpr auto client_where = actor::make_address(1, 1, 9);
 constexpr auto drafter_where = actor::make_address(3, 4, 6);
 
@@ -96,7 +96,8 @@ std::vector<token> plain_constrained_decoding(const generation_spec& g, model::t
                            .logits_begin = computed + 1 == log.size() ? 0u : 1u};
       logits = decoder.forward({&one, 1});
     }
-    const auto place = work.grammar();
+    auto place = work.grammar();
+    place.state = work.grammar_state();
     grammar::grammar_matcher rows(**grammars.find(place), place);
     const auto got = model::accept(logits, logits.size(), {}, g.sampling, {log, work.log_count(), work.prompt_count()},
                                    work.logprobs(), &rows);
@@ -188,7 +189,7 @@ class crowd final : public actor::actor_of<crowd> {
   }
   void on(const open_session& m) {
     const job& j = story_->jobs[m.job];
-    session_partners partners{.scheduler = {scheduler_where}, .client = context().self()};
+    session_partners partners{.manager = {manager_where}, .client = context().self()};
     using draft::method;
     const method how = j.wish.draft.how;
     if (how == method::lookup || how == method::prediction || (how == method::automatic && j.without_model))
@@ -332,11 +333,11 @@ struct outcome {
 
 void populate(test::actor_world& world, const std::shared_ptr<story>& s, std::uint64_t seed) {
   scheduler_options options;
-  options.limits = {.running_max = 6, .waiting_max = 64, .tokens_max = context_max, .pages_count = pages_count};
+  options.limits = {.running_max = 6, .waiting_max = 64, .tokens_max = context_max};
   options.budget = {.rows_max = rows_max, .prompt_chunk_rows_max = 16};
   options.policy = seed % 2 == 0 ? "fifo" : "fair_share";
   test::add_target(
-      world, options, [] { return shared_models().make(true, pages_count); }, shared_models().index);
+      world, options, pages_count, [] { return shared_models().make(true, pages_count); }, shared_models().index);
   test::add_lookup(world);
   world.add_worker(3, 4).add<draft_model>(6, "draft model", test::roomy, [](actor::actor_context& c) {
     return std::make_unique<draft_model>(
@@ -398,25 +399,19 @@ outcome run(const scenario& plot) {
   populate(world, s, plot.seed);
   test::virtual_environment chance(plot.seed ^ 0x5eed);
   bool lossy = plot.faults;
-  std::uint64_t dying_mail = 0;  // frames that the cache manager had received and not yet read when it died
   outcome out;
   world.on_wire = [&](actor::frame& f) {
     if (plot.sabotage) plot.sabotage(f);
-    // Between the processes of the sessions, the scheduler and the drafter frames get lost; inside a process never.
+    // Between the processes of the sessions, the cache manager and the drafter frames get lost; inside a process never.
     const bool crosses = actor::process_of(f.head.to) != actor::process_of(f.head.from);
-    if (f.head.to == cache_where && dying_mail > 0) {
-      --dying_mail;
-      return false;
-    }
     return !(lossy && crosses && chance.below(10) == 0);
   };
   instant next_accident = world.env().now() + microseconds{chance.below(100'000)};
   const auto accidents = [&] {
     if (!plot.faults || out.restarts >= 12 || world.env().now() < next_accident) return;
-    const actor::address victims[] = {drafter_where, target_where, scheduler_where, lookup_where, cache_where};
+    const actor::address victims[] = {drafter_where, target_where, manager_where, lookup_where};
     const actor::address victim = victims[chance.below(std::size(victims))];
     world.restart(victim);
-    if (victim == cache_where) dying_mail = chance.below(3);
     ++out.restarts;
     next_accident = world.env().now() + microseconds{chance.below(1'500'000)};
   };
@@ -426,22 +421,20 @@ outcome run(const scenario& plot) {
   world.run_for(plot.faults ? microseconds{180'000'000} : microseconds{5'000'000});
   judge(*s, out);
 
-  auto& target_io = world.worker_at(cache_where);
-  const auto* cache = target_io.find(actor::actor_ref<cache_manager>{cache_where});
-  const auto* scheduler = target_io.find(actor::actor_ref<verify_scheduler>{scheduler_where});
-  cache->check_integrity();
-  scheduler->queue().check_integrity();
+  const auto* manager = world.worker_at(manager_where).find(actor::actor_ref<cache_manager>{manager_where});
+  manager->check_integrity();
   world.worker_at(drafter_where).find(actor::actor_ref<draft_model>{drafter_where})->engine().check_integrity();
-  if (over && cache->free_count() != pages_count) {
-    out.complaints.push_back(std::to_string(pages_count - cache->free_count()) + " pages are held by nobody");
+  const std::uint32_t pages_free = manager->memory().free()[kv::kind::page];
+  if (over && pages_free != pages_count) {
+    out.complaints.push_back(std::to_string(pages_count - pages_free) + " pages are held by nobody");
   }
-  if (over && scheduler->queue().running_count() + scheduler->queue().waiting_count() != 0) {
-    out.complaints.push_back("the scheduler still holds sequences");
+  if (over && manager->queue().running_count() + manager->queue().waiting_count() != 0) {
+    out.complaints.push_back("the cache manager still holds sequences");
   }
   lossy = false;
-  world.send(scheduler_where, report_status{}, client_where);
+  world.send(manager_where, report_status{}, client_where);
   world.run_for(microseconds{1'000'000});
-  if (!s->reported) out.complaints.push_back("the scheduler does not report");
+  if (!s->reported) out.complaints.push_back("the cache manager does not report");
   out.preempted = s->report.preempted_total;
   out.digest = world.digest();
   return out;
@@ -542,38 +535,6 @@ TEST(serving_sim, a_beginning_is_computed_once_and_for_one_tenant_alone) {
   EXPECT_EQ(cached, (std::vector<std::uint32_t>{0, 64, 0, 64, 64, 0, 0, 64}));
 }
 
-// A round's refused draft gives pages back; the cache manager that should take them knows nothing of that sequence.
-TEST(serving_sim, a_cache_manager_that_dies_before_pages_come_back_is_noticed) {
-  configure_log(log_level::off, log_format::text);  // the accident is wanted
-  auto s = std::make_shared<story>();
-  job j;
-  j.wish.session = {1};
-  j.wish.tenant = {1};
-  for (int i = 0; i < 40; ++i) j.wish.prompt.push_back(static_cast<token>(1 + i % 5));
-  j.wish.tokens_max = 60;
-  j.wish.context_max = context_max;
-  j.wish.draft.how = draft::method::lookup;
-  s->jobs.push_back(std::move(j));
-  test::actor_world world(1);
-  populate(world, s, 1);
-  std::uint32_t drafted = 0;
-  bool died = false, unheard = false;
-  world.on_wire = [&](actor::frame& f) {
-    if (f.head.id == forward_batch::id) drafted = actor::decode<forward_batch>(f.body)->runs.at(0).draft_count;
-    if (!died && f.head.id == batch_done::id &&
-        actor::decode<batch_done>(f.body)->results.at(0).accepted_count < drafted) {
-      world.restart(cache_where);
-      died = true;
-    }
-    return !died || f.head.id != verified::id || std::exchange(unheard, true);
-  };
-  ASSERT_TRUE(world.run_until([&] { return s->over(); }, life_max));
-  EXPECT_TRUE(unheard);
-  outcome out;
-  judge(*s, out);
-  EXPECT_TRUE(out.complaints.empty()) << joined(out);
-}
-
 TEST(serving_sim, the_same_seed_gives_the_same_run) {
   EXPECT_EQ(run({.seed = 5, .faults = true}).digest, run({.seed = 5, .faults = true}).digest);
   EXPECT_NE(run({.seed = 5, .faults = true}).digest, run({.seed = 6, .faults = true}).digest);
@@ -599,9 +560,30 @@ TEST(serving_sim, an_acceptance_that_takes_one_wrong_token_is_noticed) {
 TEST(serving_sim, releases_that_go_astray_are_noticed) {
   bool done = false;
   const outcome o = run({.seed = 4, .sabotage = [&](actor::frame& f) {
-                           if (f.head.id != release_pages::id) return;
-                           f.body = actor::encode(release_pages{actor::decode<release_pages>(f.body)->epoch, {999}});
+                           if (f.head.id != release_sequence::id) return;
+                           f.body = actor::encode(release_sequence{{999}});
                            done = true;
+                         }});
+  ASSERT_TRUE(done);
+  EXPECT_FALSE(o.complaints.empty());
+}
+
+TEST(serving_sim, memory_that_goes_to_another_sequence_is_noticed) {
+  bool done = false;
+  const outcome o = run({.seed = 4, .sabotage = [&](actor::frame& f) {
+                           if (done || f.head.id != forward_batch::id) return;
+                           auto m = actor::decode<forward_batch>(f.body);
+                           for (auto& run : m->runs) {
+                             // Its first tokens lie in the next page, which another sequence has, or none.
+                             auto& first = run.memory.table.front();
+                             if (done || run.logits_begin == run.tokens.size() || first.count < 20) continue;
+                             const std::uint32_t slots = pages_count * kv::page_tokens;
+                             first.first_slot = first.first_slot + 2 * kv::page_tokens + first.count <= slots
+                                                    ? first.first_slot + kv::page_tokens
+                                                    : 0;
+                             done = run.first_position > 0;
+                           }
+                           f.body = actor::encode(*m);
                          }});
   ASSERT_TRUE(done);
   EXPECT_FALSE(o.complaints.empty());

@@ -14,14 +14,14 @@ namespace redline::actors {
 namespace {
 
 using kv::splice_policy;
-using test::cache_where, test::scheduler_where, test::target_where;
+using test::manager_where, test::target_where;
 
 constexpr std::uint32_t tokens_max = 300;
 constexpr auto editors_where = actor::make_address(1, 1, 9);
 
 /// One round of an editor.
 struct edit_round {
-  std::vector<log_splice> splices;
+  std::vector<scheduler::log_splice> splices;
   std::vector<token> draft;
   bool prefill_only = false;
 };
@@ -34,7 +34,7 @@ std::vector<token> answers_by_hand(const script& s) {
   test::by_hand hand(s.prompt);
   std::vector<token> all;
   for (const edit_round& round : s.rounds) {
-    for (const log_splice& each : round.splices) hand.splice(each);
+    for (const scheduler::log_splice& each : round.splices) hand.splice(each);
     hand.compute_cache();
     for (std::size_t i = 0; !round.prefill_only && i <= round.draft.size(); ++i) {
       all.push_back(hand.say());
@@ -120,11 +120,11 @@ class editors final : public actor::actor_of<editors> {
   void begin(std::size_t i) {
     editor& e = (*all_)[i];
     if (e.over()) {
-      context().tell(actor::actor_ref<verify_scheduler>{scheduler_where}, release_sequence{{i + 1}});
+      context().tell(actor::actor_ref<cache_manager>{manager_where}, release_sequence{{i + 1}});
       return;
     }
     if (e.at == 0) e.log = e.plan.prompt;
-    for (const log_splice& s : e.plan.rounds[e.at].splices) {
+    for (const scheduler::log_splice& s : e.plan.rounds[e.at].splices) {
       const auto first = e.log.begin() + s.at;
       e.log.insert(e.log.erase(first, first + s.removed_count), s.tokens.begin(), s.tokens.end());
     }
@@ -136,15 +136,16 @@ class editors final : public actor::actor_of<editors> {
     const editor& e = (*all_)[i];
     if (e.over()) return;
     const edit_round& round = e.plan.rounds[e.at];
-    verify_run m{
-        .sequence = {i + 1}, .tenant = {1}, .round = {e.at + 1}, .draft = round.draft, .tokens_max = tokens_max};
-    if (e.splices_sent) m.splices = round.splices;
-    m.log = {e.knows, {e.log.begin() + e.knows, e.log.end()}};
-    const actor::actor_ref<verify_scheduler> scheduler{scheduler_where};
-    if (round.prefill_only)
-      context().tell(scheduler, prefill_run{m.sequence, m.tenant, m.round, m.log, m.tokens_max, m.splices});
-    else
-      context().tell(scheduler, m);
+    using scheduler::round_kind;
+    verify_run m{.round = {.sequence = {i + 1},
+                           .number = {e.at + 1},
+                           .kind = round.prefill_only ? round_kind::prefill : round_kind::answer,
+                           .from = e.knows,
+                           .tail = {e.log.begin() + e.knows, e.log.end()},
+                           .draft = round.draft},
+                 .terms = sequence_terms{.facts = {{1}, tokens_max}}};
+    if (e.splices_sent) m.round.splices = round.splices;
+    context().tell(actor::actor_ref<cache_manager>{manager_where}, m);
   }
 
   std::shared_ptr<std::vector<editor>> all_;
@@ -157,8 +158,8 @@ script make_script(test::virtual_environment& chance, std::size_t edits, bool ex
   for (std::size_t i = 0; i <= edits; ++i) {
     edit_round round;
     for (std::size_t n = i == 0 ? 0 : chance.below(3); n > 0; --n) {
-      log_splice each{.at = static_cast<std::uint32_t>(chance.below(size)),
-                      .policy = exact ? splice_policy::exact : static_cast<splice_policy>(chance.below(5))};
+      scheduler::log_splice each{.at = static_cast<std::uint32_t>(chance.below(size)),
+                                 .policy = exact ? splice_policy::exact : static_cast<splice_policy>(chance.below(5))};
       each.removed_count = static_cast<std::uint32_t>(std::min(chance.below(20), size - 1 - each.at));
       each.tokens.resize(chance.below(12));
       for (token& t : each.tokens) t = static_cast<token>(chance.below(290));
@@ -186,7 +187,7 @@ bool could_hear(const editor& e, bool faults) {
   script plan = e.plan;
   for (std::size_t i = 0; e.heard != answers_by_hand(plan); ++i) {
     if (!faults || i == plan.rounds.size()) return false;
-    for (log_splice& s : plan.rounds[i].splices) s.policy = splice_policy::exact;
+    for (scheduler::log_splice& s : plan.rounds[i].splices) s.policy = splice_policy::exact;
   }
   return true;
 }
@@ -198,9 +199,9 @@ outcome run(std::uint64_t seed, bool exact, bool faults) {
   auto all = std::make_shared<std::vector<editor>>();
   for (std::size_t i = 0; i < 3; ++i) all->push_back({.plan = make_script(world.env(), exact ? 12 : 3, exact)});
   scheduler_options options;
-  options.limits = {.running_max = 6, .waiting_max = 64, .tokens_max = tokens_max, .pages_count = pages_count};
+  options.limits = {.running_max = 6, .waiting_max = 64, .tokens_max = tokens_max};
   options.budget = {.rows_max = 48, .prompt_chunk_rows_max = 16};
-  test::add_target(world, options, [=] { return test::shared_weights().make(pages_count); });
+  test::add_target(world, options, pages_count, [=] { return test::shared_weights().make(pages_count); });
   world.add_worker(1, 1).add<editors>(9, "editors", test::roomy,
                                       [all](actor::actor_context& c) { return std::make_unique<editors>(c, all); });
   test::virtual_environment chance(seed ^ 0x5eed);
@@ -208,8 +209,8 @@ outcome run(std::uint64_t seed, bool exact, bool faults) {
   instant next_accident = world.env().now() + microseconds{chance.below(30'000)};
   const auto accidents = [&] {
     if (!faults || restarts >= 6 || world.env().now() < next_accident) return;
-    const actor::address victims[] = {target_where, scheduler_where, cache_where};
-    world.restart(victims[chance.below(3)]);
+    const actor::address victims[] = {target_where, manager_where};
+    world.restart(victims[chance.below(2)]);
     ++restarts;
     next_accident = world.env().now() + microseconds{chance.below(100'000)};
   };
@@ -226,11 +227,9 @@ outcome run(std::uint64_t seed, bool exact, bool faults) {
       if (!could_hear(e, faults)) out.complaints.push_back("an editor heard other tokens than by hand");
     }
   }
-  auto& io = world.worker_at(cache_where);
-  const auto* cache = io.find(actor::actor_ref<cache_manager>{cache_where});
-  cache->check_integrity();
-  io.find(actor::actor_ref<verify_scheduler>{scheduler_where})->queue().check_integrity();
-  if (cache->free_count() != pages_count) out.complaints.push_back("pages are held by nobody");
+  const auto* manager = world.worker_at(manager_where).find(actor::actor_ref<cache_manager>{manager_where});
+  manager->check_integrity();
+  if (manager->memory().free()[kv::kind::page] != pages_count) out.complaints.push_back("pages are held by nobody");
   return out;
 }
 

@@ -12,7 +12,7 @@
 namespace redline::actors {
 namespace {
 
-using test::cache_where, test::lookup_where, test::scheduler_where, test::target_where;
+using test::lookup_where, test::manager_where, test::target_where;
 
 std::shared_ptr<const text::tokenizer> tokenizer() {
   static const auto w = *text::tokenizer::from_file(*test::make_tiny_model().file());
@@ -41,7 +41,7 @@ class listener final : public actor::actor_of<listener> {
   listener(actor::actor_context& context, stream& s) : actor_of(context), stream_(s) {}
   void on_start() { context().after(microseconds{1000}, open_stream{}); }
   void on(const open_stream&) {
-    session_partners partners{.scheduler = {scheduler_where}, .client = context().self()};
+    session_partners partners{.manager = {manager_where}, .client = context().self()};
     if (stream_.wish.draft.how != draft::method::regular) partners.drafter = {lookup_where};
     context().spawn<session>("session", {64, 64}, *token_log::make(stream_.wish, tokenizer()), partners);
   }
@@ -60,9 +60,9 @@ stream run(generation_spec wish, std::uint32_t pages_count, std::optional<std::s
   stream s{.wish = std::move(wish)};
   test::actor_world world(9);
   scheduler_options options;
-  options.limits = {.running_max = 4, .waiting_max = 4, .tokens_max = 2048, .pages_count = pages_count};
+  options.limits = {.running_max = 4, .waiting_max = 4, .tokens_max = 2048};
   options.budget = {.rows_max = 64, .prompt_chunk_rows_max = 64};
-  test::add_target(world, options, [=] { return test::shared_weights().make(pages_count); });
+  test::add_target(world, options, pages_count, [=] { return test::shared_weights().make(pages_count); });
   test::add_lookup(world);
   world.add_worker(1, 1).add<listener>(9, "listener", test::roomy,
                                        [&](actor::actor_context& c) { return std::make_unique<listener>(c, s); });
@@ -70,20 +70,22 @@ stream run(generation_spec wish, std::uint32_t pages_count, std::optional<std::s
     s.frame_bytes_max = std::max(s.frame_bytes_max, f.body.size());
     if (f.head.id != forward_batch::id) return true;
     const auto m = actor::decode<forward_batch>(f.body);
-    s.held_max = std::max(s.held_max, pages_count - m->pages.free_count);
-    for (const auto& run : m->runs) s.pieces_max = std::max(s.pieces_max, run.table.size());
+    for (const auto& run : m->runs) s.pieces_max = std::max(s.pieces_max, run.memory.table.size());
     return true;
   };
+  const auto memory = [&]() -> const kv::cache& {
+    return world.worker_at(manager_where).find(actor::actor_ref<cache_manager>{manager_where})->memory();
+  };
   const auto accident = [&] {
+    s.held_max = std::max(s.held_max, pages_count - memory().free()[kv::kind::page]);
     if (!restart_at || s.heard.size() < *restart_at) return;
     world.restart(target_where);
     restart_at.reset();
   };
   EXPECT_TRUE(world.run_until([&] { return s.finished.has_value(); }, microseconds{std::int64_t{1} << 50}, accident));
   world.run_for(microseconds{1'000'000});
-  const auto* cache = world.worker_at(cache_where).find(actor::actor_ref<cache_manager>{cache_where});
-  cache->check_integrity();
-  EXPECT_EQ(cache->free_count(), pages_count);
+  memory().check_integrity();
+  EXPECT_EQ(memory().free()[kv::kind::page], pages_count);
   return s;
 }
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "actors/messages/verify_messages.hpp"
 #include "runtime/model/transformer.hpp"
+#include "scheduler/round.hpp"
 #include "tests/support/sample.hpp"
 #include "tests/support/tiny_model.hpp"
 
@@ -46,7 +46,7 @@ class by_hand {
     has_.push_back(false);
     return next;
   }
-  void splice(const actors::log_splice& s) {
+  void splice(const scheduler::log_splice& s) {
     if (!kv::keeps_later(s.policy)) forget_from(s.at);
     const std::uint32_t at = covered_before(s.at);
     const std::uint32_t removed = covered_before(s.at + s.removed_count) - at;

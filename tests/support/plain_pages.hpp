@@ -71,9 +71,10 @@ class plain_pages {
   }
   void share(std::size_t from, std::size_t to) {
     truncate(to, 0);
-    for (std::uint32_t i = 0; const auto page = tables[from].whole_page(i); ++i) {
-      tables[to].append_shared(pool, *page);
-      const auto first = model_[from].begin() + i * kv::page_tokens;
+    const auto whole = tables[from].whole_pages(~0U);
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      tables[to].append_shared(pool, whole[i]);
+      const auto first = model_[from].begin() + static_cast<std::ptrdiff_t>(i * kv::page_tokens);
       model_[to].insert(model_[to].end(), first, first + kv::page_tokens);
     }
   }

@@ -7,40 +7,30 @@
 #include "actors/serving/cache_manager.hpp"
 #include "actors/serving/draft_model.hpp"
 #include "actors/serving/target_model.hpp"
-#include "actors/serving/verify_scheduler.hpp"
 #include "tests/support/actor_world.hpp"
 
 // The actors of a serving process in an actor_world, for the sessions of a test.
 
 namespace redline::test {
 
-inline constexpr auto cache_where = actor::make_address(2, 1, 3);
-inline constexpr auto scheduler_where = actor::make_address(2, 1, 4);
+inline constexpr auto manager_where = actor::make_address(2, 1, 4);
 inline constexpr auto target_where = actor::make_address(2, 3, 5);
 inline constexpr auto lookup_where = actor::make_address(1, 5, 7);
 
 inline constexpr actor::mailbox_limits roomy{4096, 4096};
 
-/// Scheduler, cache manager and target model. make: called at each start of the target model. size: where its layers
-/// with a window have storage of their own; else options.limits.pages_count.
-inline void add_target(actor_world& world, const actors::scheduler_options& options,
+/// Cache manager and target model. size: of the memory. make: called at each start of the target model.
+inline void add_target(actor_world& world, const actors::scheduler_options& options, kv::pool_size size,
                        std::function<std::unique_ptr<model::transformer>()> make,
-                       std::shared_ptr<const grammar::token_trie> tokenizer = nullptr,
-                       std::optional<kv::pool_size> size = {}) {
-  const std::uint32_t pages_count = options.limits.pages_count;
-  const kv::pool_size pool = size.value_or(pages_count);
-  auto& io = world.add_worker(2, 1);
-  io.add<actors::cache_manager>(3, "cache manager", roomy, [=](actor::actor_context& c) {
-    return std::make_unique<actors::cache_manager>(c, pool, actor::actor_ref<actors::target_model>{target_where});
-  });
-  io.add<actors::verify_scheduler>(4, "scheduler", roomy, [options](actor::actor_context& c) {
-    return std::make_unique<actors::verify_scheduler>(c, options, std::move(*scheduler::make_policy(options.policy)),
-                                                      actor::actor_ref<actors::cache_manager>{cache_where},
-                                                      actor::actor_ref<actors::target_model>{target_where});
+                       std::shared_ptr<const grammar::token_trie> tokenizer = nullptr) {
+  const std::uint32_t pages_count = size.pages;
+  world.add_worker(2, 1).add<actors::cache_manager>(4, "cache manager", roomy, [=](actor::actor_context& c) {
+    return std::make_unique<actors::cache_manager>(c, options, size,
+                                                   actor::actor_ref<actors::target_model>{target_where});
   });
   world.add_worker(2, 3).add<actors::target_model>(5, "target model", roomy, [=](actor::actor_context& c) {
     return std::make_unique<actors::target_model>(c, make(), pages_count,
-                                                  actor::actor_ref<actors::verify_scheduler>{scheduler_where},
+                                                  actor::actor_ref<actors::cache_manager>{manager_where},
                                                   std::vector<actors::pass_cost>{}, nullptr, tokenizer);
   });
 }

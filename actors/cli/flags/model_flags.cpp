@@ -58,7 +58,9 @@ void add_memory_flags(command c, model_flags& flags) {
         "for quantised models, for others bf16 with AMX and else float; with --kv f32 always float")
       .one_of({"auto", "float", "bf16", "int8"})
       .group("Models");
-  c.add("--kv", flags.kv, "Type of cached keys and values").one_of({"f32", "f16", "bf16", "q8_0", "i16"}).group("Models");
+  c.add("--kv", flags.kv, "Type of cached keys and values")
+      .one_of({"f32", "f16", "bf16", "q8_0", "i16"})
+      .group("Models");
   add_threads_flag(c, flags.threads)
       .describe("Compute threads per model; 0: the CPUs this process may use")
       .group("Models");

@@ -85,7 +85,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
                                     });
   }
   s->pool = e.pool();
-  s->scheduler = {e.status_source()};
+  s->manager = {e.status_source()};
   s->placer = e.placer_ref();
   s->tracer = e.tracer();
   s->http = actor::make_address(process, topology::http_worker, topology::http);

@@ -47,10 +47,8 @@ std::vector<token> random_prompt(const engine& e, std::size_t count) {
 result<pace> time_answer(local_runner& runner, std::size_t prompt_count, std::uint32_t tokens,
                          const kv::eviction_options& eviction) {
   using clock = std::chrono::steady_clock;
-  generation_spec g{.prompt = random_prompt(runner.parts(), prompt_count),
-                    .tokens_max = tokens + 1,
-                    .eviction = eviction,
-                    .ignore_end = true};
+  generation_spec g{{.tokens_max = tokens + 1, .ignore_end = true, .eviction = eviction},
+                    random_prompt(runner.parts(), prompt_count)};
   std::vector<clock::time_point> times;
   REDLINE_TRY_ASSIGN(const auto done,
                      runner.run(std::move(g), {.how = draft::method::regular}, [&](const session_text& m) {

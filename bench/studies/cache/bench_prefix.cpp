@@ -55,7 +55,7 @@ result<void> measure(const prefix_options& f) {
   const auto beginning = random_tokens(e, f.prefix_tokens, random);
   std::uint64_t tenants = 1;
   const auto ask = [&](std::uint64_t tenant, std::span<const token> own) {
-    generation_spec g{.tenant = {tenant}, .prompt = beginning, .tokens_max = f.answer_tokens, .ignore_end = true};
+    generation_spec g{{.tenant = {tenant}, .tokens_max = f.answer_tokens, .ignore_end = true}, beginning};
     g.prompt.insert(g.prompt.end(), own.begin(), own.end());
     return runner->run(std::move(g), {.how = draft::method::regular}, [](const session_text&) {});
   };

@@ -15,7 +15,7 @@ void cached_log::keep(std::uint32_t count) {
   kv_.keep(count);
 }
 
-void cached_log::splice(const log_splice& s) {
+void cached_log::splice(const scheduler::log_splice& s) {
   const auto first = log_.begin() + s.at;
   log_.insert(log_.erase(first, first + s.removed_count), s.tokens.begin(), s.tokens.end());
   if (!kv::keeps_later(s.policy)) keep(s.at);
@@ -29,7 +29,7 @@ void cached_log::splice(const log_splice& s) {
   kv_.splice(s.at, s.removed_count, inserted);
 }
 
-void cached_log::become(std::span<const log_splice> splices, std::vector<token> log) {
+void cached_log::become(std::span<const scheduler::log_splice> splices, std::vector<token> log) {
   for (const auto& s : splices) splice(s);
   const auto same = std::mismatch(log_.begin(), log_.end(), log.begin(), log.end()).first - log_.begin();
   keep(static_cast<std::uint32_t>(same));

@@ -21,7 +21,7 @@ class cached_log {
   cached_log& operator=(const cached_log&) = delete;
 
   /// The log is now `log`, by way of the splices; KV after the first token that differs then is dropped.
-  void become(std::span<const log_splice> splices, std::vector<token> log);
+  void become(std::span<const scheduler::log_splice> splices, std::vector<token> log);
   /// Computes KV for all but the last token.
   void prepare();
   /// The same for the last token; returns the logits of what follows it.
@@ -45,7 +45,7 @@ class cached_log {
  private:
   std::span<const float> compute(std::uint32_t end, std::uint32_t logits_count);
   void keep(std::uint32_t count);
-  void splice(const log_splice& s);
+  void splice(const scheduler::log_splice& s);
 
   model::transformer& model_;
   kv::page_pool& pool_;

@@ -171,7 +171,7 @@ class clumsy_writer {
       inside_span_ = !output_.span_left().empty();
       return true;
     }
-    const grammar::automaton_state here(output_.constraint().state);
+    const grammar::automaton_state here(output_.grammar_state());
     const auto& programs = static_cast<const grammar::copy_grammar&>(rules_->grammar->automaton());
     const auto at = programs.unpack(here).at;
     // A text's last token may hold the "<" of the next op.

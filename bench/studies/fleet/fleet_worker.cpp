@@ -13,11 +13,7 @@ constexpr std::uint32_t page_tokens = 32;
 constexpr microseconds kept_interval{900'000};
 
 /// Which tokens a log has does not matter to who computes when; only their number does.
-std::span<const token> some_tokens(std::uint32_t count) {
-  static std::vector<token> tokens;
-  if (tokens.size() < count) tokens.resize(count);
-  return std::span(tokens).first(count);
-}
+std::vector<token> some_tokens(std::uint32_t count) { return std::vector<token>(count); }
 
 std::uint32_t whole_pages(std::uint32_t tokens) { return tokens / page_tokens; }
 
@@ -25,7 +21,7 @@ std::uint32_t whole_pages(std::uint32_t tokens) { return tokens / page_tokens; }
 
 fleet_worker::fleet_worker(const worker_limits& limits, const pass_curve& curve, std::uint64_t number)
     : limits_(limits),
-      queue_({limits.running_max, limits.waiting_max, limits.tokens_max, limits.pages_count},
+      queue_({limits.running_max, limits.waiting_max, limits.tokens_max, kv::pages(limits.pages_count)},
              *scheduler::make_policy("fifo")),
       said_((number + 1) << 32) {
   queue_.learn_costs(curve.samples, curve.mixture);
@@ -33,24 +29,19 @@ fleet_worker::fleet_worker(const worker_limits& limits, const pass_curve& curve,
 
 fleet_worker::taken fleet_worker::submit(const question& q, instant now) {
   const bool is_new = !queue_.holds(q.sequence);
-  const scheduler::draft_stretch chance{q.draft, q.chance};
-  const auto outcome = queue_.submit({.sequence = q.sequence,
-                                      .tenant = q.tenant,
-                                      .round = q.round,
-                                      .splices = {},
-                                      .from = q.from,
-                                      .tail = some_tokens(q.tail),
-                                      .draft = some_tokens(q.draft),
-                                      .chances = {&chance, q.draft > 0 ? 1U : 0U},
-                                      .tokens_max = q.tokens_max},
-                                     now);
+  scheduler::round round{.sequence = q.sequence,
+                         .number = q.round,
+                         .from = q.from,
+                         .tail = some_tokens(q.tail),
+                         .draft = some_tokens(q.draft)};
+  if (q.draft > 0) round.segments.emplace_back(q.draft, q.chance);
+  const auto outcome = queue_.submit(round, {q.tenant, q.tokens_max}, now).outcome;
   if (outcome != scheduler::submit_outcome::taken || !is_new) return {outcome, 0};
   resident& r = residents_[q.sequence];
   r.kin = q.kin;
   const std::uint32_t cached = find_cached(q.kin, q.tail);
   if (cached == 0) return {outcome, 0};
-  queue_.await_prefix(q.sequence, ++questions_, now + microseconds{1});
-  if (!queue_.adopt_prefix(q.sequence, questions_, cached)) return {outcome, 0};
+  queue_.note_adopted(q.sequence, cached);
   r.pages = whole_pages(cached);
   pages_used_ += r.pages;
   forget(q.kin.conversation);  // the pages are the sequence's now
@@ -109,7 +100,8 @@ void fleet_worker::trim_kept() {
 
 const scheduler::batch_plan* fleet_worker::begin_pass(instant now) {
   for (;;) {
-    plan_ = queue_.plan({.pages_free = limits_.pages_count - std::min(limits_.pages_count, pages_used_)}, now);
+    const auto free = kv::pages(limits_.pages_count - std::min(limits_.pages_count, pages_used_));
+    plan_ = queue_.plan({.free = free}, now, [this](sequence_id s) { return next_of(s); });
     if (!plan_.runs.empty()) break;
     if (plan_.left.empty()) return nullptr;
     const auto victim = queue_.choose_victim(plan_, now);
@@ -117,20 +109,23 @@ const scheduler::batch_plan* fleet_worker::begin_pass(instant now) {
     ++preempted_total_;
     pages_used_ -= std::exchange(residents_.at(*victim).pages, 0);
   }
-  (void)queue_.take_changes(plan_);
   take_pages(plan_);
   queue_.begin(plan_);
   is_busy_ = true;
   return &plan_;
 }
 
+/// A table has room to the end of its last page.
+kv::growth fleet_worker::next_of(sequence_id sequence) const {
+  return {.room = residents_.at(sequence).pages * page_tokens - computed_count(sequence)};
+}
+
 void fleet_worker::take_pages(const scheduler::batch_plan& plan) {
   for (const auto& run : plan.runs) {
     resident& r = residents_.at(run.sequence);
-    const std::uint32_t pages = std::max(r.pages, scheduler::pages_for(run.first + run.rows(), page_tokens));
+    const std::uint32_t pages = std::max(r.pages, kv::growth{}.taken_by(run.first + run.rows())[kv::kind::page]);
     pages_used_ += pages - r.pages;
     r.pages = pages;
-    queue_.note_room(run.sequence, pages * page_tokens - run.first - run.rows());
   }
   trim_kept();
 }

@@ -96,6 +96,7 @@ class fleet_worker {
   void forget(std::uint64_t beginning);
   void trim_kept();
   void take_pages(const scheduler::batch_plan& plan);
+  [[nodiscard]] kv::growth next_of(sequence_id sequence) const;
 
   worker_limits limits_;
   scheduler::run_queue queue_;
@@ -109,7 +110,6 @@ class fleet_worker {
   kv::kept_list said_;
   std::optional<instant> said_at_;
   std::uint64_t stamp_ = 0;
-  std::uint64_t questions_ = 0;
   std::uint64_t batches_total_ = 0, rows_total_ = 0, forward_us_total_ = 0, preempted_total_ = 0;
 };
 

@@ -49,14 +49,12 @@ proposal some_proposal(std::uint32_t count) {
   return {.session = {some_id}, .round = {100}, .tokens = tokens(count), .parts = {{}, {}}};
 }
 verify_run some_verify_run(std::uint32_t count) {
-  return {.sequence = {some_id},
-          .tenant = {some_id},
-          .round = {100},
-          .log = {some_count, {}},
-          .prompt_count = some_count,
-          .draft = tokens(count),
-          .parts = {{}, {}},
-          .tokens_max = some_count};
+  return {.round = {.sequence = {some_id},
+                    .number = {100},
+                    .from = some_count,
+                    .draft = tokens(count),
+                    .segments = {{}, {}}},
+          .prompt_count = some_count};
 }
 verified some_verified(std::uint32_t count) {
   return {.sequence = {some_id},

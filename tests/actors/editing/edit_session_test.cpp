@@ -25,7 +25,7 @@ constexpr std::uint32_t pages_count = 24;
 constexpr std::uint32_t context_max = 256;
 constexpr microseconds patience{120'000'000};  // virtual
 
-using test::cache_where, test::lookup_where, test::scheduler_where, test::target_where;
+using test::lookup_where, test::manager_where, test::target_where;
 constexpr auto gateway_where = actor::make_address(1, 1, 2);
 constexpr auto http_where = actor::make_address(1, 2, 8);
 
@@ -74,9 +74,9 @@ class edit_sessions : public testing::Test {
     static const auto weights = *model::load_weights(*file, table, team);
     tokenizer = *text::tokenizer::from_file(*file);
     scheduler_options options;
-    options.limits = {.running_max = 4, .waiting_max = 64, .tokens_max = context_max, .pages_count = pages_count};
+    options.limits = {.running_max = 4, .waiting_max = 64, .tokens_max = context_max};
     options.budget = {.rows_max = 64, .prompt_chunk_rows_max = 16};
-    test::add_target(world, options, [] {
+    test::add_target(world, options, pages_count, [] {
       return std::move(*model::transformer::create(
           weights, table, team, {.pages_count = pages_count, .kv = model::kv_type::f32, .rows_max = 64}));
     });
@@ -90,7 +90,7 @@ class edit_sessions : public testing::Test {
         answer_factory::parts{.tokenizer = tokenizer,
                               .context_max = context_max,
                               .partners_for = [](draft::method how, actor::address client) -> result<session_partners> {
-                                session_partners p{.scheduler = {scheduler_where}, .client = client};
+                                session_partners p{.manager = {manager_where}, .client = client};
                                 if (how != draft::method::regular) p.drafter = {lookup_where};
                                 return p;
                               }});
@@ -98,7 +98,7 @@ class edit_sessions : public testing::Test {
         std::make_shared<prompt_builder>(tokenizer, *jinja::chat_template::parse(std::string(jinja::chatml_template)));
     model->draft_defaults.how = draft::method::lookup;
     s->models->publish(model);
-    s->scheduler = {scheduler_where};
+    s->manager = {manager_where};
     s->http = http_where;
     s->keys = std::make_shared<key_ring>(std::move(*api_keys::load(keys)));
     s->editing = limits;
@@ -492,7 +492,7 @@ TEST_P(edit_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
     ASSERT_EQ(status, 200U) << body;
     ASSERT_EQ(call("GET", at(id, "/files/a.py")).second["text"], text);
     if (chance.below(3) == 0) world.run_for(microseconds{chance.below(20'000)});
-    if (chance.below(4) == 0) world.restart(chance.below(2) == 0 ? scheduler_where : target_where);
+    if (chance.below(4) == 0) world.restart(chance.below(2) == 0 ? manager_where : target_where);
     if (text.empty()) continue;
 
     std::size_t cursor = 1 + chance.below(text.size());
@@ -611,7 +611,7 @@ class edit_sessions_that_heal : public edit_sessions, public testing::WithParamI
   void disturb() {
     auto& chance = world.env();
     if (chance.below(3) == 0) world.run_for(microseconds{chance.below(40'000)});
-    if (chance.below(6) == 0) world.restart(chance.below(2) == 0 ? scheduler_where : target_where);
+    if (chance.below(6) == 0) world.restart(chance.below(2) == 0 ? manager_where : target_where);
     if (chance.below(4) == 0) {  // somebody else's answer takes pages and places
       ask("POST", "/v1/completions",
           {{"prompt", twelve_lines() + std::to_string(chance.below(9))}, {"max_tokens", 20}});

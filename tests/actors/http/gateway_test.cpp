@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 constexpr auto gateway_where = actor::make_address(1, 1, 2);
 constexpr auto http_where = actor::make_address(1, 2, 8);
-constexpr auto scheduler_where = actor::make_address(2, 1, 4);
+constexpr auto manager_where = actor::make_address(2, 1, 4);
 constexpr microseconds calendar_cost{50'000};
 
 /// Each look at the calendar lets time pass, so that a handler can be seen to take some.
@@ -54,11 +54,11 @@ class gateway_alone : public testing::Test {
     tokenizer = *text::tokenizer::from_file(*file);
     auto s = services = std::make_shared<gateway_services>();
     s->models->publish(make_model("tiny", tokenizer));
-    s->scheduler = {scheduler_where};
+    s->manager = {manager_where};
     s->http = http_where;
     s->on_drained = [this] { ++drained; };
     core.add<gateway>(2, "gateway", {64, 64}, [s](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
-    tell(scheduler_report{.ready = true}, scheduler_where);
+    tell(scheduler_report{.ready = true}, manager_where);
     run();
     sent.clear();
   }
@@ -76,7 +76,7 @@ class gateway_alone : public testing::Test {
                               .context_max = 256,
                               .partners_for = [](draft::method, actor::address client) -> result<session_partners> {
                                 if (is_in_pool) return session_partners{.placer = {placer_where}, .client = client};
-                                return session_partners{.scheduler = {scheduler_where}, .client = client};
+                                return session_partners{.manager = {manager_where}, .client = client};
                               }});
     return model;
   }
@@ -155,10 +155,10 @@ class gateway_alone : public testing::Test {
     return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
   }
   /// The session of the only answer in progress: a sequence has its number.
-  session_id session_in_progress() const { return {all<verify_run>().at(0).sequence.value}; }
+  session_id session_in_progress() const { return {all<verify_run>().at(0).round.sequence.value}; }
   std::vector<session_id> all_sessions() const {
     std::vector<session_id> found;
-    for (const auto& m : all<verify_run>()) found.push_back({m.sequence.value});
+    for (const auto& m : all<verify_run>()) found.push_back({m.round.sequence.value});
     return found;
   }
   actor::address address_of(session_id) const {
@@ -239,7 +239,7 @@ TEST_F(gateway_alone, ends_a_whole_answer_as_soon_as_it_is_too_large) {
                        {"top_logprobs", 20}});
   run();
   std::vector<session_id> sessions;
-  for (const auto& m : all<verify_run>()) sessions.push_back({m.sequence.value});
+  for (const auto& m : all<verify_run>()) sessions.push_back({m.round.sequence.value});
   ASSERT_EQ(sessions.size(), 8U);
   int told = 0;
   for (; told < 100 && !answer_to(id); ++told) {
@@ -390,7 +390,7 @@ TEST_F(gateway_alone, says_why_a_worker_may_not_take_part) {
   ASSERT_TRUE(answer_to(id));
   EXPECT_EQ(answer_to(id)->status, 503u);
   EXPECT_THAT(answer_to(id)->body, HasSubstr("another model file"));
-  tell(scheduler_report{.ready = false, .why_not = "the target model has 3 pages"}, scheduler_where);
+  tell(scheduler_report{.ready = false, .why_not = "the target model has 3 pages"}, manager_where);
   run();
   const auto later = ask("GET", "/readyz");
   run();
@@ -453,7 +453,7 @@ TEST_F(gateway_alone, is_not_ready_while_the_schedulers_process_is_lost) {
   const auto refused = ask_for_text();
   run();
   EXPECT_EQ(status_of(refused), 503U);
-  tell(scheduler_report{.ready = true}, scheduler_where);
+  tell(scheduler_report{.ready = true}, manager_where);
   EXPECT_EQ(call("GET", "/readyz"), 200U);
   tell(actor::peer_state{.process = 7, .reachable = false});
   EXPECT_EQ(call("GET", "/readyz"), 200U) << "another process";
@@ -483,7 +483,7 @@ TEST_F(gateway_alone, ends_all_answers_with_an_error_when_a_drain_takes_too_long
   run();
   const auto streamed = ask_for_text(true);
   run();
-  tell(session_text{.session = {all<verify_run>().at(1).sequence.value}, .text = "x", .tokens = {1}});
+  tell(session_text{.session = {all<verify_run>().at(1).round.sequence.value}, .text = "x", .tokens = {1}});
   run();
   tell(cancel_everything{});
   run();
@@ -591,7 +591,7 @@ std::string id_in(const std::string& event) { return event.substr(4, event.find(
 TEST_F(gateway_alone, sends_a_client_that_resumes_a_stream_what_it_lacks) {
   const std::vector<std::pair<std::string, std::vector<token>>> texts{{"one ", {1}}, {"two ", {2}}, {"three", {3}}};
   const auto answer = [&](std::uint64_t id, std::size_t at_once) {
-    const auto session = session_id{all<verify_run>().back().sequence.value};
+    const auto session = session_id{all<verify_run>().back().round.sequence.value};
     for (std::size_t i = 0; i < texts.size(); i += at_once) {
       session_text m{.session = session};
       for (std::size_t j = i; j < std::min(i + at_once, texts.size()); ++j) m.text += texts[j].first;
@@ -604,14 +604,14 @@ TEST_F(gateway_alone, sends_a_client_that_resumes_a_stream_what_it_lacks) {
   };
   const auto begun = ask_for_text(true);
   run();
-  const auto seed = all<verify_run>().back().sampling.seed;
+  const auto seed = all<verify_run>().back().terms->sampling.seed;
   const auto whole = answer(begun, 1);
   ASSERT_EQ(whole.size(), 6U) << "the role, three texts, the end, and the word that it is the end";
   for (std::size_t i = 0; i + 2 < whole.size(); ++i) {
     more_headers = {{"last-event-id", id_in(whole[i])}};
     const auto again = ask_for_text(true);
     run();
-    EXPECT_EQ(all<verify_run>().back().sampling.seed, seed);
+    EXPECT_EQ(all<verify_run>().back().terms->sampling.seed, seed);
     EXPECT_EQ(answer(again, 1), std::vector(whole.begin() + static_cast<std::ptrdiff_t>(i) + 1, whole.end()));
   }
   more_headers = {{"Last-Event-ID", id_in(whole[2])}};  // after "two "
@@ -653,7 +653,7 @@ TEST_F(gateway_alone, goes_on_only_with_streams_of_its_own_numerics) {
   const auto again = ask_for_text(true);
   run();
   EXPECT_EQ(all<verify_run>().size(), rounds + 1);
-  tell(session_text{.session = {all<verify_run>().back().sequence.value},
+  tell(session_text{.session = {all<verify_run>().back().round.sequence.value},
                     .text = "one two",
                     .tokens = {1, 2},
                     .numerics = numerics_id("exact")});
@@ -716,7 +716,7 @@ TEST_F(gateway_alone, does_not_go_on_with_a_stream_that_would_be_another) {
   more_headers = {{"last-event-id", id}};
   const auto again = ask_for_text(true);
   run();
-  tell(session_text{.session = {all<verify_run>().back().sequence.value}, .text = "2ne", .tokens = {2}});
+  tell(session_text{.session = {all<verify_run>().back().round.sequence.value}, .text = "2ne", .tokens = {2}});
   run();
   const auto events = events_of(all<http_stream>(), again);
   ASSERT_EQ(events.size(), 1U);
@@ -826,11 +826,11 @@ TEST_F(gateway_alone, has_the_context_that_the_target_models_process_has_room_fo
     return status_of(id);
   };
   EXPECT_EQ(context(), 256);
-  tell(scheduler_report{.ready = true, .tokens_max = 64}, scheduler_where);
+  tell(scheduler_report{.ready = true, .tokens_max = 64}, manager_where);
   run();
   EXPECT_EQ(context(), 64);
   EXPECT_EQ(status_of_prompt(), 400U);
-  tell(scheduler_report{.ready = true, .tokens_max = 4096}, scheduler_where);
+  tell(scheduler_report{.ready = true, .tokens_max = 4096}, manager_where);
   run();
   EXPECT_EQ(context(), 256) << "another worker has more room than the model";
   EXPECT_EQ(status_of_prompt(), 0U) << "it is being answered";
@@ -900,11 +900,11 @@ TEST_F(gateway_alone, speaks_to_routers_made_for_vllm) {
   ask("POST", "/v1/chat/completions", chat);
   run();
   const auto asked = all<verify_run>().back();
-  EXPECT_EQ(json(asked.log.tokens), answers["/v1/chat/completions/render"]["token_ids"]);
-  EXPECT_EQ(asked.prefix_scope, to_prefix_scope({0}, "s"));
+  EXPECT_EQ(json(asked.round.tail), answers["/v1/chat/completions/render"]["token_ids"]);
+  EXPECT_EQ(asked.terms->prefix_scope, to_prefix_scope({0}, "s"));
   ask_for_text();
   run();
-  EXPECT_EQ(all<verify_run>().back().prefix_scope, 0U);
+  EXPECT_EQ(all<verify_run>().back().terms->prefix_scope, 0U);
 }
 
 TEST_F(gateway_alone, repeats_a_requests_id_and_says_when_to_come_again) {
@@ -956,9 +956,9 @@ class gateway_of_channels : public gateway_alone {
       const verify_run asked = all<verify_run>().back();
       const auto count = static_cast<std::ptrdiff_t>(std::min<std::size_t>(tokens.size(), 3));
       core.deliver(test::frame_of(
-          address_of({}), scheduler_where,
+          address_of({}), manager_where,
           verified{
-              .sequence = asked.sequence, .round = asked.round, .tokens = {tokens.begin(), tokens.begin() + count}}));
+              .sequence = asked.round.sequence, .round = asked.round.number, .tokens = {tokens.begin(), tokens.begin() + count}}));
       tokens.erase(tokens.begin(), tokens.begin() + count);
       run();
     }
@@ -1100,7 +1100,7 @@ TEST_F(gateway_of_two, opens_a_session_for_the_model_that_a_request_names) {
     const auto id = ask("POST", "/v1/completions", {{"prompt", text}, {"model", name}, {"max_tokens", 8}});
     run();
     ASSERT_EQ(all<verify_run>().size(), 1U);
-    EXPECT_EQ(all<verify_run>()[0].log.tokens, by->encode(text));
+    EXPECT_EQ(all<verify_run>()[0].round.tail, by->encode(text));
     tell(session_finished{.session = session_in_progress()});
     run();
     ASSERT_EQ(status_of(id), 200U);
@@ -1188,7 +1188,7 @@ TEST_F(gateway_of_two, keeps_an_edit_sessions_model) {
   run();
   const auto asked = all<verify_run>();
   ASSERT_EQ(asked.size(), 1U) << answer_to(id).value_or(http_respond{}).body;
-  EXPECT_THAT(asked[0].log.tokens, testing::Contains(other->encode("<copy lines")[0]));
+  EXPECT_THAT(asked[0].round.tail, testing::Contains(other->encode("<copy lines")[0]));
 }
 
 TEST_F(gateway_of_two, lists_models_with_their_aliases) {
@@ -1312,7 +1312,7 @@ TEST_F(gateway_alone, tells_who_watches_what_it_does) {
     sent.clear();
     return events;
   };
-  tell(scheduler_report{.ready = true, .workers = {{.process = 3, .batches_total = 5}}}, scheduler_where);
+  tell(scheduler_report{.ready = true, .workers = {{.process = 3, .batches_total = 5}}}, manager_where);
   run();
   auto events = told();
   ASSERT_EQ(events.size(), 1U);
@@ -1431,10 +1431,10 @@ TEST_F(gateway_alone, begins_a_stream_as_soon_as_its_request_is_admitted) {
   EXPECT_TRUE(all<http_stream>().empty()) << "it may still be refused";
   const auto rounds = all<verify_run>();
   ASSERT_EQ(rounds.size(), 2U);
-  tell(session_admitted{{rounds[0].sequence.value}});
+  tell(session_admitted{{rounds[0].round.sequence.value}});
   run();
   EXPECT_TRUE(all<http_stream>().empty()) << "its second answer may be";
-  tell(session_admitted{{rounds[1].sequence.value}});
+  tell(session_admitted{{rounds[1].round.sequence.value}});
   run();
   const auto parts = all<http_stream>();
   ASSERT_FALSE(parts.empty());
@@ -1442,10 +1442,10 @@ TEST_F(gateway_alone, begins_a_stream_as_soon_as_its_request_is_admitted) {
   const auto events = events_of(parts, id);
   ASSERT_EQ(events.size(), 2U) << "the roles";
   EXPECT_THAT(events[0], HasSubstr("assistant"));
-  tell(session_text{.session = {rounds[0].sequence.value}, .text = "x", .tokens = {1}});
+  tell(session_text{.session = {rounds[0].round.sequence.value}, .text = "x", .tokens = {1}});
   run();
   EXPECT_EQ(events_of(all<http_stream>(), id).size(), 3U) << "no role twice";
-  tell(session_finished{.session = {rounds[1].sequence.value},
+  tell(session_finished{.session = {rounds[1].round.sequence.value},
                         .reason = finish_reason::failed,
                         .why_not = failure{errc::queue_full, ""}});
   run();
@@ -1534,8 +1534,8 @@ TEST_F(gateway_alone, answers_llama_cpps_clients_with_what_they_read) {
   ASSERT_FALSE(answer_to(id)) << answer_to(id)->body;
   const auto round = all<verify_run>().at(0);
   const auto spelled = tokenizer->encode("ab", {.continues = true});
-  ASSERT_EQ(round.sampling.logit_bias.size(), spelled.size());
-  for (const auto& [t, bias] : round.sampling.logit_bias) {
+  ASSERT_EQ(round.terms->sampling.logit_bias.size(), spelled.size());
+  for (const auto& [t, bias] : round.terms->sampling.logit_bias) {
     EXPECT_TRUE(std::ranges::count(spelled, t) == 1 && std::isinf(bias));
   }
   const session_id session = session_in_progress();

@@ -22,7 +22,7 @@ namespace {
 using testing::ElementsAre;
 
 constexpr auto fetcher_where = actor::make_address(1, 1, 11);
-constexpr auto scheduler_where = actor::make_address(2, 1, 4);
+constexpr auto manager_where = actor::make_address(2, 1, 4);
 constexpr auto client_where = actor::make_address(1, 1, 12);
 constexpr microseconds second{1'000'000};
 
@@ -36,7 +36,7 @@ class model_fetcher_test : public testing::Test {
     model_fetcher_options options{
         .shelf = shelf, .partners_for = [](const process_card& card, draft::method, actor::address client) {
           return result<session_partners>(
-              session_partners{.scheduler = {{scheduler_where.value + card.model}}, .client = client});
+              session_partners{.manager = {{manager_where.value + card.model}}, .client = client});
         }};
     io.add<model_fetcher>(11, "model fetcher", roomy,
                           [options](actor::actor_context& c) { return std::make_unique<model_fetcher>(c, options); });
@@ -106,7 +106,7 @@ TEST_F(model_fetcher_test, makes_a_worker_s_model_of_its_header) {
   EXPECT_EQ(model->prompts->text("def f(x):"), own->encode("def f(x):"));
   const auto partners = model->answers->partners_for(draft::method::regular, client_where);
   ASSERT_TRUE(partners);
-  EXPECT_EQ(partners->scheduler.where.value, scheduler_where.value + own_card.model);
+  EXPECT_EQ(partners->manager.where.value, manager_where.value + own_card.model);
   EXPECT_TRUE(model->answers->rules_for({.schema = "{}"})) << "with grammars";
 }
 

@@ -59,7 +59,8 @@ answer play(token_log& g, std::string_view asked_for, const std::function<token(
     if (!span.empty()) {
       next = inside(span);
     } else {
-      const auto place = g.grammar();
+      auto place = g.grammar();
+      place.state = g.grammar_state();
       const auto& grammar = *(*grammars.find(place))->grammar;
       const auto t = grammar.trie().longest_token(grammar.automaton(), grammar::automaton_state(place.state),
                                                   asked_for.substr(0, 1));
@@ -139,7 +140,8 @@ TEST(constrained_output, a_decided_token_has_one_log_probability_however_it_come
     whole.insert(whole.end(), step.tokens.begin(), step.tokens.end());
     std::size_t bytes = 0;
     for (const token t : whole) bytes += tokenizer()->piece(t).size();
-    const auto place = alone.grammar();
+    auto place = alone.grammar();
+    place.state = alone.grammar_state();
     const auto& grammar = *(*grammars.find(place))->grammar;
     const auto t =
         grammar.trie().longest_token(grammar.automaton(), grammar::automaton_state(place.state), text.substr(bytes, 1));
@@ -298,7 +300,7 @@ TEST(constrained_output, auto_asks_how_sure_the_model_was_of_every_token_that_ch
         piece = words->piece(next->id);
       } else {
         const auto t = *rules->grammar->trie().longest_token(rules->grammar->automaton(),
-                                                             grammar::automaton_state(g.constraint().state), left);
+                                                             grammar::automaton_state(g.grammar_state()), left);
         piece = words->piece(t);
         EXPECT_EQ(g.accept_token(t, piece == doubted ? -1.0F : 0.0F, text), constrained_output::acceptance::taken);
       }

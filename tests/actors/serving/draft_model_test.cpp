@@ -5,7 +5,7 @@
 
 #include "kernels/dispatch.hpp"
 #include "runtime/actor/worker.hpp"
-#include "tests/support/hand_link.hpp"
+#include "tests/support/one_actor.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::actors {
@@ -14,8 +14,9 @@ namespace {
 constexpr auto session_at = actor::make_address(1, 1, 40);
 constexpr auto other_at = actor::make_address(1, 1, 41);
 
-class draft_model_test : public ::testing::Test {
+class draft_model_test : public test::one_actor<draft_model> {
  protected:
+  draft_model_test() : one_actor(3, 4) {}
   void open(bool has_model) {
     who = w.add<draft_model>(6, "draft model", {16, 16}, [this, has_model](actor::actor_context& c) {
       std::unique_ptr<model::transformer> small;
@@ -43,11 +44,7 @@ class draft_model_test : public ::testing::Test {
     return m;
   }
 
-  test::virtual_environment env;
-  test::hand_link wire;
-  actor::worker w{3, 4, wire, env};
   kernels::worker_team team{1};
-  actor::actor_ref<draft_model> who;
 };
 
 using draft::method;

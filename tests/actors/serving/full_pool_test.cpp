@@ -1,5 +1,5 @@
-// Scheduler and cache manager as they are, a target model that answers at random, and a pool that is always nearly
-// full: what the scheduler counts is never less than what is held, and no KV is lost but by preemption.
+// The cache manager as it is, a target model that answers at random, and a pool that is always nearly full: no page is
+// written by two, and no KV is lost but by preemption.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,6 @@
 
 #include "actors/serving/cache_manager.hpp"
 #include "actors/serving/target_model.hpp"
-#include "actors/serving/verify_scheduler.hpp"
 #include "runtime/base/log.hpp"
 #include "tests/support/hand_link.hpp"
 #include "tests/support/rounds.hpp"
@@ -29,19 +28,12 @@ struct client {
 
 struct world {
   explicit world(std::uint64_t seed, kv::pool_size of) : chance(seed), size(of), pages_count(of.pages) {
-    cache = w.add<cache_manager>(3, "cache", {256, 256}, [this](actor::actor_context& c) {
-      return std::make_unique<cache_manager>(c, size, actor::actor_ref<target_model>{target_at});
-    });
     scheduler_options options;
-    options.limits = {.running_max = 6,
-                      .waiting_max = 16,
-                      .tokens_max = tokens_max,
-                      .pages_count = pages_count,
-                      .window_pages_count = size.window_pages};
+    options.limits = {.running_max = 6, .waiting_max = 16, .tokens_max = tokens_max};
     options.budget = {.rows_max = 96, .prompt_chunk_rows_max = 64};
-    who = w.add<verify_scheduler>(4, "scheduler", {256, 256}, [this, options](actor::actor_context& c) {
-      return std::make_unique<verify_scheduler>(c, options, *scheduler::make_policy("fair_share"), cache,
-                                                actor::actor_ref<target_model>{target_at});
+    options.policy = "fair_share";
+    who = w.add<cache_manager>(4, "cache manager", {256, 256}, [this, options](actor::actor_context& c) {
+      return std::make_unique<cache_manager>(c, options, size, actor::actor_ref<target_model>{target_at});
     });
     inject(target_at, target_ready{.context = tokens_max,
                                    .rows_max = 512,
@@ -62,15 +54,7 @@ struct world {
       const auto frame = std::move(wire.sent.front());
       wire.sent.pop_front();
       const auto id = frame.head.id;
-      if (id == batch_held::id) {
-        EXPECT_FALSE(actor::decode<batch_held>(frame.body)->tables_lost);
-        windows_lost += actor::decode<batch_held>(frame.body)->windows_lost.size();
-      }
-      if (frame.head.to == cache.where || frame.head.to == who.where) {
-        w.deliver(frame);
-        while (w.run_ready()) {
-        }
-      } else if (id == forward_batch::id) {
+      if (id == forward_batch::id) {
         batch = *actor::decode<forward_batch>(frame.body);
         check_slots();
         compute();
@@ -80,15 +64,14 @@ struct world {
         ADD_FAILURE() << "nothing is refused or forgotten: " << id.value;
       }
     }
-    w.find(cache)->check_integrity();
-    w.find(who)->queue().check_integrity();
+    w.find(who)->check_integrity();
   }
   /// No slot is written by two.
   void check_slots() const {
     std::map<std::uint32_t, std::uint64_t> written;
     for (const auto& run : batch->runs) {
       std::uint32_t index = 0;
-      for (const auto& piece : run.table) {
+      for (const auto& piece : run.memory.table) {
         for (std::uint32_t i = 0; i < piece.count; ++i, ++index) {
           if (index < static_cast<std::uint32_t>(run.first_position)) continue;
           EXPECT_TRUE(written.emplace(piece.first_slot + i, run.sequence.value).second) << "written twice";
@@ -109,10 +92,10 @@ struct world {
     }
     for (const auto& run : batch->runs) {
       std::vector<std::uint32_t> slots, window_slots;
-      for (const auto& piece : run.table) {
+      for (const auto& piece : run.memory.table) {
         for (std::uint32_t i = 0; i < piece.count; ++i) slots.push_back(piece.first_slot + i);
       }
-      for (const auto& piece : run.window_table) {
+      for (const auto& piece : run.memory.window_table) {
         for (std::uint32_t i = 0; i < piece.count; ++i) window_slots.push_back(piece.first_slot + i);
       }
       const auto first = static_cast<std::size_t>(run.first_position);
@@ -130,7 +113,7 @@ struct world {
     }
   }
   void answer_batch() {
-    batch_done done{.batch = batch->batch, .elapsed_us = 100, .pages = batch->pages};
+    batch_done done{.batch = batch->batch, .elapsed_us = 100};
     for (const auto& run : batch->runs) {
       run_result r{.sequence = run.sequence};
       if (run.logits_begin < run.tokens.size()) {
@@ -156,30 +139,32 @@ struct world {
     auto [at, is_new] = clients.try_emplace(sequence);
     client& c = at->second;
     if (c.open) return;
-    verify_run m{.sequence = {sequence}, .tenant = {1}, .round = {++c.round}, .tokens_max = tokens_max};
+    scheduler::round r{.sequence = {sequence}, .number = {++c.round}};
     if (is_new) {
       // A common beginning, then one of a few continuations, then its own.
       c.log.assign(40 + 32 * (chance() % 3), 1);
       c.log.insert(c.log.end(), 32 * (chance() % 3), static_cast<token>(2 + chance() % 2));
       c.log.insert(c.log.end(), chance() % 60, static_cast<token>(10 + sequence));
-      m.log = {0, c.log};
+      r.tail = c.log;
     } else {
-      m.log.from = static_cast<std::uint32_t>(c.log.size());
+      r.from = static_cast<std::uint32_t>(c.log.size());
       if (chance() % 6 == 0) {
         const auto at_token = static_cast<std::uint32_t>(chance() % (c.log.size() - 2));
         const auto removed =
             static_cast<std::uint32_t>(1 + chance() % std::min<std::size_t>(20, c.log.size() - at_token - 1));
         const auto policy = chance() % 2 == 0 ? kv::splice_policy::pie : kv::splice_policy::eager;
-        m.splices.push_back({.at = at_token, .removed_count = removed, .tokens = {7}, .policy = policy});
+        r.splices.push_back({.at = at_token, .removed_count = removed, .tokens = {7}, .policy = policy});
         c.log.erase(c.log.begin() + at_token, c.log.begin() + at_token + removed);
         c.log.insert(c.log.begin() + at_token, 7);
-        m.log.from = static_cast<std::uint32_t>(c.log.size());
+        r.from = static_cast<std::uint32_t>(c.log.size());
       }
     }
-    m.prompt_count = m.log.from + static_cast<std::uint32_t>(m.log.tokens.size());
-    m.draft.assign(chance() % 12, 5);
+    r.draft.assign(chance() % 12, 5);
     c.open = true;
-    inject(session_at, m);
+    const auto count = r.from + static_cast<std::uint32_t>(r.tail.size());
+    inject(
+        session_at,
+        verify_run{.round = std::move(r), .prompt_count = count, .terms = sequence_terms{.facts = {{1}, tokens_max}}});
     settle();
   }
   void release(std::uint64_t sequence) {
@@ -193,12 +178,10 @@ struct world {
   std::uint32_t pages_count;
   std::map<std::uint32_t, std::uint64_t> stored, window_stored;  // by slot
   std::uint64_t last_stored = 0;
-  std::size_t windows_lost = 0;
   test::virtual_environment env;
   test::hand_link wire;
   actor::worker w{2, 1, wire, env};
-  actor::actor_ref<cache_manager> cache;
-  actor::actor_ref<verify_scheduler> who;
+  actor::actor_ref<cache_manager> who;
   std::optional<forward_batch> batch;
   std::map<std::uint64_t, client> clients;
   int answered = 0;
@@ -207,8 +190,8 @@ struct world {
 class full_pool : public ::testing::TestWithParam<kv::pool_size> {};
 
 TEST_P(full_pool, preempts_or_waits_and_never_loses_all_kv) {
+  std::uint64_t preempted = 0;
   configure_log(log_level::off, log_format::text);
-  std::size_t windows_lost = 0;
   for (std::uint64_t seed = 1; seed <= test::rounds(12, 2); ++seed) {
     world all(seed, GetParam());
     std::uint64_t last = 0;
@@ -244,10 +227,11 @@ TEST_P(full_pool, preempts_or_waits_and_never_loses_all_kv) {
     }
     for (const auto& [sequence, c] : all.clients) EXPECT_FALSE(c.open) << "seed " << seed << ", " << sequence;
     EXPECT_GT(all.answered, 100);
-    windows_lost += all.windows_lost;
+    all.inject(session_at, report_status{});
+    preempted += all.wire.take<scheduler_report>().value().preempted_total;
   }
   if (GetParam().window_pages == 8) {
-    EXPECT_GT(windows_lost, 0U) << "some went on from a place whose window was gone";
+    EXPECT_GT(preempted, 0U) << "some went on from a place whose window was gone";
   }
   configure_log(log_level::info, log_format::text);
 }

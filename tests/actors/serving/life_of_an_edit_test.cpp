@@ -2,23 +2,24 @@
 
 #include <gtest/gtest.h>
 
+#include "actors/serving/cache_manager.hpp"
 #include "actors/serving/draft_model.hpp"
 #include "actors/serving/session.hpp"
-#include "actors/serving/verify_scheduler.hpp"
 #include "runtime/actor/worker.hpp"
-#include "tests/support/hand_link.hpp"
+#include "tests/support/one_actor.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace redline::actors {
 namespace {
 
 constexpr auto client = actor::make_address(1, 2, 8);
-constexpr auto scheduler_at = actor::make_address(2, 1, 4);
+constexpr auto manager_at = actor::make_address(2, 1, 4);
 constexpr auto drafter_at = actor::make_address(3, 4, 6);
 constexpr auto stand_in_at = actor::make_address(1, 5, 7);
 
-class life_of_an_edit : public ::testing::Test {
+class life_of_an_edit : public test::one_actor<session> {
  protected:
+  life_of_an_edit() : one_actor(1, 1) {}
   void open(std::uint32_t tokens_max, draft::method how = draft::method::lookup, std::vector<token> prediction = {},
             std::vector<std::string> stops = {}, const char* schema = nullptr) {
     generation_spec g;
@@ -32,33 +33,10 @@ class life_of_an_edit : public ::testing::Test {
     const auto tokenizer = *text::tokenizer::from_file(*test::make_tiny_model().file());
     if (schema != nullptr) g.rules = *make_json_rules(*grammar::token_trie::make(tokenizer), schema);
     const session_partners partners{
-        .scheduler = {scheduler_at}, .drafter = {drafter_at}, .stand_in = stand_in, .client = client};
+        .manager = {manager_at}, .drafter = {drafter_at}, .stand_in = stand_in, .client = client};
     who = w.add_temporary<session>("session", {16, 16}, [=](actor::actor_context& c) {
       return std::make_unique<session>(c, *token_log::make(g, tokenizer), partners);
     });
-  }
-  template<actor::message M>
-  void inject(actor::address from, const M& m) {
-    w.deliver(test::frame_of(who.where, from, m));
-    while (w.run_ready()) {
-    }
-  }
-  template<actor::message M>
-  M expect(actor::address to) {
-    auto m = wire.take<M>();
-    EXPECT_TRUE(m) << "expected " << M::name << ", found "
-                   << (wire.sent.empty() ? 0 : static_cast<int>(wire.sent.front().head.id.value));
-    EXPECT_EQ(wire.last_to, to);
-    return m.value_or(M{});
-  }
-  void pass(microseconds time) {
-    const instant end = env.now() + time;
-    while (env.now() < end) {
-      env.advance(microseconds{250'000});
-      (void)w.fire_timers();
-      while (w.run_ready()) {
-      }
-    }
   }
   /// An answer of the target to a draft that it agrees to in all tokens.
   verified says(std::uint64_t round, std::vector<token> tokens) {
@@ -70,20 +48,16 @@ class life_of_an_edit : public ::testing::Test {
   }
 
   actor::actor_ref<draft_model> stand_in;
-  test::virtual_environment env;
-  test::hand_link wire;
-  actor::worker w{1, 1, wire, env};
-  actor::actor_ref<session> who;
 };
 
 TEST_F(life_of_an_edit, proposes_verifies_commits_and_streams_until_the_end) {
   open(5);
   EXPECT_EQ(expect<propose>(drafter_at).tokens_max, 0u);  // only reads the prompt
-  const auto first = expect<verify_run>(scheduler_at);
-  EXPECT_EQ(first.log.tokens, (std::vector<token>{'a', 'b', 'c'}));
-  EXPECT_EQ(first.tokens_max, 8u);
-  EXPECT_TRUE(first.draft.empty());
-  inject(scheduler_at, says(1, {'d'}));
+  const auto first = expect<verify_run>(manager_at);
+  EXPECT_EQ(first.round.tail, (std::vector<token>{'a', 'b', 'c'}));
+  EXPECT_EQ(first.terms->facts.tokens_max, 8u);
+  EXPECT_TRUE(first.round.draft.empty());
+  inject(manager_at, says(1, {'d'}));
   EXPECT_EQ(expect<session_text>(client).text, "d");
 
   const auto ask = expect<propose>(drafter_at);
@@ -91,20 +65,20 @@ TEST_F(life_of_an_edit, proposes_verifies_commits_and_streams_until_the_end) {
   EXPECT_EQ(ask.log.tokens, std::vector<token>{'d'});
   EXPECT_EQ(ask.tokens_max, 3u);  // the last of four is the target's own
   inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e', 'f', 'x'}});
-  const auto second = expect<verify_run>(scheduler_at);
-  EXPECT_EQ(second.draft, (std::vector<token>{'e', 'f', 'x'}));
-  EXPECT_EQ(second.log.from, 4u);
-  inject(scheduler_at, says(2, {'e', 'f', 'g'}));
+  const auto second = expect<verify_run>(manager_at);
+  EXPECT_EQ(second.round.draft, (std::vector<token>{'e', 'f', 'x'}));
+  EXPECT_EQ(second.round.from, 4u);
+  inject(manager_at, says(2, {'e', 'f', 'g'}));
   EXPECT_EQ(expect<session_text>(client).text, "efg");
   // One token of room: no draft is asked for.
-  EXPECT_EQ(expect<verify_run>(scheduler_at).round.value, 3u);
-  inject(scheduler_at, says(3, {'h'}));
+  EXPECT_EQ(expect<verify_run>(manager_at).round.number.value, 3u);
+  inject(manager_at, says(3, {'h'}));
   EXPECT_EQ(expect<session_text>(client).text, "h");
   const auto end = expect<session_finished>(client);
   EXPECT_EQ(end.reason, finish_reason::length);
   EXPECT_EQ(end.stats.completion_tokens, 5u);
   EXPECT_EQ(end.stats.accepted, 2u);
-  EXPECT_EQ(expect<release_sequence>(scheduler_at).sequence.value, 41u);
+  EXPECT_EQ(expect<release_sequence>(manager_at).sequence.value, 41u);
   EXPECT_EQ(expect<forget>(drafter_at).session.value, 41u);
   EXPECT_EQ(w.find(who), nullptr);
   EXPECT_TRUE(wire.sent.empty());
@@ -113,21 +87,21 @@ TEST_F(life_of_an_edit, proposes_verifies_commits_and_streams_until_the_end) {
 TEST_F(life_of_an_edit, verifies_no_draft_tokens_that_do_not_exist) {
   open(10);
   wire.sent.clear();
-  inject(scheduler_at, says(1, {'d'}));
+  inject(manager_at, says(1, {'d'}));
   expect<session_text>(client);
   expect<propose>(drafter_at);
   inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e', test::tiny_model::vocabulary, 'f'}});
-  EXPECT_EQ(expect<verify_run>(scheduler_at).draft, std::vector<token>{'e'});
+  EXPECT_EQ(expect<verify_run>(manager_at).round.draft, std::vector<token>{'e'});
 }
 
 TEST_F(life_of_an_edit, goes_on_without_a_drafter_that_is_silent) {
   open(10);
   wire.sent.clear();
-  inject(scheduler_at, says(1, {'d'}));
+  inject(manager_at, says(1, {'d'}));
   expect<session_text>(client);
   expect<propose>(drafter_at);
   pass(microseconds{1'250'000});
-  EXPECT_TRUE(expect<verify_run>(scheduler_at).draft.empty());
+  EXPECT_TRUE(expect<verify_run>(manager_at).round.draft.empty());
   // Its proposal comes too late and is ignored.
   inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e'}});
   EXPECT_TRUE(wire.sent.empty());
@@ -138,26 +112,26 @@ TEST_F(life_of_an_edit, has_a_stand_in_draft_while_the_drafter_is_away) {
   const std::vector<token> prediction = {'x', 'y'};
   open(20, draft::method::automatic, prediction);
   wire.sent.clear();
-  inject(scheduler_at, says(1, {'d'}));
+  inject(manager_at, says(1, {'d'}));
   expect<session_text>(client);
   EXPECT_EQ(expect<propose>(drafter_at).log.from, 3u);
   inject({}, actor::undeliverable{.to = drafter_at, .what = propose::id, .why = {errc::unreachable, "gone"}});
-  EXPECT_TRUE(expect<verify_run>(scheduler_at).draft.empty()) << "this round goes on at once";
-  inject(scheduler_at, says(2, {'e'}));
+  EXPECT_TRUE(expect<verify_run>(manager_at).round.draft.empty()) << "this round goes on at once";
+  inject(manager_at, says(2, {'e'}));
   expect<session_text>(client);
   const auto whole = expect<propose>(stand_in_at);
   EXPECT_EQ(whole.log.tokens.size(), 5u) << "the stand-in knows nothing yet";
   EXPECT_EQ(whole.prediction, prediction);
   inject(stand_in_at, proposal{.session = {41}, .round = {3}, .tokens = {'f'}});
-  EXPECT_EQ(expect<verify_run>(scheduler_at).draft, std::vector<token>{'f'});
+  EXPECT_EQ(expect<verify_run>(manager_at).round.draft, std::vector<token>{'f'});
   // After a while the drafter is asked again, with all it may have lost.
   pass(microseconds{5'250'000});
   wire.sent.clear();
-  inject(scheduler_at, says(3, {'f', 'g'}));
+  inject(manager_at, says(3, {'f', 'g'}));
   expect<session_text>(client);
   EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 7u);
   inject({}, cancel_session{});
-  expect<release_sequence>(scheduler_at);
+  expect<release_sequence>(manager_at);
   expect<forget>(drafter_at);
   expect<forget>(stand_in_at);
 }
@@ -167,7 +141,7 @@ TEST_F(life_of_an_edit, tells_the_drafter_what_passes_take) {
   wire.sent.clear();
   auto first = says(1, {'d'});
   first.step = {.pass_us = 1500, .row_ns = 20'000};
-  inject(scheduler_at, first);
+  inject(manager_at, first);
   expect<session_text>(client);
   EXPECT_EQ(expect<propose>(drafter_at).step, first.step);
 }
@@ -175,17 +149,17 @@ TEST_F(life_of_an_edit, tells_the_drafter_what_passes_take) {
 TEST_F(life_of_an_edit, sends_the_log_again_to_an_actor_that_lost_it) {
   open(10);
   wire.sent.clear();
-  inject(scheduler_at, says(1, {'d'}));
+  inject(manager_at, says(1, {'d'}));
   expect<session_text>(client);
   expect<propose>(drafter_at);
   inject(drafter_at, proposal{.session = {41}, .round = {2}, .log_needed_from = 0});
   EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 4u);
   inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e'}});
-  EXPECT_EQ(expect<verify_run>(scheduler_at).log.from, 4u);
-  inject(scheduler_at, log_needed{.sequence = {41}, .round = {2}, .from = 0});
-  const auto again = expect<verify_run>(scheduler_at);
-  EXPECT_EQ(again.log.tokens.size(), 4u);
-  EXPECT_EQ(again.draft, std::vector<token>{'e'});
+  EXPECT_EQ(expect<verify_run>(manager_at).round.from, 4u);
+  inject(manager_at, log_needed{.sequence = {41}, .round = {2}, .from = 0});
+  const auto again = expect<verify_run>(manager_at);
+  EXPECT_EQ(again.round.tail.size(), 4u);
+  EXPECT_EQ(again.round.draft, std::vector<token>{'e'});
 }
 
 TEST_F(life_of_an_edit, sends_the_prediction_once_and_again_to_a_drafter_that_lost_the_log) {
@@ -193,8 +167,8 @@ TEST_F(life_of_an_edit, sends_the_prediction_once_and_again_to_a_drafter_that_lo
   for (const auto how : {draft::method::prediction, draft::method::automatic}) {
     open(10, how, prediction);
     EXPECT_EQ(expect<propose>(drafter_at).prediction, prediction);
-    expect<verify_run>(scheduler_at);
-    inject(scheduler_at, says(1, {'d'}));
+    expect<verify_run>(manager_at);
+    inject(manager_at, says(1, {'d'}));
     expect<session_text>(client);
     EXPECT_TRUE(expect<propose>(drafter_at).prediction.empty());
     inject(drafter_at, proposal{.session = {41}, .round = {2}, .log_needed_from = 0});
@@ -215,14 +189,14 @@ TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
                          std::uint32_t verified, std::vector<token> said) {
     expect<propose>(drafter_at);
     inject(drafter_at, proposal{.session = {41}, .round = {n}, .tokens = std::move(draft), .parts = std::move(parts)});
-    expect<verify_run>(scheduler_at);
+    expect<verify_run>(manager_at);
     auto v = says(n, std::move(said));
     v.verified_count = verified;
-    inject(scheduler_at, v);
+    inject(manager_at, v);
     expect<session_text>(client);
   };
   using draft::source;
-  inject(scheduler_at, says(1, {'d'}));
+  inject(manager_at, says(1, {'d'}));
   expect<session_text>(client);
   // Two of three are right; the second is the last of the prediction's.
   round(2, {'e', 'f', 'x'}, {{source::prediction, 2}, {source::lookup, 1}}, 3, {'e', 'f', 'g'});
@@ -232,8 +206,8 @@ TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
   round(4, {'i', test::tiny_model::vocabulary, 'z'}, {{source::prediction, 3}}, 1, {'i', 'j'});
   // No draft at all.
   round(5, {}, {}, 0, {'k'});
-  expect<verify_run>(scheduler_at);
-  inject(scheduler_at, says(6, {'l'}));
+  expect<verify_run>(manager_at);
+  inject(manager_at, says(6, {'l'}));
   expect<session_text>(client);
   const auto stats = expect<session_finished>(client).stats;
   EXPECT_EQ(stats.completion_tokens, 9u);
@@ -247,14 +221,14 @@ TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
 TEST_F(life_of_an_edit, counts_no_token_behind_the_end_of_the_answer) {
   open(9, draft::method::prediction, {'x'}, {"f"});
   wire.sent.clear();
-  inject(scheduler_at, says(1, {'d'}));
+  inject(manager_at, says(1, {'d'}));
   expect<session_text>(client);
   expect<propose>(drafter_at);
   inject(drafter_at,
          proposal{
              .session = {41}, .round = {2}, .tokens = {'e', 'f', 'g', 'h'}, .parts = {{draft::source::prediction, 4}}});
-  expect<verify_run>(scheduler_at);
-  inject(scheduler_at, says(2, {'e', 'f', 'g', 'h', 'i'}));
+  expect<verify_run>(manager_at);
+  inject(manager_at, says(2, {'e', 'f', 'g', 'h', 'i'}));
   EXPECT_EQ(expect<session_text>(client).text, "e");
   const auto stats = expect<session_finished>(client).stats;
   EXPECT_EQ(stats.completion_tokens, 3u);  // the stop string's token is one
@@ -265,9 +239,9 @@ TEST_F(life_of_an_edit, asks_again_for_an_answer_and_takes_it_once) {
   open(10);
   wire.sent.clear();
   pass(microseconds{2'000'000});
-  EXPECT_EQ(expect<verify_run>(scheduler_at).round.value, 1u);
-  inject(scheduler_at, says(1, {'d'}));
-  inject(scheduler_at, says(1, {'d'}));
+  EXPECT_EQ(expect<verify_run>(manager_at).round.number.value, 1u);
+  inject(manager_at, says(1, {'d'}));
+  inject(manager_at, says(1, {'d'}));
   EXPECT_EQ(expect<session_text>(client).text, "d");
   expect<propose>(drafter_at);
   EXPECT_TRUE(wire.sent.empty());
@@ -275,46 +249,45 @@ TEST_F(life_of_an_edit, asks_again_for_an_answer_and_takes_it_once) {
 
 // They may come after a restart of the front, to an address that is another session's now.
 // It may hold an older log of the sequence, which the rest of this one does not continue.
-TEST_F(life_of_an_edit, sends_the_grammar_until_the_scheduler_has_answered_and_when_it_was_lost) {
+TEST_F(life_of_an_edit, sends_its_terms_until_the_manager_has_answered_and_when_it_was_lost) {
   const char* const schema = "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}";
   open(20, draft::method::regular, {}, {}, schema);
-  EXPECT_EQ(expect<verify_run>(scheduler_at).grammar.schema, schema);
+  EXPECT_EQ(expect<verify_run>(manager_at).terms->grammar.schema, schema);
   pass(microseconds{5'000'000});
-  EXPECT_EQ(expect<verify_run>(scheduler_at).grammar.schema, schema) << "asked again, as there was no answer";
+  EXPECT_EQ(expect<verify_run>(manager_at).terms->grammar.schema, schema) << "asked again, as there was no answer";
   wire.sent.clear();
-  inject(scheduler_at, says(1, {'['}));
+  inject(manager_at, says(1, {'['}));
   expect<session_text>(client);
-  const auto second = expect<verify_run>(scheduler_at);
-  EXPECT_EQ(second.grammar.kind, grammar::grammar_kind::known);
-  EXPECT_TRUE(second.grammar.schema.empty());
-  EXPECT_FALSE(second.grammar.state.empty());
-  inject(scheduler_at, log_needed{{41}, {2}, 4});
-  const auto again = expect<verify_run>(scheduler_at);
-  EXPECT_EQ(again.grammar.schema, schema);
-  EXPECT_EQ(again.grammar.state, second.grammar.state);
-  inject(scheduler_at, says(2, {'1'}));
+  const auto second = expect<verify_run>(manager_at);
+  EXPECT_FALSE(second.terms);
+  EXPECT_FALSE(second.grammar_state.empty());
+  inject(manager_at, log_needed{{41}, {2}, 4});
+  const auto again = expect<verify_run>(manager_at);
+  EXPECT_EQ(again.terms->grammar.schema, schema);
+  EXPECT_EQ(again.grammar_state, second.grammar_state);
+  inject(manager_at, says(2, {'1'}));
   expect<session_text>(client);
-  EXPECT_EQ(expect<verify_run>(scheduler_at).grammar.kind, grammar::grammar_kind::known);
+  EXPECT_FALSE(expect<verify_run>(manager_at).terms);
 }
 
-TEST_F(life_of_an_edit, sends_the_whole_log_until_the_scheduler_has_answered) {
+TEST_F(life_of_an_edit, sends_the_whole_log_until_the_manager_has_answered) {
   open(10);
   wire.sent.clear();
   pass(microseconds{2'000'000});
-  const auto again = expect<verify_run>(scheduler_at);
-  EXPECT_EQ(again.log.from, 0u);
-  EXPECT_EQ(again.log.tokens, (std::vector<token>{'a', 'b', 'c'}));
-  inject(scheduler_at, says(1, {'d'}));
+  const auto again = expect<verify_run>(manager_at);
+  EXPECT_EQ(again.round.from, 0u);
+  EXPECT_EQ(again.round.tail, (std::vector<token>{'a', 'b', 'c'}));
+  inject(manager_at, says(1, {'d'}));
   wire.sent.clear();
   inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e'}});
-  EXPECT_EQ(expect<verify_run>(scheduler_at).log.from, 4u);
+  EXPECT_EQ(expect<verify_run>(manager_at).round.from, 4u);
   constexpr auto other_at = actor::make_address(9, 1, 4);
   for (int i = 0; i < 2; ++i) {
-    inject({}, session_placed{.session = {41}, .scheduler = other_at, .ask_again = true});
-    if (i == 0) expect<release_sequence>(scheduler_at);
+    inject({}, session_placed{.session = {41}, .manager = other_at, .ask_again = true});
+    if (i == 0) expect<release_sequence>(manager_at);
     const auto moved = expect<verify_run>(other_at);
-    EXPECT_EQ(moved.log.from, 0u) << i;
-    EXPECT_EQ(moved.log.tokens.size(), 4u);
+    EXPECT_EQ(moved.round.from, 0u) << i;
+    EXPECT_EQ(moved.round.tail.size(), 4u);
   }
 }
 
@@ -323,11 +296,11 @@ TEST_F(life_of_an_edit, takes_no_answer_that_is_for_another_session) {
   wire.sent.clear();
   auto foreign = says(1, {'z'});
   foreign.sequence = {40};
-  inject(scheduler_at, foreign);
-  inject(scheduler_at, refused{{40}, {errc::internal, "not yours"}});
-  inject(scheduler_at, log_needed{.sequence = {40}, .round = {1}});
+  inject(manager_at, foreign);
+  inject(manager_at, refused{{40}, {errc::internal, "not yours"}});
+  inject(manager_at, log_needed{.sequence = {40}, .round = {1}});
   EXPECT_TRUE(wire.sent.empty());
-  inject(scheduler_at, says(1, {'d'}));
+  inject(manager_at, says(1, {'d'}));
   EXPECT_EQ(expect<session_text>(client).text, "d");
   expect<propose>(drafter_at);
   inject(drafter_at, proposal{.session = {40}, .round = {2}, .tokens = {'e'}});
@@ -350,7 +323,7 @@ TEST_F(life_of_an_edit, leaves_without_a_word_when_cancelled) {
   open(10);
   wire.sent.clear();
   inject(client, cancel_session{});
-  expect<release_sequence>(scheduler_at);
+  expect<release_sequence>(manager_at);
   expect<forget>(drafter_at);
   EXPECT_TRUE(wire.sent.empty());
   EXPECT_EQ(w.find(who), nullptr);

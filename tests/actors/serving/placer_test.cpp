@@ -6,7 +6,7 @@
 
 #include "runtime/base/log.hpp"
 #include "runtime/base/token_chain.hpp"
-#include "tests/support/hand_link.hpp"
+#include "tests/support/one_actor.hpp"
 
 namespace redline::actors {
 namespace {
@@ -15,17 +15,12 @@ constexpr auto session_at = actor::make_address(1, 1, 40);
 constexpr auto other_session_at = actor::make_address(1, 1, 41);
 constexpr auto gateway_at = actor::make_address(1, 1, 2);
 constexpr auto models_at = actor::make_address(1, 1, 12);
-const pool_layout layout{.scheduler_worker = 1,
-                         .drafter_worker = 4,
-                         .scheduler = 4,
-                         .cache = 3,
-                         .drafter = 6,
-                         .header_worker = 1,
-                         .header = 10};
+const pool_layout layout{
+    .manager_worker = 1, .drafter_worker = 4, .manager = 4, .drafter = 6, .header_worker = 1, .header = 10};
 
-class placer_test : public ::testing::Test {
+class placer_test : public test::one_actor<placer> {
  protected:
-  placer_test() {
+  placer_test() : one_actor(1, 1) {
     configure_log(log_level::off, log_format::text);
     placer_options options{.layout = layout,
                            .why_unfit = [](const process_card& c) -> std::optional<std::string> {
@@ -40,30 +35,6 @@ class placer_test : public ::testing::Test {
   }
   ~placer_test() override { configure_log(log_level::info, log_format::text); }
 
-  void run() {
-    for (bool again = true; again;) {
-      while (w.run_ready()) {
-      }
-      const auto own = std::find_if(wire.sent.begin(), wire.sent.end(),
-                                    [&](const actor::frame& f) { return f.head.to == who.where; });
-      again = own != wire.sent.end();
-      if (!again) continue;
-      auto f = std::move(*own);  // its word to itself
-      wire.sent.erase(own);
-      w.deliver(std::move(f));
-    }
-  }
-  template<actor::message M>
-  void inject(actor::address from, const M& m) {
-    w.deliver(test::frame_of(who.where, from, m));
-    run();
-  }
-  void pass(microseconds time) {
-    for (const instant end = env.now() + time; env.now() < end; run()) {
-      env.advance(microseconds{50'000});
-      (void)w.fire_timers();
-    }
-  }
   static process_card card(const std::string& numerics = "exact", std::uint64_t model = 7) {
     return {.name = "m",
             .has_target = true,
@@ -75,7 +46,7 @@ class placer_test : public ::testing::Test {
   }
   void come(actor::process_number process, const process_card& c = card(), bool ready = true) {
     inject({}, actor::peer_state{process, true, {}, actor::encode(c), process * 100U});
-    if (ready) inject(layout.scheduler_in(process), scheduler_report{.ready = true});
+    if (ready) inject(layout.manager_in(process), scheduler_report{.ready = true});
   }
   void go(actor::process_number process) { inject({}, actor::peer_state{process, false, "it is gone"}); }
   void ask(const place_session& m, actor::address from = session_at) { inject(from, m); }
@@ -93,13 +64,9 @@ class placer_test : public ::testing::Test {
   }
   actor::process_number place(actor::address session = session_at) {
     const auto m = last<session_placed>(session);
-    return m ? actor::process_of(m->scheduler) : 0;
+    return m ? actor::process_of(m->manager) : 0;
   }
 
-  test::virtual_environment env{1};
-  test::hand_link wire;
-  actor::worker w{1, 1, wire, env};
-  actor::actor_ref<placer> who;
 };
 
 TEST_F(placer_test, places_an_answer_with_a_worker_that_runs_its_model) {
@@ -108,7 +75,7 @@ TEST_F(placer_test, places_an_answer_with_a_worker_that_runs_its_model) {
   ask({.session = {1}, .model = 7});
   const auto m = last<session_placed>(session_at);
   ASSERT_TRUE(m);
-  EXPECT_EQ(m->scheduler, layout.scheduler_in(6));
+  EXPECT_EQ(m->manager, layout.manager_in(6));
   EXPECT_EQ(m->drafter.value, 0U);
   EXPECT_EQ(m->numerics, numerics_id("exact"));
 }
@@ -116,9 +83,9 @@ TEST_F(placer_test, places_an_answer_with_a_worker_that_runs_its_model) {
 TEST_F(placer_test, places_no_answer_after_a_long_prompt_where_another_worker_is_free) {
   come(5);
   come(6);
-  inject(layout.scheduler_in(5),
+  inject(layout.manager_in(5),
          scheduler_report{.ready = true, .running_count = 1, .pending_rows = 5000, .prompt_row_ns = 1'000'000});
-  inject(layout.scheduler_in(6),
+  inject(layout.manager_in(6),
          scheduler_report{.ready = true, .running_count = 4, .pending_rows = 4, .prompt_row_ns = 1'000'000});
   for (std::uint64_t i = 1; i <= 6; ++i) {
     ask({.session = {i}, .model = 7});
@@ -250,7 +217,7 @@ TEST_F(placer_test, has_a_session_ask_again_whose_worker_was_out_of_reach_for_a_
   come(5);
   const auto again = last<session_placed>(session_at);
   ASSERT_TRUE(again);
-  EXPECT_EQ(again->scheduler, layout.scheduler_in(5));
+  EXPECT_EQ(again->manager, layout.manager_in(5));
   EXPECT_TRUE(again->ask_again);
 }
 
@@ -265,11 +232,11 @@ TEST_F(placer_test, places_an_answer_where_its_prompt_is_kept_though_another_gat
   for (actor::process_number p = 5; p < 21; ++p) come(p);
   const auto chains = some_chains(3);
   const place_session asked{.session = {1}, .model = 7, .prompt_tokens = 1024, .prefixes = chains, .scope = {9}};
-  inject(layout.cache_in(11), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({9}, chains)});
-  inject(layout.cache_in(12), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({8}, chains)});
+  inject(layout.manager_in(11), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({9}, chains)});
+  inject(layout.manager_in(12), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({8}, chains)});
   ask(asked);
   EXPECT_EQ(place(), 11U) << "and not where another tenant's is";
-  inject(layout.cache_in(99), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({9}, chains)});
+  inject(layout.manager_in(99), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({9}, chains)});
 }
 
 TEST_F(placer_test, takes_any_tenants_prefix_where_workers_share_them_all) {
@@ -277,22 +244,22 @@ TEST_F(placer_test, takes_any_tenants_prefix_where_workers_share_them_all) {
   sharing.sharing = prefix_sharing::all;
   for (actor::process_number p = 5; p < 21; ++p) come(p, sharing);
   const auto chains = some_chains(3);
-  inject(layout.cache_in(11), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({}, chains)});
+  inject(layout.manager_in(11), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({}, chains)});
   ask({.session = {1}, .model = 7, .prompt_tokens = 1024, .prefixes = chains, .scope = {9}});
   EXPECT_EQ(place(), 11U);
 }
 
 TEST_F(placer_test, asks_workers_once_a_second_what_has_changed_of_what_they_keep) {
   come(5);
-  EXPECT_EQ(last<read_kept>(layout.cache_in(5))->revision, 0U);
-  inject(layout.cache_in(5), kept_prefixes{.revision = 41, .is_all = true});
+  EXPECT_EQ(last<read_kept>(layout.manager_in(5))->revision, 0U);
+  inject(layout.manager_in(5), kept_prefixes{.revision = 41, .is_all = true});
   pass(microseconds{500'000});
-  EXPECT_FALSE(last<read_kept>(layout.cache_in(5)));
+  EXPECT_FALSE(last<read_kept>(layout.manager_in(5)));
   pass(microseconds{600'000});
-  EXPECT_EQ(last<read_kept>(layout.cache_in(5))->revision, 41U);
+  EXPECT_EQ(last<read_kept>(layout.manager_in(5))->revision, 41U);
   go(5);
   come(5);
-  EXPECT_EQ(last<read_kept>(layout.cache_in(5))->revision, 0U) << "it may be another one";
+  EXPECT_EQ(last<read_kept>(layout.manager_in(5))->revision, 0U) << "it may be another one";
 }
 
 TEST_F(placer_test, gives_draft_workers_to_all_targets_and_others_for_lost_ones) {
@@ -336,7 +303,7 @@ TEST_F(placer_test, tells_who_looks_what_people_call_its_workers) {
   hostile.label = "\x1b[2J" + std::string(100, 'x');
   come(6, hostile);
   for (const actor::process_number p : {5U, 6U}) {
-    inject(layout.scheduler_in(p), scheduler_report{.ready = true, .workers = {{.process = p}}});
+    inject(layout.manager_in(p), scheduler_report{.ready = true, .workers = {{.process = p}}});
   }
   inject(gateway_at, report_status{true});
   const auto workers = last<scheduler_report>(gateway_at)->workers;
@@ -375,12 +342,12 @@ TEST_F(placer_test, says_what_its_pool_lacks) {
   EXPECT_EQ(why(), "its last worker is gone: it is gone");
 }
 
-TEST_F(placer_test, reports_its_pool_as_one_scheduler) {
+TEST_F(placer_test, reports_its_pool_as_one_manager) {
   come(5);
   come(6, card(), false);
-  inject(layout.scheduler_in(5),
+  inject(layout.manager_in(5),
          scheduler_report{.ready = true, .running_count = 2, .batches_total = 10, .queried_total = 7});
-  inject(layout.scheduler_in(6),
+  inject(layout.manager_in(6),
          scheduler_report{.ready = false, .running_count = 3, .batches_total = 1, .queried_total = 1});
   inject(gateway_at, report_status{});
   const auto r = last<scheduler_report>(gateway_at);
@@ -393,7 +360,7 @@ TEST_F(placer_test, reports_its_pool_as_one_scheduler) {
 
 TEST_F(placer_test, counts_work_once_though_workers_go_and_come_back) {
   come(5);
-  inject(layout.scheduler_in(5),
+  inject(layout.manager_in(5),
          scheduler_report{.ready = true, .batches_total = 10, .rows_total = 30, .experts_total = 90});
   go(5);
   const auto counted = [&] {
@@ -402,10 +369,10 @@ TEST_F(placer_test, counts_work_once_though_workers_go_and_come_back) {
   };
   EXPECT_EQ(counted().batches_total, 10U);
   inject({}, actor::peer_state{5, true, {}, actor::encode(card()), 500});
-  inject(layout.scheduler_in(5),
+  inject(layout.manager_in(5),
          scheduler_report{.ready = true, .batches_total = 12, .rows_total = 36, .experts_total = 96});
   EXPECT_EQ(counted().batches_total, 10U);
-  inject(layout.scheduler_in(5),
+  inject(layout.manager_in(5),
          scheduler_report{.ready = true, .batches_total = 15, .rows_total = 45, .experts_total = 105});
   const scheduler_report last_counted = counted();
   EXPECT_EQ(last_counted.batches_total, 13U);
@@ -444,7 +411,7 @@ TEST_F(placer_test, moves_the_answers_of_a_worker_that_is_connected_and_says_not
   come(6);
   for (int i = 0; i < 30; ++i) {
     pass(microseconds{250'000});
-    inject(layout.scheduler_in(6), scheduler_report{.ready = true});
+    inject(layout.manager_in(6), scheduler_report{.ready = true});
   }
   EXPECT_EQ(place(), 6U);
 }
@@ -458,7 +425,7 @@ TEST_F(placer_test, leaves_answers_at_the_only_worker_while_that_drains) {
   inject({}, actor::peer_state{5, true, {}, actor::encode(draining), 1});
   for (int i = 0; i < 40; ++i) {
     pass(microseconds{250'000});
-    inject(layout.scheduler_in(5), scheduler_report{.ready = true});
+    inject(layout.manager_in(5), scheduler_report{.ready = true});
   }
   EXPECT_FALSE(last<no_place>(session_at)) << "it is served";
   come(6);
@@ -474,7 +441,7 @@ TEST_F(placer_test, fills_the_first_worker_that_comes_back_no_further_than_it_ha
     std::size_t placed = 0;
     for (const auto& f : wire.sent) {
       if (f.head.id != session_placed::id) continue;
-      placed += actor::process_of(actor::decode<session_placed>(f.body)->scheduler) == p ? 1U : 0U;
+      placed += actor::process_of(actor::decode<session_placed>(f.body)->manager) == p ? 1U : 0U;
     }
     return placed;
   };
@@ -507,7 +474,7 @@ TEST_F(placer_test, forgets_sessions_that_cannot_be_reached) {
 
 TEST_F(placer_test, does_not_believe_a_card_that_is_none) {
   inject({}, actor::peer_state{5, true, {}, "\xc1", 1});
-  inject(layout.scheduler_in(5), scheduler_report{.ready = true});
+  inject(layout.manager_in(5), scheduler_report{.ready = true});
   ask({.session = {1}, .model = 7});
   EXPECT_EQ(place(), 0U);
 }

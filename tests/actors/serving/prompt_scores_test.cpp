@@ -58,7 +58,7 @@ class listener final : public actor::actor_of<listener> {
   void on_start() { context().after(microseconds{1000}, begin_answers{}); }
   void on(const begin_answers&) {
     for (const auto& g : notes_.asked) {
-      const session_partners partners{.scheduler = {test::scheduler_where}, .client = context().self()};
+      const session_partners partners{.manager = {test::manager_where}, .client = context().self()};
       context().spawn<session>("session", {64, 64}, *token_log::make(g, tokenizer()), partners);
     }
   }
@@ -78,10 +78,9 @@ class listener final : public actor::actor_of<listener> {
 };
 
 struct scored_prompts : listener::notes {
-  explicit scored_prompts(scheduler_options options) {
+  scored_prompts(const scheduler_options& options, std::uint32_t pages) {
     configure_log(log_level::off, log_format::text);
-    const auto pages = options.limits.pages_count;
-    test::add_target(world, options, [pages] { return test::shared_weights().make(pages); });
+    test::add_target(world, options, pages, [pages] { return test::shared_weights().make(pages); });
   }
   generation_spec& ask(std::uint64_t number, std::vector<token> prompt, std::optional<std::uint32_t> top) {
     generation_spec& g = asked.emplace_back();
@@ -103,16 +102,16 @@ struct scored_prompts : listener::notes {
   test::actor_world world{7};
 };
 
-scheduler_options options_with(std::uint32_t pages) {
+scheduler_options how() {
   scheduler_options o;
-  o.limits = {.running_max = 8, .waiting_max = 8, .tokens_max = 1024, .pages_count = pages};
+  o.limits = {.running_max = 8, .waiting_max = 8, .tokens_max = 1024};
   o.budget.rows_max = 64;
   o.budget.prompt_chunk_rows_max = 48;
   return o;
 }
 
 TEST(prompt_scores, are_those_of_the_whole_prompt_whatever_its_length) {
-  scored_prompts all(options_with(40));
+  scored_prompts all(how(), 40);
   const std::vector<std::size_t> lengths{1, 2, 3, 48, 49, 257, 300, 600};
   for (std::size_t i = 0; i < lengths.size(); ++i) all.ask(i + 1, prompt_of(lengths[i], i), i % 3);
   ASSERT_TRUE(all.run());
@@ -126,7 +125,7 @@ TEST(prompt_scores, are_those_of_the_whole_prompt_whatever_its_length) {
 }
 
 TEST(prompt_scores, do_not_change_the_answer_and_are_not_taken_from_a_cache) {
-  scored_prompts plain(options_with(40)), scored(options_with(40));
+  scored_prompts plain(how(), 40), scored(how(), 40);
   const auto prompt = prompt_of(200, 3);
   plain.ask(1, prompt, std::nullopt);
   ASSERT_TRUE(plain.run());
@@ -144,9 +143,9 @@ TEST(prompt_scores, do_not_change_the_answer_and_are_not_taken_from_a_cache) {
 }
 
 TEST(prompt_scores, get_on_with_few_logits_few_pages_and_a_target_that_is_lost) {
-  auto options = options_with(12);  // 384 tokens, of 3 sequences with 200 each
+  auto options = how();
   options.budget.logits_max = 7;
-  scored_prompts all(options);
+  scored_prompts all(options, 12);  // 384 tokens, of 3 sequences with 200 each
   for (std::uint64_t i = 1; i <= 3; ++i) all.ask(i, prompt_of(200, i), 1);
   std::size_t steps = 0;
   ASSERT_TRUE(all.run([&] {
@@ -160,7 +159,7 @@ TEST(prompt_scores, get_on_with_few_logits_few_pages_and_a_target_that_is_lost) 
 }
 
 TEST(prompt_scores, are_not_given_of_a_window_that_moves) {
-  scored_prompts all(options_with(40));
+  scored_prompts all(how(), 40);
   auto& g = all.ask(1, prompt_of(20, 1), 1);
   g.eviction.policy = kv::eviction_policy::shift;
   const auto refused = token_log::make(g, tokenizer());

@@ -56,7 +56,7 @@ class listener final : public actor::actor_of<listener> {
   void on_start() { context().after(microseconds{1000}, begin_answers{}); }
   void on(const begin_answers&) {
     for (const auto& g : notes_.asked) {
-      const session_partners partners{.scheduler = {test::scheduler_where}, .client = context().self()};
+      const session_partners partners{.manager = {test::manager_where}, .client = context().self()};
       const auto who = context().spawn<session>("session", {64, 64}, *token_log::make(g, tokenizer()), partners);
       notes_.sessions.push_back(who.where);
     }

@@ -8,25 +8,25 @@
 #include <functional>
 #include <random>
 
-#include "actors/serving/verify_scheduler.hpp"
+#include "actors/serving/cache_manager.hpp"
 #include "tests/support/by_hand.hpp"
-#include "tests/support/hand_link.hpp"
+#include "tests/support/one_actor.hpp"
 
 namespace redline::actors {
 namespace {
 
-constexpr auto scheduler_at = actor::make_address(2, 1, 4);
+constexpr auto manager_at = actor::make_address(2, 1, 4);
 constexpr std::uint32_t pages_count = 4;
 constexpr std::uint32_t slots_count = pages_count * kv::page_tokens;
 constexpr std::uint32_t context_max = 40;
 constexpr std::uint32_t rows_max = 24;
 
-class target_model_test : public ::testing::Test {
+class target_model_test : public test::one_actor<target_model> {
  protected:
-  target_model_test() {
+  target_model_test() : one_actor(2, 3) {
     who = w.add<target_model>(5, "target model", {16, 16}, [this](actor::actor_context& c) {
       return std::make_unique<target_model>(c, make_transformer(), pages_count,
-                                            actor::actor_ref<verify_scheduler>{scheduler_at}, std::vector<pass_cost>{},
+                                            actor::actor_ref<cache_manager>{manager_at}, std::vector<pass_cost>{},
                                             nullptr, trie());
     });
     EXPECT_TRUE(wire.take<target_ready>());
@@ -42,22 +42,18 @@ class target_model_test : public ::testing::Test {
     return made;
   }
   batch_done answer(const forward_batch& m) {
-    w.deliver(test::frame_of(who.where, scheduler_at, m));
+    w.deliver(test::frame_of(who.where, manager_at, m));
     while (w.run_ready()) {
     }
     const auto done = wire.take<batch_done>();
     EXPECT_TRUE(done);
-    EXPECT_EQ(wire.last_to, scheduler_at);
+    EXPECT_EQ(wire.last_to, manager_at);
     EXPECT_TRUE(wire.sent.empty());
     return done.value_or(batch_done{});
   }
 
   static inline const kernels::kernel_table& table = *kernels::process_table().table;
   static inline kernels::worker_team team{1};
-  test::virtual_environment env;
-  test::hand_link wire;
-  actor::worker w{2, 3, wire, env};
-  actor::actor_ref<target_model> who;
 };
 
 /// A prompt of two tokens and a draft of one, all of whose rows are as they should be.
@@ -65,7 +61,7 @@ forward_batch good() {
   return {.batch = 7,
           .runs = {{.sequence = {41},
                     .tokens = {1, 2, 3},
-                    .table = {{32, 3, 0}},
+                    .memory = {.table = {{32, 3, 0}}},
                     .logits_begin = 1,
                     .draft_count = 1,
                     .prompt_count = 2,
@@ -103,32 +99,32 @@ const std::vector<refusal>& refusals() {
        [](auto&, auto& run) { run.tokens[2] = test::tiny_model::vocabulary; }},
       {"a slot outside of the storage", "a slot outside",
        [](auto&, auto& run) {
-         run.table = {{slots_count - 2, 3, 0}};
+         run.memory.table = {{slots_count - 2, 3, 0}};
        }},
       {"a slot that overflows", "a slot outside",
        [](auto&, auto& run) {
-         run.table = {{0xffffffffU, 3, 0}};
+         run.memory.table = {{0xffffffffU, 3, 0}};
        }},
       {"a table of too many pieces", "more than 65535 pieces",
        [](auto&, auto& run) {
-         run.table.assign(70'000, {32, 1, 0});
+         run.memory.table.assign(70'000, {32, 1, 0});
        }},
       {"an empty piece", "an empty piece",
        [](auto&, auto& run) {
-         run.table = {{32, 3, 0}, {0, 0, 5}};
+         run.memory.table = {{32, 3, 0}, {0, 0, 5}};
        }},
       {"a table that is too short", "a page table of 2 tokens for a run that ends at 3",
        [](auto&, auto& run) {
-         run.table = {{32, 2, 0}};
+         run.memory.table = {{32, 2, 0}};
        }},
       {"a table that is too long", "a page table of 4 tokens for a run that ends at 3",
        [](auto&, auto& run) {
-         run.table = {{32, 4, 0}};
+         run.memory.table = {{32, 4, 0}};
        }},
       {"a negative position", "a page table of 3 tokens", [](auto&, auto& run) { run.first_position = -1; }},
       {"a position beyond the context", "context",
        [](auto&, auto& run) {
-         run.table = {{32, context_max + 1, 0}};
+         run.memory.table = {{32, context_max + 1, 0}};
          run.first_position = context_max - 2;
        }},
       {"a grammar that cannot be compiled", "",
@@ -140,7 +136,10 @@ const std::vector<refusal>& refusals() {
        }},
       {"more rows than a pass has", "expected at most 24 rows, found 25",
        [](auto&, auto& run) {
-         run = {.sequence = {41}, .tokens = std::vector<token>(22, 1), .table = {{32, 22, 0}}, .logits_begin = 22};
+         run = {.sequence = {41},
+                .tokens = std::vector<token>(22, 1),
+                .memory = {.table = {{32, 22, 0}}},
+                .logits_begin = 22};
        }},
   };
   return all;
@@ -177,7 +176,7 @@ TEST_F(target_model_test, drafts_in_a_batch_give_what_plain_decoding_gives) {
     const auto count = static_cast<std::uint32_t>(tokens.size());
     return batch_run{.sequence = {id},
                      .tokens = std::move(tokens),
-                     .table = {{static_cast<std::uint32_t>(id) * 32, count, 0}},
+                     .memory = {.table = {{static_cast<std::uint32_t>(id) * 32, count, 0}}},
                      .logits_begin = count - draft - 1,
                      .draft_count = draft,
                      .prompt_count = 2,
@@ -317,7 +316,7 @@ TEST_F(target_model_test, forgets_the_grammars_that_it_has_not_seen_for_long) {
 }
 
 TEST_F(target_model_test, says_who_it_is_when_asked) {
-  w.deliver(test::frame_of(who.where, scheduler_at, announce_target{}));
+  w.deliver(test::frame_of(who.where, manager_at, announce_target{}));
   while (w.run_ready()) {
   }
   const auto ready = wire.take<target_ready>();
@@ -341,15 +340,15 @@ TEST(target_model, counts_the_experts_that_a_pass_touches) {
   const auto who = w.add<target_model>(5, "target model", {16, 16}, [&](actor::actor_context& c) {
     return std::make_unique<target_model>(
         c, std::move(*model::transformer::create(weights, table, team, {.pages_count = pages_count, .rows_max = 24})),
-        pages_count, actor::actor_ref<verify_scheduler>{scheduler_at});
+        pages_count, actor::actor_ref<cache_manager>{manager_at});
   });
   const auto ready = wire.take<target_ready>();
   ASSERT_TRUE(ready);
   EXPECT_EQ(ready->mixture, (cost::mixture_shape{.layers = 2, .experts = 6, .used = 2}));
   for (std::uint64_t batch = 1; batch <= 2; ++batch) {
     w.deliver(test::frame_of(
-        who.where, scheduler_at,
-        forward_batch{.batch = batch, .runs = {{.sequence = {1}, .tokens = {3}, .table = {{0, 1, 0}}}}}));
+        who.where, manager_at,
+        forward_batch{.batch = batch, .runs = {{.sequence = {1}, .tokens = {3}, .memory = {.table = {{0, 1, 0}}}}}}));
     while (w.run_ready()) {
     }
     const auto done = wire.take<batch_done>();
@@ -375,19 +374,19 @@ TEST(target_model, a_sequence_whose_numbers_overflow_has_no_answer_and_others_ha
   const auto who = w.add<target_model>(5, "target model", {16, 16}, [&](actor::actor_context& c) {
     return std::make_unique<target_model>(
         c, std::move(*model::transformer::create(weights, table, team, {.pages_count = pages_count, .rows_max = 24})),
-        pages_count, actor::actor_ref<verify_scheduler>{scheduler_at});
+        pages_count, actor::actor_ref<cache_manager>{manager_at});
   });
   EXPECT_TRUE(wire.take<target_ready>());
   const auto run_of = [](std::uint64_t sequence, std::vector<token> tokens, std::uint32_t slot) {
     return batch_run{.sequence = {sequence},
                      .tokens = std::move(tokens),
-                     .table = {{slot, 2, 0}},
+                     .memory = {.table = {{slot, 2, 0}}},
                      .logits_begin = 1,
                      .prompt_count = 2,
                      .log_count = 2};
   };
-  w.deliver(test::frame_of(who.where, scheduler_at,
-                           forward_batch{1, {run_of(41, {1, 3}, 0), run_of(42, {1, 2}, 32)}, {}, {}}));
+  w.deliver(
+      test::frame_of(who.where, manager_at, forward_batch{1, {run_of(41, {1, 3}, 0), run_of(42, {1, 2}, 32)}, {}}));
   while (w.run_ready()) {
   }
   const auto done = wire.take<batch_done>();
@@ -406,12 +405,12 @@ TEST(target_model, refuses_grammars_without_a_vocabulary_that_can_spell_them) {
   actor::worker w{2, 3, wire, env};
   const auto who = w.add<target_model>(5, "target model", {16, 16}, [](actor::actor_context& c) {
     return std::make_unique<target_model>(c, test::shared_weights().make(pages_count), pages_count,
-                                          actor::actor_ref<verify_scheduler>{scheduler_at});
+                                          actor::actor_ref<cache_manager>{manager_at});
   });
   EXPECT_TRUE(wire.take<target_ready>());
   forward_batch m = good();
   m.runs[0].grammar = grammar::json_constraint("{\"type\":\"object\"}");
-  w.deliver(test::frame_of(who.where, scheduler_at, m));
+  w.deliver(test::frame_of(who.where, manager_at, m));
   while (w.run_ready()) {
   }
   const auto done = wire.take<batch_done>();

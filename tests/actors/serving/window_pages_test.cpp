@@ -65,7 +65,7 @@ class listener final : public actor::actor_of<listener> {
       // The first two come together, the others one after the other.
       if (g.session.value != next_ && !(next_ == 1 && g.session.value == 2)) continue;
       const session_partners partners{
-          .scheduler = {test::scheduler_where}, .drafter = {test::lookup_where}, .client = context().self()};
+          .manager = {test::manager_where}, .drafter = {test::lookup_where}, .client = context().self()};
       context().spawn<session>("session", {64, 64}, *token_log::make(g, tokenizer()), partners);
     }
   }
@@ -101,27 +101,20 @@ answers serve(const test::tiny_shape& shape, std::uint32_t window_pages, bool lo
   kernels::worker_team team(1);
   const auto weights = *model::load_weights(*test::make_tiny_model(shape).file(), table, team);
   scheduler_options options;
-  options.limits = {.running_max = 8,
-                    .waiting_max = 8,
-                    .tokens_max = 1024,
-                    .pages_count = pages_count,
-                    .window_pages_count = window_pages};
+  options.limits = {.running_max = 8, .waiting_max = 8, .tokens_max = 1024};
   options.budget.rows_max = 64;
   options.budget.prompt_chunk_rows_max = 48;
   answers out;
   test::actor_world world{7};
   const kv::pool_size size(pages_count, window_pages,
                            window_pages == 0 ? 0 : model::window_of(model::config_of(*weights)));
-  test::add_target(
-      world, options,
-      [&] {
-        return std::move(*model::transformer::create(weights, table, team,
-                                                     {.pages_count = size.pages,
-                                                      .window_pages_count = size.window_pages,
-                                                      .kv = model::kv_type::f32,
-                                                      .rows_max = 64}));
-      },
-      nullptr, size);
+  test::add_target(world, options, size, [&] {
+    return std::move(*model::transformer::create(weights, table, team,
+                                                 {.pages_count = size.pages,
+                                                  .window_pages_count = size.window_pages,
+                                                  .kv = model::kv_type::f32,
+                                                  .rows_max = 64}));
+  });
   test::add_lookup(world);
   world.add_worker(1, 1).add<listener>(9, "listener", test::roomy,
                                        [&](actor::actor_context& c) { return std::make_unique<listener>(c, out); });

@@ -50,7 +50,8 @@ TEST(doctor, finds_this_machine_and_the_demonstration_model_well) {
   EXPECT_EQ(model["problem"], "");
   EXPECT_EQ(model["architecture"], "qwen2");
   EXPECT_GE(model["weight_bytes"], model["file_bytes"]["Q8_0"]);
-  EXPECT_EQ(keys_of(model["kv_bytes_per_1000_tokens"]), (std::vector<std::string>{"f32", "f16", "bf16", "q8_0", "i16"}));
+  EXPECT_EQ(keys_of(model["kv_bytes_per_1000_tokens"]),
+            (std::vector<std::string>{"f32", "f16", "bf16", "q8_0", "i16"}));
   ASSERT_EQ(model["passes"].size(), 2U);
   EXPECT_EQ(model["passes"][0]["rows"], 1);
   EXPECT_EQ(model["passes"][1]["rows"], 64);

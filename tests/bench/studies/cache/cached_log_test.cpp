@@ -43,7 +43,7 @@ TEST_F(cached_logs, say_the_same_however_they_came_about_while_all_is_exact) {
   cached_log edited(*model_, pool_);
   edited.become({}, before);
   edited.prepare();
-  const log_splice exact{40, 0, {1, 2, 3}, kv::splice_policy::exact};
+  const scheduler::log_splice exact{40, 0, {1, 2, 3}, kv::splice_policy::exact};
   edited.become({&exact, 1}, after);
   EXPECT_EQ(next(edited), next(fresh));
   const auto ahead = some(20, 9);
@@ -68,7 +68,7 @@ TEST_F(cached_logs, have_their_first_layers_keys_right_where_they_moved_and_wron
     cached_log edited(*model_, pool_);
     edited.become({}, before);
     edited.prepare();
-    const log_splice gone{20, 11, {}, policy};
+    const scheduler::log_splice gone{20, 11, {}, policy};
     edited.become({&gone, 1}, after);
     edited.prepare();
     EXPECT_EQ(edited.table().token_count(), after.size() - 1);

@@ -46,8 +46,8 @@ struct copy_spec {
   static constexpr auto fields(auto& self) { return std::tie(self.options, self.files); }
 };
 
-/// How an answer is made: all but what the model reads.
-struct answer_spec {
+/// All that decides an answer, but what the model reads.
+struct answer_terms {
   session_id session;
   tenant_id tenant;
   std::optional<std::uint32_t> tokens_max;  // of the answer; absent: what the context leaves
@@ -57,7 +57,7 @@ struct answer_spec {
   bool ignore_end = false;         // end-of-generation tokens are tokens like others
   model::sampling_params sampling;
   draft::draft_options draft;
-  std::vector<token> prediction;  // guesses of the answer's tokens
+  std::vector<token> prediction;  // guesses of the answer's tokens: any ids, and of no effect on the answer
   kv::eviction_options eviction;
   std::optional<std::uint32_t> logprobs;  // alternatives wanted per token
   std::optional<copy_spec> copy;
@@ -65,7 +65,7 @@ struct answer_spec {
   std::optional<std::string> tools;   // what answers that call tools follow: the text of a grammar::tool_constraint
   std::int64_t created_seconds = 0;   // when the client asked: a template may say the date
   std::string known_text;             // how the answer begins, says the client: a guess
-  std::uint64_t prefix_scope = 0;     // see verify_run
+  std::uint64_t prefix_scope = 0;     // see sequence_terms
   std::uint32_t indent_min = 0;       // a line after the first that is indented by less ends the answer
   std::uint64_t predict_us_max = 0;   // after the first token, once the answer has a line; 0: any
   numerics_id numerics;               // of the part that the client has already

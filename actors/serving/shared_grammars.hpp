@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "actors/messages/target_messages.hpp"
+
+namespace redline::actors {
+
+/// A grammar that some sequences follow. Its text goes to a target model once.
+struct shared_grammar {
+  grammar::constraint text;  // without a state
+  std::size_t digest = 0;
+  std::uint64_t name = 0;
+  std::uint64_t told_life = 0;   // the target model that has had its text; 0: none
+  std::uint64_t told_batch = 0;  // the batch that it went with last
+};
+
+/// The grammars of all sequences, and which of their texts the target model has.
+class shared_grammars {
+ public:
+  /// first_name: a number that no other list begins with, so that a target model does not take one for another's.
+  explicit shared_grammars(std::uint64_t first_name) : last_name_(first_name) {}
+
+  /// Null for the grammar `none`. Two texts that are the same have one grammar as long as a sequence has it.
+  [[nodiscard]] std::shared_ptr<shared_grammar> share(const grammar::constraint& text);
+  /// Its name and a state, and its text, unless the target model has that already or gets it with another run of the
+  /// batch.
+  void put(batch_run& run, shared_grammar& g, const std::vector<std::uint32_t>& state, std::uint64_t batch,
+           std::uint64_t target_life);
+  /// The target model has had the text.
+  static void note_told(shared_grammar& g, std::uint64_t target_life) { g.told_life = target_life; }
+  /// The target model keeps a bounded number of grammars, and one that a batch named was gone: the next batch has the
+  /// texts of all. False: the one before had them already.
+  [[nodiscard]] bool spell_all();
+  void note_batch_done() { spells_all_ = false; }
+
+ private:
+  std::uint64_t last_name_;
+  std::vector<std::weak_ptr<shared_grammar>> all_;
+  bool spells_all_ = false;
+};
+
+}  // namespace redline::actors
