@@ -122,7 +122,7 @@ class engine {
   [[nodiscard]] bool is_responsive(std::chrono::milliseconds limit);
   /// Of a worker: tells the gateways to go on elsewhere.
   void begin_hand_over();
-  /// Whether they have: nobody asks the cache manager for anything. Asks it; call this again and again.
+  /// Whether they have: no session asks the cache manager for anything. Asks it; call this again and again.
   [[nodiscard]] bool is_handed_over();
 
   /// Sends to an actor from the thread that owns this engine.

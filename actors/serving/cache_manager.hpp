@@ -65,7 +65,7 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   [[nodiscard]] const kv::cache& memory() const { return memory_; }
   /// Aborts when the queue, the memory and what is known of each other contradict themselves.
   void check_integrity() const;
-  /// Pages of each kind that a check between messages looks at, so that nobody waits for a check of all.
+  /// Pages of each kind that a check between messages looks at, which bounds its time.
   static constexpr std::uint32_t check_pages_max = 4096;
   /// Pages, of any kind, that such checks have looked at.
   [[nodiscard]] std::uint64_t checked_count() const { return checked_count_; }

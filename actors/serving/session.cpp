@@ -42,7 +42,7 @@ actor::task<> session::live() {
   if ((!partners_.manager || is_bound_elsewhere) && !co_await find_target()) co_return;
   // The drafter reads the prompt while the target does; the first round has nothing to verify.
   if (partners_.drafter && drafts()) tell_drafter(0, 0);
-  // Of a borrowed sequence the cache manager finds out itself what of the log is unchanged.
+  // The cache manager finds out itself what of a borrowed sequence's log is unchanged.
   round_ = {partners_.borrowed ? partners_.borrowed->last_round.value + 1 : 1};
   if (work_.spec().prompt_logprobs && !co_await score_prompt()) co_return;
   auto step = co_await write_decided(work_.begin());
@@ -184,7 +184,7 @@ actor::task<bool> session::score_prompt() {
     session_text told{.session = work_.spec().session, .numerics = numerics_};
     told.prompt_logprobs.assign(answer->logprobs.begin(), answer->logprobs.begin() + scored);
     context().send(partners_.client, told);
-    // The cache manager has a token more, which nobody asked for.
+    // The cache manager has a token more than was asked for.
     *scored_count_ += scored;
     target_answered_ = true;
     target_knows_ = *scored_count_;

@@ -34,8 +34,6 @@ class cache {
 
   /// One more kind. To be called before the first sequence.
   void add(std::unique_ptr<storage> more);
-  /// The pool that the pages come from.
-  [[nodiscard]] page_pool& pool() { return pool_; }
 
   /// What no sequence holds, with what only known prefixes keep.
   [[nodiscard]] amount free() const;
