@@ -9,7 +9,7 @@
 #include "actors/cli/json_members.hpp"
 #include "actors/cli/local_runner.hpp"
 #include "actors/cli/server_address.hpp"
-#include "actors/editing/prompt_builder.hpp"
+#include "actors/prompts/prompt_builder.hpp"
 #include "runtime/json/strict_json.hpp"
 #include "transport/http_client.hpp"
 

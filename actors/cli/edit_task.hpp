@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "actors/cli/flags/generation_flags.hpp"
-#include "actors/editing/edit_prompt.hpp"
 #include "actors/node/engine.hpp"
+#include "actors/prompts/edit_prompt.hpp"
 
 namespace redline::actors::cli {
 

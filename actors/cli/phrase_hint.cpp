@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "actors/cli/server_address.hpp"
-#include "actors/editing/known_phrases.hpp"
+#include "actors/prompts/known_phrases.hpp"
 #include "runtime/base/hex.hpp"
 
 namespace redline::actors::cli {

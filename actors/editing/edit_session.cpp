@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "actors/editing/edit_prompt.hpp"
+#include "actors/prompts/edit_prompt.hpp"
 #include "actors/serving/cache_manager.hpp"
 #include "actors/serving/draft_model.hpp"
 #include "actors/serving/placer.hpp"

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "actors/editing/kv_estimate.hpp"
-#include "actors/editing/prompt_builder.hpp"
 #include "actors/editing/workspace.hpp"
 #include "actors/messages/edit_messages.hpp"
 #include "actors/messages/verify_messages.hpp"
+#include "actors/prompts/prompt_builder.hpp"
 #include "actors/serving/answer_factory.hpp"
 #include "runtime/actor/offload.hpp"
 #include "runtime/actor/system_messages.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "actors/editing/fill_prompt.hpp"
+#include "actors/prompts/fill_prompt.hpp"
 #include "actors/serving/token_log.hpp"
 
 namespace redline::actors {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <string_view>
 
-#include "actors/editing/fill_prompt.hpp"
 #include "actors/http/http_replies.hpp"
 #include "actors/http/openai/edit_response.hpp"
 #include "actors/http/resumption.hpp"
 #include "actors/http/routing/api_keys.hpp"
 #include "actors/http/tool_answers.hpp"
+#include "actors/prompts/fill_prompt.hpp"
 
 namespace redline::actors {
 

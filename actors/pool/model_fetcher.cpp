@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/editing/known_phrases.hpp"
+#include "actors/prompts/known_phrases.hpp"
 #include "runtime/base/hex.hpp"
 #include "runtime/base/size_limits.hpp"
 #include "runtime/base/utf8.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/editing/prompt_builder.hpp"
+#include "actors/prompts/prompt_builder.hpp"
 #include "actors/serving/answer_factory.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "actors/messages/session_messages.hpp"
-#include "actors/serving/chat_turns.hpp"
 #include "actors/serving/constrained_output.hpp"
+#include "runtime/base/token_range.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/kv/eviction.hpp"

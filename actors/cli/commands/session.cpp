@@ -11,7 +11,7 @@
 #include "actors/cli/flags/command_line.hpp"
 #include "actors/cli/json_members.hpp"
 #include "actors/cli/server_address.hpp"
-#include "actors/editing/edit_prompt.hpp"
+#include "actors/prompts/edit_prompt.hpp"
 #include "runtime/document/text_document.hpp"
 #include "transport/http_client.hpp"
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "actors/cli/lsp/rpc_message.hpp"
-#include "actors/editing/edit_prompt.hpp"
+#include "actors/prompts/edit_prompt.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/json/strict_json.hpp"
 #include "transport/http_client.hpp"

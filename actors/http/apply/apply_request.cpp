@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
-#include "actors/editing/edit_prompt.hpp"
 #include "actors/http/apply/apply_response.hpp"
 #include "actors/http/openai/translation.hpp"
+#include "actors/prompts/edit_prompt.hpp"
 
 namespace redline::apply {
 namespace {

@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
-#include "actors/editing/edit_prompt.hpp"
 #include "actors/http/openai/answer_writer.hpp"
 #include "actors/http/openai/response.hpp"
+#include "actors/prompts/edit_prompt.hpp"
 
 namespace redline::apply {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "actors/editing/edit_prompt.hpp"
 #include "actors/http/openai/translation.hpp"
+#include "actors/prompts/edit_prompt.hpp"
 
 namespace redline::apply {
 namespace {

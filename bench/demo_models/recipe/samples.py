@@ -1,4 +1,4 @@
-"""Training samples: prompts as Redline sends them (actors/editing/edit_prompt.cpp), answers, and which tokens count how much."""
+"""Training samples: prompts as Redline sends them (actors/prompts/edit_prompt.cpp), answers, and which tokens count how much."""
 import difflib
 import hashlib
 import random as random_module

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "actors/editing/edit_prompt.hpp"
+#include "actors/prompts/edit_prompt.hpp"
 #include "bench/studies/common/json_file.hpp"
 
 namespace redline::studies {

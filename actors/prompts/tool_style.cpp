@@ -1,4 +1,4 @@
-#include "actors/editing/tool_style.hpp"
+#include "actors/prompts/tool_style.hpp"
 
 #include <string>
 #include <string_view>

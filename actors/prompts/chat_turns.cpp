@@ -1,4 +1,4 @@
-#include "actors/serving/chat_turns.hpp"
+#include "actors/prompts/chat_turns.hpp"
 
 #include <algorithm>
 #include <optional>

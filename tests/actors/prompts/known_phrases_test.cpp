@@ -1,4 +1,4 @@
-#include "actors/editing/known_phrases.hpp"
+#include "actors/prompts/known_phrases.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "actors/editing/edit_prompt.hpp"
+#include "actors/prompts/edit_prompt.hpp"
 
 #include <gtest/gtest.h>
 

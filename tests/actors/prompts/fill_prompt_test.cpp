@@ -1,4 +1,4 @@
-#include "actors/editing/fill_prompt.hpp"
+#include "actors/prompts/fill_prompt.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/editing/tool_style.hpp"
+#include "actors/prompts/tool_style.hpp"
 #include "runtime/base/token_range.hpp"
 #include "runtime/jinja/chat_template.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"

@@ -1,4 +1,4 @@
-#include "actors/editing/prompt_builder.hpp"
+#include "actors/prompts/prompt_builder.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "actors/editing/prompt_builder.hpp"
+#include "actors/prompts/prompt_builder.hpp"
 
 #include <optional>
 #include <utility>
 
-#include "actors/serving/chat_turns.hpp"
+#include "actors/prompts/chat_turns.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/json/strict_json.hpp"
 
