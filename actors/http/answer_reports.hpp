@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "actors/http/openai/answer_writer.hpp"
-#include "actors/http/openai/request.hpp"
+#include "actors/http/request/answer_writer.hpp"
+#include "actors/http/request/generation_request.hpp"
 #include "actors/messages/session_messages.hpp"
 #include "actors/pool/served_model.hpp"
 

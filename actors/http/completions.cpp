@@ -4,9 +4,11 @@
 #include <iterator>
 
 #include "actors/http/answer_reports.hpp"
-#include "actors/http/openai/edit_response.hpp"
 #include "actors/http/resumption.hpp"
 #include "actors/http/routing/api_keys.hpp"
+#include "actors/http/shapes/openai/edit_response.hpp"
+#include "actors/http/shapes/openai/request.hpp"
+#include "actors/http/shapes/openai/response.hpp"
 #include "runtime/base/hash.hpp"
 #include "runtime/base/tenant_share.hpp"
 

@@ -11,10 +11,10 @@
 #include "actors/http/completions.hpp"
 #include "actors/http/gateway_services.hpp"
 #include "actors/http/http_replies.hpp"
-#include "actors/http/openai/edit_request.hpp"
-#include "actors/http/openai/edit_response.hpp"
 #include "actors/http/readiness.hpp"
 #include "actors/http/request_reader.hpp"
+#include "actors/http/shapes/openai/edit_request.hpp"
+#include "actors/http/shapes/openai/edit_response.hpp"
 
 namespace redline::actors {
 

@@ -11,6 +11,7 @@
 #include "actors/http/gateway_services.hpp"
 #include "actors/http/http_replies.hpp"
 #include "actors/http/readiness.hpp"
+#include "actors/http/request/model_card.hpp"
 #include "actors/http/status_watch.hpp"
 #include "actors/messages/gateway_messages.hpp"
 #include "actors/messages/http_messages.hpp"

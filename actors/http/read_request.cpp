@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "actors/http/http_replies.hpp"
-#include "actors/http/openai/edit_response.hpp"
 #include "actors/http/resumption.hpp"
 #include "actors/http/routing/api_keys.hpp"
+#include "actors/http/shapes/openai/edit_response.hpp"
 #include "actors/http/tool_answers.hpp"
 #include "actors/prompts/fill_prompt.hpp"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "actors/http/gateway_services.hpp"
-#include "actors/http/openai/answer_writer.hpp"
-#include "actors/http/openai/event_id.hpp"
-#include "actors/http/openai/request.hpp"
+#include "actors/http/request/answer_writer.hpp"
+#include "actors/http/request/event_id.hpp"
+#include "actors/http/request/generation_request.hpp"
 #include "actors/serving/session.hpp"
 #include "runtime/tools/reasoning_splitter.hpp"
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "actors/http/fields/api_error.hpp"
-#include "actors/http/openai/event_id.hpp"
-#include "actors/http/openai/request.hpp"
+#include "actors/http/request/event_id.hpp"
+#include "actors/http/request/generation_request.hpp"
 #include "actors/pool/served_model.hpp"
 
 namespace redline::actors {

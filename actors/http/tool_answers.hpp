@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "actors/http/openai/request.hpp"
+#include "actors/http/request/generation_request.hpp"
 #include "actors/pool/served_model.hpp"
 
 namespace redline::actors {

@@ -1,9 +1,9 @@
 // Any bytes give, with the request parsers of the other APIs, a request within its limits or an error with a message.
-#include "actors/http/anthropic/messages_request.hpp"
-#include "actors/http/apply/apply_request.hpp"
-#include "actors/http/apply/edit_completion.hpp"
-#include "actors/http/ollama/ollama_request.hpp"
-#include "actors/http/responses/responses_request.hpp"
+#include "actors/http/shapes/anthropic/messages_request.hpp"
+#include "actors/http/shapes/apply/apply_request.hpp"
+#include "actors/http/shapes/apply/edit_completion.hpp"
+#include "actors/http/shapes/ollama/ollama_request.hpp"
+#include "actors/http/shapes/responses/responses_request.hpp"
 #include "tests/fuzz/driver.hpp"
 
 using namespace redline;

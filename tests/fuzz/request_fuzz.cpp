@@ -1,9 +1,9 @@
 // Any bytes give, with every request parser, a request within its limits or an error with a message.
 #include <cstdlib>
 
-#include "actors/http/openai/edit_request.hpp"
-#include "actors/http/openai/event_id.hpp"
-#include "actors/http/openai/request.hpp"
+#include "actors/http/request/event_id.hpp"
+#include "actors/http/shapes/openai/edit_request.hpp"
+#include "actors/http/shapes/openai/request.hpp"
 #include "tests/fuzz/driver.hpp"
 
 using namespace redline;

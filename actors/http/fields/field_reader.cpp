@@ -26,6 +26,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string indexed(std::string_view name, std::size_t index) {
+  return std::string(name) + "[" + std::to_string(index) + "]";
+}
+
 std::string_view kind_of(const json& value) {
   switch (value.type()) {
     case json::value_t::null:

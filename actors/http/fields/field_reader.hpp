@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -47,6 +48,9 @@ class field_reader {
   std::string path_;
   std::optional<api_error>& error_;
 };
+
+/// "name[index]"
+std::string indexed(std::string_view name, std::size_t index);
 
 /// "a string", "an array", ...
 std::string_view kind_of(const json& value);

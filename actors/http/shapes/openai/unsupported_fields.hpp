@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/http/fields/api_error.hpp"
+#include "actors/http/fields/field_reader.hpp"
+#include "actors/http/fields/json.hpp"
+#include "actors/http/request/generation_request.hpp"
+
+namespace redline::api {
+
+/// Refuses fields that other servers honour, that would change the answer and that we do not support, unless their
+/// value asks for nothing.
+std::optional<api_error> find_unsupported(const json& body, endpoint from);
+
+/// Of the members that nobody read, those that ask for something: hints that nothing follows here, and names that
+/// nobody knows. At most `ignored_fields_max`, each cut to 64 bytes.
+std::vector<std::string> list_ignored(std::span<const field_reader::named_value> unread);
+inline constexpr std::size_t ignored_fields_max = 32;
+
+}  // namespace redline::api
