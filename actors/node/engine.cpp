@@ -67,7 +67,7 @@ unsigned pool_threads() { return std::clamp(kernels::usable_cpus() / 8, 1U, 4U);
 transport::fabric_layout plan_fabric(const engine_options& options) {
   transport::fabric_layout layout{.workers = {control_worker, topology::io_worker}};
   if (options.roles.front) {
-    layout.workers.insert(layout.workers.end(), {topology::http_worker, topology::lookup_worker});
+    layout.workers.push_back(topology::http_worker);
     for (unsigned i = 0; i < 2 * pool_threads(); ++i) {
       layout.workers.push_back(static_cast<std::uint16_t>(topology::first_pool_worker + i));
     }
@@ -197,13 +197,9 @@ actor_ref<placer> engine::placer_ref() const {
 
 actor::address engine::status_source() const { return placer_ref() ? placer_ref().where : manager_ref().where; }
 
-std::vector<actor_ref<draft_model>> engine::drafters() const {
-  std::vector<actor_ref<draft_model>> all;
-  if (options_.roles.front) all.push_back({make_address(fabric_.process(), topology::lookup_worker, topology::lookup)});
-  if (!options_.draft_path.empty()) {
-    all.push_back({make_address(fabric_.process(), topology::draft_worker, topology::drafter)});
-  }
-  return all;
+actor_ref<draft_model> engine::drafter_ref() const {
+  if (options_.draft_path.empty()) return {};
+  return {make_address(fabric_.process(), topology::draft_worker, topology::drafter)};
 }
 
 session_partners engine::partners_in_pool(draft::method how, actor::address client, std::uint64_t model) const {
@@ -212,10 +208,8 @@ session_partners engine::partners_in_pool(draft::method how, actor::address clie
   partners.placer = placer_ref();
   partners.place_patience = options_.pool_patience;
   partners.silence_max = std::max(partners.silence_max, 2 * options_.pool_patience);  // the placer gives up before
-  const bool looks_up = how == draft::method::lookup || how == draft::method::prediction;
-  partners.place = {.model = model, .wants_draft = how != draft::method::regular && !looks_up};
-  // Until there is a draft model, and while it cannot be reached.
-  if (how != draft::method::regular) partners.drafter = partners.stand_in = drafters().front();
+  partners.place = {.model = model, .wants_draft = draft::asks_model(how)};
+  partners.learned = learned_;
   return partners;
 }
 
@@ -225,18 +219,11 @@ result<session_partners> engine::partners_for(draft::method how, actor::address 
   partners.manager = manager_ref();
   partners.client = client;
   partners.pool = pool_;
-  const auto all = drafters();
-  if (how == draft::method::lookup || how == draft::method::prediction) {
-    partners.drafter = all.front();
-  } else if (how == draft::method::automatic) {
-    partners.drafter = all.back();  // the draft model's drafter looks up as well
-  } else if (how != draft::method::regular) {
-    if (all.size() < 2) {
-      return failure{errc::invalid_argument, "this method needs a draft model, and none is loaded (--draft)"};
-    }
-    partners.drafter = all.back();
+  partners.learned = learned_;
+  if (draft::asks_model(how)) partners.drafter = drafter_ref();
+  if (!partners.drafter && draft::asks_model(how) && how != draft::method::automatic) {
+    return failure{errc::invalid_argument, "this method needs a draft model, and none is loaded (--draft)"};
   }
-  if (partners.drafter.where != all.front().where && partners.drafter) partners.stand_in = all.front();
   return partners;
 }
 
@@ -307,11 +294,11 @@ void engine::add_io_actors() {
     scheduling.budget.logits_max = logits_rows_of(target_config_, scheduling.budget.rows_max);
     scheduling.budget.whole_drafts = options_.whole_drafts;
     const actor_ref<target_model> target{make_address(process, topology::target_worker, topology::target)};
-    io.add<cache_manager>(topology::manager, "cache manager", {actor_mail_max, actor_mail_max},
-                          [scheduling, size = target_pool_, target,
-                           listener = cache_listener()](actor::actor_context& c) {
-                            return std::make_unique<cache_manager>(c, scheduling, size, target, listener);
-                          });
+    io.add<cache_manager>(
+        topology::manager, "cache manager", {actor_mail_max, actor_mail_max},
+        [scheduling, size = target_pool_, target, listener = cache_listener()](actor::actor_context& c) {
+          return std::make_unique<cache_manager>(c, scheduling, size, target, listener);
+        });
     std::vector answering{target.where, manager_ref().where};
     if (is_in_pool() && !options_.roles.front) {
       answering.push_back(make_address(process, topology::io_worker, topology::header));
@@ -349,7 +336,6 @@ void engine::add_io_actors() {
   }
   groups.emplace_back(actor::restart_strategy::one_for_one, limit,
                       std::vector{make_address(process, topology::draft_worker, topology::drafter),
-                                  make_address(process, topology::lookup_worker, topology::lookup),
                                   make_address(process, topology::io_worker, topology::gateway),
                                   make_address(process, topology::http_worker, topology::http)});
   const auto owner =
@@ -451,24 +437,16 @@ result<void> engine::add_draft() {
           if (!again) throw std::runtime_error(again.error().describe());
           *ready = std::move(*again);
         }
-        const draft::engine_limits limits{.model = {.pages_count = pages, .context_max = context}};
-        draft::engine_model small{.model = std::move(*ready),
-                                  .end_tokens = ends,
-                                  .passes = passes,
-                                  .clock = &c.env(),
-                                  .chooser = options_.draft_chooser};
-        return std::make_unique<draft_model>(c, std::make_unique<draft::draft_engine>(limits, std::move(small)),
+        const draft::small_model_runner::limits limits{.pages_count = pages, .context_max = context};
+        draft::small_model_runner::parts small{.model = std::move(*ready),
+                                               .end_tokens = ends,
+                                               .passes = passes,
+                                               .clock = &c.env(),
+                                               .chooser = options_.draft_chooser};
+        return std::make_unique<draft_model>(c, std::make_unique<draft::small_model_runner>(limits, std::move(small)),
                                              tracer());
       });
   return {};
-}
-
-void engine::add_lookup() {
-  lookup_ = make_worker(topology::lookup_worker);
-  lookup_->core->add<draft_model>(topology::lookup, "lookup", {actor_mail_max, actor_mail_max},
-                                  [](actor::actor_context& c) {
-                                    return std::make_unique<draft_model>(c, std::make_unique<draft::draft_engine>());
-                                  });
 }
 
 void engine::run(hosted_worker& t, const std::string& name) {
@@ -559,10 +537,6 @@ result<void> engine::start() {
     REDLINE_TRY(fabric_.start_bridge(options_.bridge, std::move(watchers)));
   }
   run(*io_, "redline-io");
-  if (options_.roles.front) {
-    add_lookup();
-    run(*lookup_, "redline-lookup");
-  }
   if (options_.roles.draft && !options_.draft_path.empty()) {
     REDLINE_TRY(add_draft());
     run(*draft_, "redline-draft");
@@ -584,7 +558,6 @@ void engine::stop() {
   if (std::exchange(stopped_, true)) return;
   stop_one(io_);
   if (pool_) pool_->stop();
-  stop_one(lookup_);
   stop_one(draft_);
   stop_one(target_);
   fabric_.stop_bridge();

@@ -38,7 +38,6 @@ inline constexpr std::uint16_t io_worker = 1;      // many small actors
 inline constexpr std::uint16_t http_worker = 2;    // the HTTP front's event loop
 inline constexpr std::uint16_t target_worker = 3;  // one model each, and its compute threads
 inline constexpr std::uint16_t draft_worker = 4;
-inline constexpr std::uint16_t lookup_worker = 5;       // lookups, off the io thread
 inline constexpr std::uint16_t first_pool_worker = 16;  // and those after it: threads that read requests
 
 inline constexpr std::uint32_t supervisor = 1;
@@ -46,7 +45,6 @@ inline constexpr std::uint32_t gateway = 2;
 inline constexpr std::uint32_t manager = 4;
 inline constexpr std::uint32_t target = 5;
 inline constexpr std::uint32_t drafter = 6;
-inline constexpr std::uint32_t lookup = 7;
 inline constexpr std::uint32_t http = 8;
 inline constexpr std::uint32_t client = 9;
 inline constexpr std::uint32_t header = 10;
@@ -97,8 +95,8 @@ struct engine_options {
 
 /// The actors of one process, with the threads and the transport under them: the composition of the system.
 ///
-///   io worker              supervisor, gateway, sessions, cache manager
-///   target, draft, lookup  one actor each on a thread of its own; models bring their compute threads
+///   io worker      supervisor, gateway, sessions, cache manager
+///   target, draft  one actor each on a thread of its own; models bring their compute threads
 class engine {
  public:
   /// Opens and checks the files and makes the workers; loads no weights yet.
@@ -141,8 +139,8 @@ class engine {
   [[nodiscard]] actor::actor_ref<placer> placer_ref() const;
   /// Who answers `report_status`: the placer for its pool, or the cache manager.
   [[nodiscard]] actor::address status_source() const;
-  /// The drafters there are, for status.
-  [[nodiscard]] std::vector<actor::actor_ref<draft_model>> drafters() const;
+  /// The draft model of this process; none without --draft.
+  [[nodiscard]] actor::actor_ref<draft_model> drafter_ref() const;
 
   /// Of the target model's file; 0 without one.
   [[nodiscard]] std::uint64_t model_digest() const;
@@ -180,7 +178,6 @@ class engine {
   [[nodiscard]] std::vector<pass_cost> pass_costs(model::transformer& t, const kernels::kernel_table& table,
                                                   const std::string& path, const gguf::gguf_file& file) const;
   result<void> add_draft();
-  void add_lookup();
   [[nodiscard]] process_card describe_itself() const;
   [[nodiscard]] bool is_in_pool() const { return options_.broker || !options_.bridge.joins.empty(); }
   static void run(hosted_worker& t, const std::string& name);
@@ -212,10 +209,12 @@ class engine {
   std::unique_ptr<transport::otlp_exporter> exporter_;
   std::unique_ptr<actor::link> control_;  // this object's own way to send stop_worker
   std::shared_ptr<actor::thread_pool> pool_;
+  std::shared_ptr<per_tenant<draft::tenant_record>> learned_ =
+      std::make_shared<per_tenant<draft::tenant_record>>(tenants_learned_max);
   std::unique_ptr<hosted_worker> io_;
   std::unique_ptr<hosted_worker> target_;
   std::unique_ptr<hosted_worker> draft_;
-  std::unique_ptr<hosted_worker> lookup_;
+  static constexpr std::size_t tenants_learned_max = 1024;  // of a gateway, unless more have answers under way
   bool stopped_ = false;
   std::chrono::steady_clock::time_point answered_at_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point told_at_;  // when the gateways were told to go on elsewhere

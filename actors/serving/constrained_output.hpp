@@ -8,8 +8,8 @@
 
 #include "actors/serving/copy_executor.hpp"
 #include "actors/serving/output_rules.hpp"
-#include "runtime/draft/draft_request.hpp"
 #include "runtime/draft/escaped_copy.hpp"
+#include "runtime/draft/source.hpp"
 
 namespace redline::actors {
 

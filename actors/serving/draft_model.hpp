@@ -4,7 +4,7 @@
 
 #include "actors/messages/draft_messages.hpp"
 #include "runtime/actor/worker.hpp"
-#include "runtime/draft/draft_engine.hpp"
+#include "runtime/draft/small_model_runner.hpp"
 #include "runtime/trace/tracer.hpp"
 
 namespace redline::actors {
@@ -17,14 +17,14 @@ class draft_model final : public actor::actor_of<draft_model> {
   using accepts = actor::protocol<propose, forget>;
 
   /// tracer: null, and nothing is traced.
-  draft_model(actor::actor_context& context, std::unique_ptr<draft::draft_engine> engine,
+  draft_model(actor::actor_context& context, std::unique_ptr<draft::small_model_runner> runner,
               std::shared_ptr<trace::tracer> tracer = nullptr);
 
   void on(const propose& m);
   void on(const forget& m);
   bool on_idle();
 
-  [[nodiscard]] const draft::draft_engine& engine() const { return *engine_; }
+  [[nodiscard]] const draft::small_model_runner& runner() const { return *runner_; }
 
  private:
   /// What is told of a session whose answer is traced.
@@ -36,7 +36,7 @@ class draft_model final : public actor::actor_of<draft_model> {
   void send_answers();
   void end_trace(session_id session);
 
-  std::unique_ptr<draft::draft_engine> engine_;
+  std::unique_ptr<draft::small_model_runner> runner_;
   std::shared_ptr<trace::tracer> tracer_;
   static constexpr std::size_t traced_max = 4096;
   std::unordered_map<session_id, traced_session> traced_;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "actors/serving/answer_sources.hpp"
 #include "actors/serving/cache_manager.hpp"
 #include "actors/serving/draft_model.hpp"
 #include "actors/serving/placer.hpp"
@@ -14,10 +15,6 @@ namespace {
 
 constexpr microseconds tick{250'000};
 constexpr std::size_t scored_tokens_max = 256;  // in a round: as many as a prompt's chunk has
-// What speaks for drafts that a session makes itself.
-constexpr std::uint8_t program_grade = 3;
-constexpr std::uint8_t weak_grade = 1;                        // a drafter is asked too
-constexpr std::uint8_t sure_grade = draft::grades_count - 1;  // a copied span, or what the client had already
 
 }  // namespace
 
@@ -31,6 +28,10 @@ session::session(actor::actor_context& context, token_log work, session_partners
 void session::on_start() {
   began_ = context().now();
   context().send_under(work_.spec().span);
+  const auto& learned = partners_.learned;
+  book_.emplace(work_.spec().draft,
+                learned ? learned->of(work_.spec().tenant) : std::make_shared<draft::tenant_record>());
+  add_sources(*book_, work_);
   context().after(tick, session_tick{});
   talk_.begin(live());
 }
@@ -40,8 +41,10 @@ actor::task<> session::live() {
   if (partners_.borrowed) numerics_ = partners_.borrowed->numerics;
   const bool is_bound_elsewhere = numerics_ && bound_to() && numerics_ != bound_to();
   if ((!partners_.manager || is_bound_elsewhere) && !co_await find_target()) co_return;
-  // The drafter reads the prompt while the target does; the first round has nothing to verify.
-  if (partners_.drafter && drafts()) tell_drafter(0, 0);
+  // The prompt is indexed, and the draft model reads it, while the target does; the first round has nothing to verify.
+  if (book_->append(work_.log(), true)) context().tell(self(), session_step{});
+  book_knows_ = work_.log_count();
+  if (can_ask_drafter()) tell_drafter(0, 0);
   // The cache manager finds out itself what of a borrowed sequence's log is unchanged.
   round_ = {partners_.borrowed ? partners_.borrowed->last_round.value + 1 : 1};
   if (work_.spec().prompt_logprobs && !co_await score_prompt()) co_return;
@@ -129,7 +132,7 @@ void session::on(const session_placed& m) {
   if (partners_.place.wants_draft && m.drafter.value != 0 && partners_.drafter.where != m.drafter) {
     partners_.drafter = {m.drafter};
     drafter_lost_.reset();
-    drafter_knows_ = 0;
+    drafter_knows_ = drafter_read_ = 0;
   }
   if (is_elsewhere || m.ask_again) (void)talk_.hear(m);
 }
@@ -254,77 +257,46 @@ actor::task<const verified*> session::ask_target() {
   }
 }
 
-/// A draft for the next round: what the grammar makes likely, else what the drafter proposes in time, else none.
+/// The draft of the next round: the book's, or the draft model's where the book wants it asked and it answers in time.
 actor::task<session::round_draft> session::next_draft() {
-  if (auto span = work_.span_draft(); !span.empty()) {
-    auto own = use_own_draft(std::move(span), draft::source::program, sure_grade);
-    own.is_span = true;
-    co_return own;
-  }
-  if (auto known = work_.known_draft(); !known.empty()) {
-    co_return use_own_draft(std::move(known), draft::source::prediction, sure_grade);
-  }
-  if (!drafts()) co_return {};
-  if (auto likely = work_.likely_draft(); !likely.empty()) {
-    co_return use_own_draft(std::move(likely), draft::source::program, program_grade);
-  }
+  tell_book();
+  const bool is_span = work_.in_span();
+  const auto usable = [this](draft::graded_draft& d) { d.truncate(work_.usable(d.tokens).size()); };
+  const auto as_draft = [&](draft::book::decision d) {
+    return round_draft{.tokens = std::move(d.draft.tokens), .parts = std::move(d.parts), .is_span = is_span};
+  };
   // The last token of the answer needs no draft: the target's own token fills the room.
-  const std::uint32_t wanted = std::min({draft::draft_tokens_max(work_.spec().draft), work_.round_room() - 1, width_});
-  round_draft call;
-  if (work_.spec().draft.how != draft::method::assisted && wanted > 0) {
-    call = use_own_draft(work_.likely_call(wanted));
-    if (!own_draft_.tokens.empty() && own_draft_.runs.front().grade > weak_grade) co_return call;
-  }
-  if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) {
-    drafter_lost_.reset();
-    drafter_knows_ = 0;
-  }
-  if (!drafter() || wanted == 0) co_return call;
+  auto choice = book_->choose(prices(), work_.round_room() - 1,
+                              {.is_there = can_ask_drafter(), .unread = drafter_unread()}, usable);
+  if (choice.ask_model == 0) co_return as_draft(std::move(choice));
   for (std::uint32_t from = drafter_knows_;;) {
-    tell_drafter(from, wanted, !call.tokens.empty());
+    tell_drafter(from, choice.ask_model);
     const auto m = co_await talk_.next<proposal, actor::undeliverable>(context().now() + partners_.proposal_patience);
     const auto* answer = m.as<proposal>();
     if (answer == nullptr) {
-      if (m.is_timeout()) context().log(log_level::debug, "no proposal in time; the round goes on without a draft");
+      if (m.is_timeout()) context().log(log_level::debug, "no proposal in time; the round goes on without one");
       lose_drafter();
-      co_return call;
+      co_return as_draft(std::move(choice));
     }
     if (!answer->log_needed_from) {
-      round_draft theirs{.tokens = work_.usable(answer->tokens), .parts = answer->parts};
-      co_return expected(call) > expected(theirs) ? call : theirs;
+      const bool is_timed = answer->took_us > 0 && answer->cost.is_known();
+      const double passes = is_timed ? double{1} * answer->took_us / answer->cost.pass_us : answer->draft_passes;
+      co_return as_draft(book_->hear_model({answer->tokens, answer->runs}, passes, usable));
     }
     from = std::min(*answer->log_needed_from, work_.log_count());
   }
 }
 
-/// How many of a draft's tokens will be accepted.
-double session::expected(const round_draft& draft) {
-  double tokens = 0;
-  double chance = 1;
-  std::size_t left = draft.tokens.size();
-  for (const auto& part : draft.parts) {
-    for (std::uint32_t i = 0; i < part.count && left > 0; ++i, --left) tokens += chance *= part.chance();
-  }
-  return tokens;
+void session::tell_book() {
+  const auto fresh = work_.log().subspan(book_knows_);
+  if (!fresh.empty()) (void)book_->append(fresh);
+  book_knows_ = work_.log_count();
 }
 
-/// A draft that comes from no drafter.
-session::round_draft session::use_own_draft(draft::graded_draft draft) {
-  own_draft_ = std::move(draft);
-  return {.tokens = own_draft_.tokens, .parts = own_drafts_.parts(own_draft_.runs, nullptr)};
-}
-
-session::round_draft session::use_own_draft(std::vector<token> tokens, draft::source from, std::uint8_t grade) {
-  draft::graded_draft draft;
-  draft.add(from, grade, tokens);
-  return use_own_draft(std::move(draft));
-}
-
-void session::learn_of_own_draft(std::span<const token> came) {
-  const auto draft = std::exchange(own_draft_, {});
-  const auto wrong = std::mismatch(draft.tokens.begin(), draft.tokens.end(), came.begin(), came.end());
-  const auto right = static_cast<std::uint32_t>(wrong.first - draft.tokens.begin());
-  own_drafts_.learn(draft.runs, right, wrong.first != draft.tokens.end() && wrong.second != came.end());
+/// Also the next part of what is too long for one handler: of what the book has to index, too.
+void session::on(const session_step& m) {
+  if (book_ && book_->catch_up()) context().tell(self(), session_step{});
+  (void)talk_.hear(m);
 }
 
 log_tail session::tail(std::uint32_t from) const {
@@ -332,33 +304,46 @@ log_tail session::tail(std::uint32_t from) const {
   return {from, {tokens.begin(), tokens.end()}};
 }
 
-actor::actor_ref<draft_model> session::drafter() const {
-  return drafter_lost_ ? partners_.stand_in : partners_.drafter;
+bool session::can_ask_drafter() {
+  const draft::method how = work_.spec().draft.how;
+  if (!partners_.drafter || !draft::asks_model(how)) return false;
+  if (drafter_lost_ && context().now() - *drafter_lost_ >= partners_.drafter_retry) drafter_lost_.reset();
+  return !drafter_lost_;
 }
 
-/// The stand-in knows nothing of the log yet; what it drafts begins with the next round.
 void session::lose_drafter() {
   if (drafter_lost_) return;
   drafter_lost_ = context().now();
-  drafter_knows_ = 0;
+  drafter_knows_ = drafter_read_ = 0;
 }
 
-void session::tell_drafter(std::uint32_t from, std::uint32_t tokens_max, bool is_copying) {
-  draft::draft_options options = work_.spec().draft;
-  if (is_copying && options.how == draft::method::automatic) options.how = draft::method::prediction;
-  propose question{.session = work_.spec().session,
-                   .tenant = work_.spec().tenant,
-                   .round = round_,
-                   .log = tail(from),
-                   .prompt_count = work_.prompt_count(),
-                   .options = options,
-                   .sampling = work_.spec().sampling,
-                   .tokens_max = tokens_max,
-                   .step = step_};
-  // A drafter keeps both or neither, so one that asks for the log from its beginning lacks the prediction too.
-  if (from == 0 && draft::reads_prediction(work_.spec().draft.how)) question.prediction = work_.spec().prediction;
-  context().tell(drafter(), question);
-  drafter_knows_ = work_.log_count();
+void session::hear_costs(const proposal& m) {
+  if (m.cost.is_known()) drafter_cost_ = m.cost;
+  drafter_reads_max_ = m.reads_max;
+  drafter_read_ = drafter_knows_ - std::min(drafter_knows_, m.unread);
+}
+
+double session::drafter_unread() const {
+  const std::uint32_t unread = work_.log_count() - std::min(work_.log_count(), drafter_read_);
+  return drafter_reads_max_ > 0 ? std::min(unread, drafter_reads_max_) : unread;
+}
+
+void session::tell_drafter(std::uint32_t from, std::uint32_t tokens_max) {
+  const draft::draft_options& how = work_.spec().draft;
+  const draft::round_prices now = prices();
+  // Where it is not known yet whether the model will be asked, it is asked what its passes cost.
+  const bool sends_log = tokens_max > 0 || how.how != draft::method::automatic;
+  context().tell(partners_.drafter, propose{.session = work_.spec().session,
+                                            .tenant = work_.spec().tenant,
+                                            .round = round_,
+                                            .log = sends_log ? tail(from) : log_tail{},
+                                            .prompt_count = work_.prompt_count(),
+                                            .options = how,
+                                            .sampling = work_.spec().sampling,
+                                            .tokens_max = tokens_max,
+                                            .round_us = step_.is_known() ? static_cast<std::uint32_t>(now.round_us) : 0,
+                                            .row_ns = step_.row_ns});
+  if (sends_log) drafter_knows_ = work_.log_count();
 }
 
 sequence_terms session::terms() const {
@@ -392,6 +377,7 @@ void session::tell_target(std::uint32_t from) {
                                                .grammar_state = work_.grammar_state(),
                                                .terms = knows_terms ? std::nullopt : std::optional(terms())});
   if (!target_strayed_) target_knows_ = asked_count();
+  asked_ = context().now();
 }
 
 /// Takes the target's tokens into the log, and makes room for more.
@@ -404,12 +390,12 @@ token_log::progress session::commit(const verified& m) {
     stats_.first_token_us = static_cast<std::uint64_t>((context().now() - began_).count());
     stats_.prompt_exact = std::min(m.exact_count, work_.prompt_count());
   }
-  learn_of_own_draft(m.tokens);
+  time_round(m);
+  book_->judge(m.tokens, m.verified_count);
   const std::uint32_t before = work_.log_count();
   auto step = work_.commit(m.tokens, m.logprobs);
   count(m, step.agreed_count - before);
   if (work_.spec().trace) begin_trace(m, step.agreed_count - before);
-  follow_width(m.verified_count);
   step_ = m.step;
   target_answered_ = terms_told_ = true;
   // The cache manager appended the tokens when it sent them; the log may have gone another way.
@@ -421,8 +407,11 @@ token_log::progress session::commit(const verified& m) {
 
 /// A full window loses its oldest tokens before the next round.
 void session::make_room() {
+  tell_book();
   const auto gone = work_.make_room();
   if (!gone) return;
+  if (book_->drop(gone->at, gone->count)) context().tell(self(), session_step{});
+  book_knows_ = work_.log_count();
   const kv::splice_policy policy = kv::to_splice_policy(work_.spec().eviction.policy);
   splices_.push_back({gone->at, gone->count, {}, policy});
   moved_ = moved_ || kv::keeps_later(policy);
@@ -431,16 +420,14 @@ void session::make_room() {
   target_knows_ = work_.log_count();
   // A drafter is told the window anew from where it changed: its own cache is computed again from there.
   drafter_knows_ = std::min(drafter_knows_, gone->at);
+  drafter_read_ = std::min(drafter_read_, gone->at);
 }
 
-/// A pass verifies as much of a draft as pays. To draft much more would be work for nothing; twice as much lets
-/// the width grow again.
-void session::follow_width(std::uint32_t verified_count) {
-  if (verified_count < draft_.tokens.size()) {
-    width_ = std::max(2 * verified_count, width_min);
-  } else if (verified_count > 0) {
-    width_ = std::min(2 * width_, width_max);
-  }
+/// What the round took beside its pass, where no other session's rows were in that.
+void session::time_round(const verified& m) {
+  if (m.passes != 1 || !m.step.is_known() || m.step.sessions > 1 || stats_.rounds == 1) return;
+  const double pass_us = m.step.pass_us + m.verified_count * m.step.row_us();
+  book_->note_overhead(static_cast<double>((context().now() - asked_).count()) - pass_us);
 }
 
 void session::count_pass(const verified& m) {
@@ -522,6 +509,7 @@ std::optional<step_trace> session::trace_of(const token_log::progress& step) {
 void session::on(const proposal& m) {
   if (m.session != work_.spec().session) return;
   stats_.draft_passes += m.draft_passes;
+  if (!m.log_needed_from) hear_costs(m);
   if (m.round == round_ && talk_.hear(m)) return;
   if (m.log_needed_from) drafter_knows_ = std::min(drafter_knows_, *m.log_needed_from);
 }
@@ -572,9 +560,7 @@ void session::leave() {
     context().tell(partners_.manager, release_sequence{sequence()});
   }
   if (partners_.placer) context().tell(partners_.placer, leave_place{work_.spec().session});
-  for (const auto& d : {partners_.drafter, partners_.stand_in}) {
-    if (d) context().tell(d, forget{work_.spec().session});
-  }
+  if (partners_.drafter) context().tell(partners_.drafter, forget{work_.spec().session});
   context().stop();
 }
 

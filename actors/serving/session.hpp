@@ -10,7 +10,8 @@
 #include "runtime/actor/offload.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
-#include "runtime/draft/acceptance_record.hpp"
+#include "runtime/base/per_tenant.hpp"
+#include "runtime/draft/book.hpp"
 
 namespace redline::actors {
 
@@ -40,8 +41,9 @@ struct session_partners {
   actor::actor_ref<actors::placer> placer;  // nobody: the manager is the one given here, for good
   place_wishes place;
   actor::actor_ref<cache_manager> manager;
-  actor::actor_ref<draft_model> drafter;      // nobody: every round goes without a draft
-  actor::actor_ref<draft_model> stand_in;     // drafts while the drafter cannot be reached; may be nobody
+  actor::actor_ref<draft_model> drafter;  // none: no draft model is asked
+  /// What tenants' answers showed of drafts; the sessions' thread only. Null: every answer begins anew.
+  std::shared_ptr<per_tenant<draft::tenant_record>> learned;
   actor::address client;                      // told session_text and session_finished
   std::optional<borrowed_sequence> borrowed;  // else the session has a sequence of its own
   std::shared_ptr<actor::thread_pool> pool;   // spells long copied spans; null: the session's own thread does
@@ -77,14 +79,14 @@ class session final : public actor::actor_of<session> {
   void on(const cancel_session&) { leave(); }
   void on(const pause_session& m);
   void on(const session_tick&);
-  void on(const session_step& m) { (void)talk_.hear(m); }
+  void on(const session_step& m);
   void on(const actor::job_done& m);
   void on(const actor::undeliverable& m);
 
  private:
   struct round_draft {
     std::vector<token> tokens;
-    std::vector<draft::draft_part> parts;  // of the tokens, perhaps of some more
+    std::vector<draft::draft_part> parts;  // of the tokens
     bool is_span = false;                  // a copied span that the model is asked about
   };
 
@@ -97,23 +99,25 @@ class session final : public actor::actor_of<session> {
   actor::task<round_draft> next_draft();
 
   [[nodiscard]] bool is_late() const;
-  void learn_of_own_draft(std::span<const token> came);
-  [[nodiscard]] static double expected(const round_draft& draft);
-  [[nodiscard]] round_draft use_own_draft(draft::graded_draft draft);
-  [[nodiscard]] round_draft use_own_draft(std::vector<token> tokens, draft::source from, std::uint8_t grade);
-  [[nodiscard]] actor::actor_ref<draft_model> drafter() const;
+  /// Ends the wait for the draft model; its copy of the log counts for nothing from then on.
   void lose_drafter();
-  /// is_copying: the session has a draft of its own from the same texts, to which a draft model would add nothing.
-  void tell_drafter(std::uint32_t from, std::uint32_t tokens_max, bool is_copying = false);
+  [[nodiscard]] bool can_ask_drafter();
+  void tell_drafter(std::uint32_t from, std::uint32_t tokens_max);
+  void hear_costs(const proposal& m);
+  [[nodiscard]] double drafter_unread() const;
+  [[nodiscard]] draft::round_prices prices() const {
+    return draft::prices_of(step_, drafter_cost_, book_->overhead_us());
+  }
+  void tell_book();
   void tell_target(std::uint32_t from);
   void tell_client(const token_log::progress& step);
   void begin_trace(const verified& m, std::uint32_t emitted);
   [[nodiscard]] std::optional<step_trace> trace_of(const token_log::progress& step);
   token_log::progress commit(const verified& m);
   void make_room();
-  void follow_width(std::uint32_t verified_count);
   void count(const verified& m, std::size_t emitted);
   void count_pass(const verified& m);
+  void time_round(const verified& m);
   void finish(finish_reason reason, std::optional<failure> why_not = std::nullopt, std::uint32_t retry_after_ms = 0);
   void leave();
   template<class M>
@@ -132,7 +136,6 @@ class session final : public actor::actor_of<session> {
   [[nodiscard]] sequence_id sequence() const {
     return partners_.borrowed ? partners_.borrowed->sequence : sequence_id{work_.spec().session.value};
   }
-  [[nodiscard]] bool drafts() const { return work_.spec().draft.how != draft::method::regular; }
   [[nodiscard]] log_tail tail(std::uint32_t from) const;
   [[nodiscard]] sequence_terms terms() const;
   /// Of the log, what the target is asked about.
@@ -147,13 +150,13 @@ class session final : public actor::actor_of<session> {
   actor::conversation talk_;
   round_id round_{0};
   round_draft draft_;
-  draft::graded_draft own_draft_;  // that no drafter made, of the round at hand, used or not
-  draft::acceptance_record own_drafts_;
+  std::optional<draft::book> book_;                       // from the start on
+  std::uint32_t book_knows_ = 0;                          // tokens of the log
   static constexpr std::uint32_t places_refused_max = 2;  // then the refusal is the client's answer
-  static constexpr std::uint32_t width_min = 8;
-  static constexpr std::uint32_t width_max = 1U << 16;
-  std::uint32_t width_ = width_max;  // tokens to ask of the drafter
-  std::uint32_t drafter_knows_ = 0;  // tokens of the log that the drafter was sent
+  std::uint32_t drafter_knows_ = 0;                       // tokens of the log that the drafter was sent
+  cost::step_cost drafter_cost_;                          // of its passes; not known at first
+  std::uint32_t drafter_read_ = 0;                        // tokens of the log that its model need not read any more
+  std::uint32_t drafter_reads_max_ = 0;                   // that it looks at; 0: not known
   std::uint32_t target_knows_ = 0;
   std::optional<std::uint32_t> scored_count_;  // while the prompt's tokens are scored: as many are
   // The cache manager holds tokens that are not in the log, where a span ended before it did: until it answers again,
@@ -169,6 +172,7 @@ class session final : public actor::actor_of<session> {
   bool has_line_ = false;  // the answer so far
   bool has_left_ = false;
   cost::step_cost step_;  // of the last answer
+  instant asked_;         // when the round at hand was last told to the target
   std::optional<instant> drafter_lost_;
   instant began_;
   session_stats stats_;

@@ -103,6 +103,8 @@ class token_log {
   [[nodiscard]] std::vector<token> known_draft() const;
   /// A span of a program that the model is to be asked about, as far as there is room; empty: none.
   [[nodiscard]] std::vector<token> span_draft() const;
+  /// A span of a program is open that the model is to be asked about.
+  [[nodiscard]] bool in_span() const { return constrained_ && !constrained_->span_left().empty(); }
   /// What answers follow, without a state.
   [[nodiscard]] grammar::constraint grammar() const {
     return constrained_ ? constrained_->grammar() : grammar::constraint{};

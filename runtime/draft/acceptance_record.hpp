@@ -5,23 +5,26 @@
 #include <span>
 #include <vector>
 
+#include "runtime/draft/book_constants.hpp"
 #include "runtime/draft/source.hpp"
 
 namespace redline::draft {
 
-/// How likely a draft's tokens are accepted: by source, grade and place in the draft. The one estimate of this there
-/// is: drafts carry their chances to the scheduler, which decides how much of them is verified. It is learned from what
-/// the answer turned out to be, so also from drafts that were cut or not used at all.
+/// How likely a draft's tokens are accepted: by source, grade, whether another source said something else, and place in
+/// the draft. The one estimate of this there is: drafts carry their chances to the scheduler, which decides how much of
+/// them is verified. It is learned from what the answer turned out to be, so also from drafts that were cut or not used
+/// at all.
 class acceptance_record {
  public:
+  explicit acceptance_record(const book_constants& constants = {}) : constants_(constants) {}
+
   /// A draft of these runs was compared with the answer. Its first `right` tokens are right; `is_wrong`: the next one
   /// is not (else nothing is known of it).
   void learn(std::span<const graded_run> runs, std::uint32_t right, bool is_wrong);
 
-  /// Of the token at `place` (0: the draft's first) if all before it are accepted. `prior`, the record of the tenant's
-  /// answers, counts where little was seen; may be null.
-  [[nodiscard]] double chance(source from, std::uint8_t grade, std::uint32_t place,
-                              const acceptance_record* prior) const;
+  /// The chance of a run's token at `place` of its draft (0: the first) if all before it are accepted. `prior`, the
+  /// record of the tenant's answers, counts where little was seen; may be null.
+  [[nodiscard]] double chance(const graded_run& run, std::uint32_t place, const acceptance_record* prior) const;
   /// The draft's parts with their chances.
   [[nodiscard]] std::vector<draft_part> parts(std::span<const graded_run> runs, const acceptance_record* prior) const;
 
@@ -33,12 +36,15 @@ class acceptance_record {
   struct tally {
     double seen = 0;
     double right = 0;
-    /// The share that is right if `expected` was thought before.
-    [[nodiscard]] double share(double expected) const;
   };
   using tallies = std::array<tally, stretches_count>;
+  static constexpr std::size_t records_count = static_cast<std::size_t>(source::last_) * grades_count * 2;
+  [[nodiscard]] static std::size_t record_of(const graded_run& run) {
+    return (static_cast<std::size_t>(run.from) * grades_count + run.grade) * 2 + (run.contested ? 1 : 0);
+  }
 
-  std::array<std::array<tallies, grades_count>, static_cast<std::size_t>(source::last_)> records_{};
+  book_constants constants_;
+  std::array<tallies, records_count> records_{};
 };
 
 }  // namespace redline::draft

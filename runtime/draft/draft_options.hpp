@@ -61,6 +61,11 @@ struct draft_options {
   return how == method::prediction || how == method::automatic;
 }
 
+/// Whether a draft model may be asked.
+[[nodiscard]] constexpr bool asks_model(method how) {
+  return how == method::assisted || how == method::blazedit || how == method::automatic;
+}
+
 /// The most tokens one draft of these options can have.
 [[nodiscard]] constexpr std::uint32_t draft_tokens_max(const draft_options& o) {
   switch (o.how) {

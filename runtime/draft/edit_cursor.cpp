@@ -7,9 +7,17 @@ namespace redline::text {
 
 edit_cursor::edit_cursor(std::vector<token> known) {
   if (known.empty()) return;
-  auto text = std::make_shared<known_text>(known_text{.tokens = std::move(known), .places = {}});
-  for (std::uint32_t i = 0; i < text->tokens.size(); ++i) text->places[text->tokens[i]].push_back(i + 1);
-  known_ = std::move(text);
+  known_ = std::make_shared<known_text>(known_text{.tokens = std::move(known), .places = {}});
+}
+
+bool edit_cursor::index(std::size_t tokens_max) {
+  if (!known_) return true;
+  known_text& text = *known_;
+  const std::size_t end = std::min(text.indexed + tokens_max, text.tokens.size());
+  for (; text.indexed < end; ++text.indexed) {
+    text.places[text.tokens[text.indexed]].push_back(static_cast<std::uint32_t>(text.indexed + 1));
+  }
+  return end == text.tokens.size();
 }
 
 void edit_cursor::rewind() {

@@ -20,7 +20,10 @@ namespace redline::text {
 class edit_cursor {
  public:
   edit_cursor() = default;
+  /// Constant time; `index` does the work.
   explicit edit_cursor(std::vector<token> known);
+  /// Indexes up to `tokens_max` more tokens of the text. True: it is done, and the cursor may be used.
+  [[nodiscard]] bool index(std::size_t tokens_max);
 
   /// The answer's next token. Constant time, amortised: a place is looked for only where the answer left the text,
   /// among the occurrences_max nearest on either side.
@@ -46,14 +49,15 @@ class edit_cursor {
   };
   struct known_text {
     std::vector<token> tokens;
-    std::unordered_map<token, std::vector<std::uint32_t>> places;  // behind each occurrence, ascending
+    std::unordered_map<token, std::vector<std::uint32_t>> places;  // after each occurrence, ascending
+    std::size_t indexed = 0;                                       // leading tokens that are among the places
   };
   [[nodiscard]] found longest_before(token t) const;
   [[nodiscard]] std::uint32_t agreement(std::uint32_t place) const;
 
-  std::shared_ptr<const known_text> known_;  // null: empty
-  std::vector<token> emitted_;               // at most 2 * agreed_max, the last at the end
-  std::uint32_t place_ = 0;                  // index in the text of what comes next
+  std::shared_ptr<known_text> known_;  // null: empty; constant once it is indexed
+  std::vector<token> emitted_;         // at most 2 * agreed_max, the last at the end
+  std::uint32_t place_ = 0;            // index in the text of what comes next
   std::uint32_t agreed_ = 0;
   std::uint32_t misses_ = 0;  // guesses in a row
   bool begun_ = false;        // something of the text was repeated

@@ -13,33 +13,70 @@ struct small_model_runner::planned {
   std::vector<token> tokens;   // the run: pending, then guess
   std::size_t first = 0;       // index of tokens[0] in the context
   std::vector<token> guess;
+  graded_run guess_run;
   bool wants_logits = false;
 };
 
-small_model_runner::small_model_runner(std::unique_ptr<model::transformer> small_model, std::vector<token> end_tokens,
-                                       limits at_most, const environment* clock,
-                                       std::shared_ptr<const model::token_chooser> chooser, cost::cost_model passes)
-    : model_(std::move(small_model)),
-      end_tokens_(std::move(end_tokens)),
+small_model_runner::small_model_runner(limits at_most, parts with)
+    : model_(std::move(with.model)),
+      end_tokens_(std::move(with.end_tokens)),
       limits_(at_most),
       pool_(at_most.pages_count),
-      clock_(clock),
-      chooser_(std::move(chooser)),
-      passes_(std::move(passes)) {}
+      clock_(with.clock),
+      chooser_(std::move(with.chooser)),
+      passes_(std::move(with.passes)) {}
 
-void small_model_runner::submit(model_job job) {
-  drop_job(job.request.session);
-  caches_[job.request.session].last_used = ++use_counter_;
-  jobs_.push_back(std::move(job));
+std::optional<std::uint32_t> small_model_runner::submit(model_request r) {
+  auto known = caches_.find(r.session);
+  if (known != caches_.end() && known->second.tenant != r.tenant) {
+    forget(r.session);  // nothing of one tenant is kept for another
+    known = caches_.end();
+  }
+  const std::size_t known_count = known == caches_.end() ? 0 : known->second.log.tokens().size();
+  if (r.from > known_count) return static_cast<std::uint32_t>(known_count);
+  if (known == caches_.end()) {
+    if (caches_.size() >= limits_.sessions_max) forget_longest_unused();
+    known = caches_.try_emplace(r.session).first;
+    known->second.tenant = r.tenant;
+  }
+  cache& c = known->second;
+  c.last_used = ++use_counter_;
+  drop_job(r.session);
+  c.window.cut(r.from);
+  c.log.truncate(r.from);
+  c.log.append(r.tail);
+  c.embedded_count = count_embedded(c.log.tokens(), std::min<std::size_t>(c.embedded_count, r.from));
+  job j{.request = std::move(r), .draft = {}};
+  // A model that may never be chosen does not read along.
+  const bool only_asks_costs = j.request.tokens_max == 0 && j.request.options.how == method::automatic;
+  if (only_asks_costs || c.embedded_count < c.log.tokens().size()) {
+    finish(j);
+  } else {
+    jobs_.push_back(std::move(j));
+  }
+  return std::nullopt;
 }
 
 void small_model_runner::drop_job(session_id session) {
-  std::erase_if(jobs_, [&](const model_job& j) { return j.request.session == session; });
+  std::erase_if(jobs_, [&](const job& j) { return j.request.session == session; });
 }
 
-void small_model_runner::cut(session_id session, std::uint32_t from) {
-  if (const auto it = caches_.find(session); it != caches_.end()) it->second.window.cut(from);
+void small_model_runner::finish(job& j) {
+  const cache& c = caches_.at(j.request.session);
+  const auto log = c.log.tokens();
+  const reading_window window = window_for(c, j.request.tokens_max);
+  const std::size_t context = window.count(log.size());
+  answers_.push_back({.session = j.request.session,
+                      .asker = j.request.asker,
+                      .round = j.request.round,
+                      .draft = std::move(j.draft),
+                      .passes = j.passes,
+                      .took_us = static_cast<std::uint32_t>(j.us),
+                      .cost = step_cost_at(context),
+                      .unread = static_cast<std::uint32_t>(context - window.matching(log, c.tokens))});
 }
+
+std::vector<model_answer> small_model_runner::take_answers() { return std::exchange(answers_, {}); }
 
 void small_model_runner::forget(session_id session) {
   drop_job(session);
@@ -47,6 +84,13 @@ void small_model_runner::forget(session_id session) {
   if (it == caches_.end()) return;
   it->second.table.clear(pool_);
   caches_.erase(it);
+}
+
+void small_model_runner::forget_longest_unused() {
+  const auto oldest = std::min_element(caches_.begin(), caches_.end(), [](const auto& a, const auto& b) {
+    return a.second.last_used < b.second.last_used;
+  });
+  if (oldest != caches_.end()) forget(oldest->first);
 }
 
 std::size_t small_model_runner::count_embedded(std::span<const token> log, std::size_t known) const {
@@ -65,25 +109,10 @@ std::uint32_t small_model_runner::context_max() const {
 }
 
 /// What of the log the model is to read for a draft of so many tokens.
-reading_window small_model_runner::window_for(const reading_window& now, const draft_session& s,
-                                              std::uint32_t tokens_max) const {
-  reading_window window = now;
-  window.follow(s.log().tokens().size(), s.log().copied_from(), std::min(tokens_max, context_max() / 4), context_max());
+reading_window small_model_runner::window_for(const cache& c, std::uint32_t tokens_max) const {
+  reading_window window = c.window;
+  window.follow(c.log.tokens().size(), c.log.copied_from(), std::min(tokens_max, context_max() / 4), context_max());
   return window;
-}
-
-small_model_runner::reading small_model_runner::reading_for(const draft_session& s, const draft_request& r) const {
-  const auto it = caches_.find(r.session);
-  const auto log = s.log().tokens();
-  const reading_window window = window_for(it != caches_.end() ? it->second.window : reading_window{}, s, r.tokens_max);
-  const std::size_t context = window.count(log.size());
-  const std::size_t read = it != caches_.end() ? window.matching(log, it->second.tokens) : 0;
-  return {.unread = context - read, .context = context};
-}
-
-double small_model_runner::passes_of(const model_job& job) const {
-  const cost::step_cost own = step_cost_at(caches_.at(job.request.session).tokens.size());
-  return own.is_known() ? job.us / own.pass_us : static_cast<double>(job.runs_count);
 }
 
 /// Frees pages of sessions that are not at work until `count` more tokens fit; false when they cannot.
@@ -92,8 +121,7 @@ bool small_model_runner::make_room(cache& c, session_id owner, std::uint32_t cou
     cache* victim = nullptr;
     for (auto& [id, other] : caches_) {
       if (id == owner || other.table.held_count() == 0) continue;
-      const bool busy =
-          std::any_of(jobs_.begin(), jobs_.end(), [&](const model_job& j) { return j.request.session == id; });
+      const bool busy = std::any_of(jobs_.begin(), jobs_.end(), [&](const job& j) { return j.request.session == id; });
       if (!busy && (victim == nullptr || other.last_used < victim->last_used)) victim = &other;
     }
     if (victim == nullptr) return false;
@@ -104,10 +132,10 @@ bool small_model_runner::make_room(cache& c, session_id owner, std::uint32_t cou
 }
 
 /// What the job brings into the next forward. False when it cannot go on: its draft is as long as it gets.
-bool small_model_runner::plan_run(model_job& j, std::uint32_t rows_left, planned& out) {
+bool small_model_runner::plan_run(job& j, std::uint32_t rows_left, planned& out) {
   cache& c = caches_.at(j.request.session);
-  c.window = window_for(c.window, *j.session, j.request.tokens_max);
-  out.context = c.window.read(j.session->log().tokens());
+  c.window = window_for(c, j.request.tokens_max);
+  out.context = c.window.read(c.log.tokens());
   out.context.insert(out.context.end(), j.draft.tokens.begin(), j.draft.tokens.end());
   if (out.context.empty()) return false;
 
@@ -126,7 +154,7 @@ bool small_model_runner::plan_run(model_job& j, std::uint32_t rows_left, planned
   const std::size_t count = std::min<std::size_t>(pending, chunk);
   out.tokens.assign(out.context.begin() + static_cast<std::ptrdiff_t>(computed),
                     out.context.begin() + static_cast<std::ptrdiff_t>(computed + count));
-  if (out.wants_logits && j.request.options.how == method::blazedit) {
+  if (out.wants_logits && j.request.options.how != method::assisted) {
     look_up(j, rows_left - static_cast<std::uint32_t>(count), out);
   }
   if (computed + out.tokens.size() > context_max()) return false;
@@ -135,37 +163,40 @@ bool small_model_runner::plan_run(model_job& j, std::uint32_t rows_left, planned
 
 /// What the model is to check after the draft: where times are known, as many tokens as give the most tokens per
 /// microsecond of both models' passes.
-void small_model_runner::look_up(const model_job& j, std::uint32_t rows_left, planned& out) const {
+void small_model_runner::look_up(const job& j, std::uint32_t rows_left, planned& out) const {
   // The model adds one token of its own to what it accepts.
   const std::uint32_t room = j.request.tokens_max - static_cast<std::uint32_t>(j.draft.tokens.size()) - 1;
   const std::uint32_t most = std::min({j.request.options.micro_draft_tokens, room, rows_left});
-  auto found = j.session->log().look_up(j.draft.tokens, j.request.options.max_matching_ngram_size, most);
+  const cache& c = caches_.at(j.request.session);
+  auto found = c.log.look_up(j.draft.tokens, j.request.options.max_matching_ngram_size, most);
   out.guess = std::move(found.tokens);
+  out.guess_run = {source::lookup, grade_of_match(found.matched), static_cast<std::uint32_t>(out.guess.size())};
   const cost::step_cost own = step_cost_at(out.context.size());
-  if (own.is_known() && j.request.step.is_known()) {
-    const graded_run run{source::lookup, grade_of_match(found.matched), static_cast<std::uint32_t>(out.guess.size())};
-    const round_prices prices{.round_us = own.pass_us + j.round_us, .row_us = own.row_us() + j.request.step.row_us()};
-    out.guess.resize(static_cast<std::size_t>(best_round(j.session->parts({&run, 1}), prices).rows));
+  if (own.is_known() && j.request.round_us > 0) {
+    const round_prices prices{.round_us = static_cast<double>(own.pass_us) + j.request.round_us,
+                              .row_us = own.row_us() + j.request.row_ns / 1000.0};
+    const auto chances = c.guesses.parts({&out.guess_run, 1}, nullptr);
+    out.guess.resize(static_cast<std::size_t>(best_round(chances, prices).rows));
   }
   out.tokens.insert(out.tokens.end(), out.guess.begin(), out.guess.end());
 }
 
 /// Whether another pass pays for its time and a row of the target's: it brings at least one token if all before it is
 /// accepted. Always, where no times are known.
-bool small_model_runner::pays_to_go_on(const model_job& j) const {
+bool small_model_runner::pays_to_go_on(const job& j) const {
   const cost::step_cost own = step_cost_at(caches_.at(j.request.session).tokens.size());
-  if (!j.request.step.is_known() || !own.is_known()) return true;
-  return j.chance * j.round_us > own.pass_us + j.request.step.row_us();
+  if (j.request.round_us == 0 || !own.is_known()) return true;
+  return j.chance * j.request.round_us > own.pass_us + j.request.row_ns / 1000.0;
 }
 
 /// Takes the logits of a run in; false when the job is finished.
-bool small_model_runner::absorb(model_job& j, const planned& p, std::span<const float> logits) {
+bool small_model_runner::absorb(job& j, const planned& p, std::span<const float> logits) {
   cache& c = caches_.at(j.request.session);
   ++j.passes;
   c.tokens.insert(c.tokens.end(), p.tokens.begin(), p.tokens.end());
   if (!p.wants_logits) return j.request.tokens_max > 0 || c.tokens.size() < p.context.size();
 
-  const auto log = j.session->log().tokens();
+  const auto log = c.log.tokens();
   const std::size_t vocabulary = model_->config().vocabulary;
   std::vector<token> history;
   if (j.request.sampling.needs_history()) {
@@ -176,6 +207,7 @@ bool small_model_runner::absorb(model_job& j, const planned& p, std::span<const 
   const model::chooser_of_answer chooser{chooser_.get(), j.request.session.value};
   const auto got = model::accept(logits, vocabulary, p.guess, j.request.sampling, before, {}, nullptr, chooser);
   const std::size_t rejected = p.guess.size() - got.accepted_count;
+  c.guesses.learn({&p.guess_run, 1}, static_cast<std::uint32_t>(got.accepted_count), rejected > 0);
   c.tokens.resize(c.tokens.size() - rejected);
   c.table.truncate(pool_, static_cast<std::uint32_t>(c.tokens.size()));
   ++j.runs_count;
@@ -189,13 +221,12 @@ bool small_model_runner::absorb(model_job& j, const planned& p, std::span<const 
   }
   if (j.draft.tokens.size() >= j.request.tokens_max) return false;
   const draft_options& how = j.request.options;
-  if (how.how == method::blazedit) return j.runs_count < how.max_num_run && pays_to_go_on(j);
+  if (how.how != method::assisted) return j.runs_count < how.max_num_run && pays_to_go_on(j);
   return j.draft.tokens.size() < how.assisted_tokens_max && sure >= how.confidence_min;
 }
 
-std::vector<model_job> small_model_runner::step() {
-  std::vector<model_job> finished;
-  if (jobs_.empty()) return finished;
+bool small_model_runner::step() {
+  if (jobs_.empty()) return false;
   std::vector<planned> plans;
   std::vector<std::size_t> owners;
   std::vector<std::size_t> done;
@@ -236,9 +267,9 @@ std::vector<model_job> small_model_runner::step() {
     if (clock_ != nullptr) time_pass(plans, owners, clock_->now() - began);
   }
   std::sort(done.begin(), done.end());
-  for (const std::size_t i : done) finished.push_back(std::move(jobs_[i]));
+  for (const std::size_t i : done) finish(jobs_[i]);
   for (auto it = done.rbegin(); it != done.rend(); ++it) jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(*it));
-  return finished;
+  return !jobs_.empty();
 }
 
 /// Each job has its rows' share of a pass, less the price of those that read the log: they are charged by themselves.

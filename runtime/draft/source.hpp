@@ -2,9 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
+#include "runtime/base/ids.hpp"
 #include "runtime/cost/draft_segment.hpp"
 
 namespace redline::draft {
@@ -57,6 +60,41 @@ struct graded_run {
   source from = source::lookup;
   std::uint8_t grade = 0;  // under grades_count
   std::uint32_t count = 0;
+  bool contested = false;  // another source said something else, here or before in this draft
+
+  [[nodiscard]] bool is_like(const graded_run& other) const {
+    return from == other.from && grade == other.grade && contested == other.contested;
+  }
+  static constexpr auto fields(auto& self) { return std::tie(self.from, self.grade, self.count); }
+};
+
+/// Draft tokens and what speaks for them.
+struct graded_draft {
+  std::vector<token> tokens;
+  std::vector<graded_run> runs;  // their counts add up to tokens
+
+  void add(source from, std::uint8_t grade, std::span<const token> more) {
+    tokens.insert(tokens.end(), more.begin(), more.end());
+    add_run({from, grade, static_cast<std::uint32_t>(more.size())});
+  }
+  void add(const graded_draft& more) {
+    tokens.insert(tokens.end(), more.tokens.begin(), more.tokens.end());
+    for (const graded_run& run : more.runs) add_run(run);
+  }
+  /// Keeps the first `count` tokens.
+  void truncate(std::size_t count);
+  /// From this token on another source said something else.
+  void contest(std::size_t from);
+
+ private:
+  void add_run(const graded_run& run) {
+    if (run.count == 0) return;
+    if (!runs.empty() && runs.back().is_like(run)) {
+      runs.back().count += run.count;
+    } else {
+      runs.push_back(run);
+    }
+  }
 };
 
 /// Consecutive tokens of a draft with one source and grade, each with the same chance to be accepted if all before it
@@ -72,7 +110,6 @@ struct draft_part {
   [[nodiscard]] double chance() const { return chance_e4 < certain ? chance_e4 / double{certain} : 1.0; }
   [[nodiscard]] cost::draft_segment as_segment() const { return {count, chance()}; }
   bool operator==(const draft_part&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.from, self.count, self.grade, self.chance_e4); }
 };
 
 }  // namespace redline::draft

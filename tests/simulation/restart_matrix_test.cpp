@@ -24,7 +24,7 @@ namespace redline::actors {
 namespace {
 
 using json = nlohmann::json;
-using test::lookup_where, test::manager_where, test::target_where;
+using test::manager_where, test::target_where;
 
 constexpr std::uint32_t context_max = 256;
 constexpr std::uint32_t pages_count = 12;
@@ -238,16 +238,15 @@ serving_processes::serving_processes(test::actor_world& world, std::shared_ptr<s
   options.budget = {.rows_max = 64, .prompt_chunk_rows_max = 16};
   test::add_target(
       world, options, pages_count, [] { return shared_models().make(true); }, m.trie);
-  test::add_lookup(world);
   world.add_worker(3, 4).add<draft_model>(6, "draft model", test::roomy, [](actor::actor_context& c) {
     std::vector<token> ends;
     for (token t = 0; t < static_cast<token>(shared_models().tokenizer->size()); ++t) {
       if (shared_models().tokenizer->is_end_of_generation(t)) ends.push_back(t);
     }
     return std::make_unique<draft_model>(
-        c, std::make_unique<draft::draft_engine>(
-               draft::engine_limits{.model = {.prompt_chunk_rows_max = 24, .pages_count = pages_count}},
-               draft::engine_model{.model = shared_models().make(false), .end_tokens = ends}));
+        c, std::make_unique<draft::small_model_runner>(
+               draft::small_model_runner::limits{.prompt_chunk_rows_max = 24, .pages_count = pages_count},
+               draft::small_model_runner::parts{.model = shared_models().make(false), .end_tokens = ends}));
   });
   services->http = http_where;
   auto& io = world.add_worker(1, 1);
@@ -262,10 +261,10 @@ serving_processes::serving_processes(test::actor_world& world, std::shared_ptr<s
   io.add<supervisor>(1, "supervisor", test::roomy, [](actor::actor_context& c) {
     std::vector<actor::restart_policy> groups;
     groups.emplace_back(actor::restart_strategy::one_for_one, actor::restart_limit{},
-                        std::vector{gateway_where, http_where, lookup_where, placer_where, models_where});
+                        std::vector{gateway_where, http_where, placer_where, models_where});
     return std::make_unique<supervisor>(c, groups, gateway_where, [](const std::string&) {});
   });
-  for (auto* const watched : {&io, &http, &world.worker_at(lookup_where)}) watched->report_deaths_to(supervisor_where);
+  for (auto* const watched : {&io, &http}) watched->report_deaths_to(supervisor_where);
   io.add<gateway>(2, "gateway", test::roomy,
                   [all = services](actor::actor_context& c) { return std::make_unique<gateway>(c, all); });
 }
@@ -274,16 +273,15 @@ void serving_processes::add_model() {
   const auto& m = shared_models();
   auto model = std::make_shared<served_model>();
   model->name = "tiny";
-  model->answers = std::make_shared<answer_factory>(answer_factory::parts{
-      .tokenizer = m.tokenizer,
-      .token_trie = m.trie,
-      .context_max = context_max,
-      .partners_for = [](draft::method how, actor::address client) -> result<session_partners> {
-        session_partners partners{
-            .manager = {manager_where}, .drafter = {drafter_where}, .stand_in = {lookup_where}, .client = client};
-        if (how == draft::method::lookup) partners.drafter = std::exchange(partners.stand_in, {});
-        return partners;
-      }});
+  model->answers = std::make_shared<answer_factory>(
+      answer_factory::parts{.tokenizer = m.tokenizer,
+                            .token_trie = m.trie,
+                            .context_max = context_max,
+                            .partners_for = [](draft::method how, actor::address client) -> result<session_partners> {
+                              session_partners partners{.manager = {manager_where}, .client = client};
+                              if (draft::asks_model(how)) partners.drafter = {drafter_where};
+                              return partners;
+                            }});
   model->prompts =
       std::make_shared<prompt_builder>(m.tokenizer, *jinja::chat_template::parse(std::string(short_template)));
   model->draft_defaults.how = draft::method::automatic;
@@ -308,7 +306,6 @@ void serving_processes::add_pool(test::actor_world& world) {
                                              session_partners partners{.place = {.model = card.model},
                                                                        .client = client};
                                              partners.placer = {placer_where};
-                                             partners.drafter = partners.stand_in = {lookup_where};
                                              return result<session_partners>(std::move(partners));
                                            },
                                        .draft_defaults = {.how = draft::method::lookup}};
@@ -334,7 +331,6 @@ enum class victim : std::uint8_t {
   cache_manager,
   target,
   drafter,
-  lookup,
   gateway,
   http,
   placer,
@@ -342,18 +338,11 @@ enum class victim : std::uint8_t {
   session,
   edit_session
 };
-constexpr std::array<std::string_view, 11> victim_names = {"nobody",        "cache manager", "target",      "drafter",
-                                                           "lookup",        "gateway",       "http",        "placer",
-                                                           "model fetcher", "session",       "edit session"};
-constexpr std::array<actor::address, 9> permanent_victims = {{{},
-                                                              manager_where,
-                                                              target_where,
-                                                              drafter_where,
-                                                              lookup_where,
-                                                              gateway_where,
-                                                              http_where,
-                                                              placer_where,
-                                                              models_where}};
+constexpr std::array<std::string_view, 10> victim_names = {"nobody",  "cache manager", "target", "drafter",
+                                                           "gateway", "http",          "placer", "model fetcher",
+                                                           "session", "edit session"};
+constexpr std::array<actor::address, 8> permanent_victims = {
+    {{}, manager_where, target_where, drafter_where, gateway_where, http_where, placer_where, models_where}};
 
 struct outcome {
   bool is_over = false;

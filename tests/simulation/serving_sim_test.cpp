@@ -27,7 +27,7 @@ constexpr std::uint32_t rows_max = 32;
 constexpr std::uint32_t context_max = 200;
 constexpr microseconds life_max{600'000'000};  // virtual
 
-using test::lookup_where, test::manager_where, test::target_where;
+using test::manager_where, test::target_where;
 constexpr auto client_where = actor::make_address(1, 1, 9);
 constexpr auto drafter_where = actor::make_address(3, 4, 6);
 
@@ -190,12 +190,7 @@ class crowd final : public actor::actor_of<crowd> {
   void on(const open_session& m) {
     const job& j = story_->jobs[m.job];
     session_partners partners{.manager = {manager_where}, .client = context().self()};
-    using draft::method;
-    const method how = j.wish.draft.how;
-    if (how == method::lookup || how == method::prediction || (how == method::automatic && j.without_model))
-      partners.drafter = {lookup_where};
-    else if (j.wish.draft.how != draft::method::regular)
-      partners.drafter = {drafter_where};
+    if (draft::asks_model(j.wish.draft.how) && !j.without_model) partners.drafter = {drafter_where};
     auto work = token_log::make(j.wish, shared_models().tokenizer);
     REDLINE_ASSERT(work.has_value(), "the story's requests are good");
     const auto made = context().spawn<session>("session", {64, 64}, std::move(*work), partners);
@@ -338,12 +333,12 @@ void populate(test::actor_world& world, const std::shared_ptr<story>& s, std::ui
   options.policy = seed % 2 == 0 ? "fifo" : "fair_share";
   test::add_target(
       world, options, pages_count, [] { return shared_models().make(true, pages_count); }, shared_models().index);
-  test::add_lookup(world);
   world.add_worker(3, 4).add<draft_model>(6, "draft model", test::roomy, [](actor::actor_context& c) {
     return std::make_unique<draft_model>(
-        c, std::make_unique<draft::draft_engine>(
-               draft::engine_limits{.model = {.prompt_chunk_rows_max = 24, .pages_count = 12}},
-               draft::engine_model{.model = shared_models().make(false, 12), .end_tokens = shared_models().ends}));
+        c, std::make_unique<draft::small_model_runner>(
+               draft::small_model_runner::limits{.prompt_chunk_rows_max = 24, .pages_count = 12},
+               draft::small_model_runner::parts{.model = shared_models().make(false, 12),
+                                                .end_tokens = shared_models().ends}));
   });
   world.add_worker(1, 1).add<crowd>(9, "crowd", test::roomy,
                                     [s](actor::actor_context& c) { return std::make_unique<crowd>(c, s); });
@@ -409,7 +404,7 @@ outcome run(const scenario& plot) {
   instant next_accident = world.env().now() + microseconds{chance.below(100'000)};
   const auto accidents = [&] {
     if (!plot.faults || out.restarts >= 12 || world.env().now() < next_accident) return;
-    const actor::address victims[] = {drafter_where, target_where, manager_where, lookup_where};
+    const actor::address victims[] = {drafter_where, target_where, manager_where};
     const actor::address victim = victims[chance.below(std::size(victims))];
     world.restart(victim);
     ++out.restarts;
@@ -423,7 +418,7 @@ outcome run(const scenario& plot) {
 
   const auto* manager = world.worker_at(manager_where).find(actor::actor_ref<cache_manager>{manager_where});
   manager->check_integrity();
-  world.worker_at(drafter_where).find(actor::actor_ref<draft_model>{drafter_where})->engine().check_integrity();
+  world.worker_at(drafter_where).find(actor::actor_ref<draft_model>{drafter_where})->runner().check_integrity();
   const std::uint32_t pages_free = manager->memory().free()[kv::kind::page];
   if (over && pages_free != pages_count) {
     out.complaints.push_back(std::to_string(pages_count - pages_free) + " pages are held by nobody");

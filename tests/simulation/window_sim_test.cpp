@@ -12,7 +12,7 @@
 namespace redline::actors {
 namespace {
 
-using test::lookup_where, test::manager_where, test::target_where;
+using test::manager_where, test::target_where;
 
 std::shared_ptr<const text::tokenizer> tokenizer() {
   static const auto w = *text::tokenizer::from_file(*test::make_tiny_model().file());
@@ -41,8 +41,7 @@ class listener final : public actor::actor_of<listener> {
   listener(actor::actor_context& context, stream& s) : actor_of(context), stream_(s) {}
   void on_start() { context().after(microseconds{1000}, open_stream{}); }
   void on(const open_stream&) {
-    session_partners partners{.manager = {manager_where}, .client = context().self()};
-    if (stream_.wish.draft.how != draft::method::regular) partners.drafter = {lookup_where};
+    const session_partners partners{.manager = {manager_where}, .client = context().self()};
     context().spawn<session>("session", {64, 64}, *token_log::make(stream_.wish, tokenizer()), partners);
   }
   void on(const session_admitted&) {}
@@ -63,7 +62,6 @@ stream run(generation_spec wish, std::uint32_t pages_count, std::optional<std::s
   options.limits = {.running_max = 4, .waiting_max = 4, .tokens_max = 2048};
   options.budget = {.rows_max = 64, .prompt_chunk_rows_max = 64};
   test::add_target(world, options, pages_count, [=] { return test::shared_weights().make(pages_count); });
-  test::add_lookup(world);
   world.add_worker(1, 1).add<listener>(9, "listener", test::roomy,
                                        [&](actor::actor_context& c) { return std::make_unique<listener>(c, s); });
   world.on_wire = [&](actor::frame& f) {

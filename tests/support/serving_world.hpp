@@ -15,7 +15,6 @@ namespace redline::test {
 
 inline constexpr auto manager_where = actor::make_address(2, 1, 4);
 inline constexpr auto target_where = actor::make_address(2, 3, 5);
-inline constexpr auto lookup_where = actor::make_address(1, 5, 7);
 
 inline constexpr actor::mailbox_limits roomy{4096, 4096};
 
@@ -32,13 +31,6 @@ inline void add_target(actor_world& world, const actors::scheduler_options& opti
     return std::make_unique<actors::target_model>(c, make(), pages_count,
                                                   actor::actor_ref<actors::cache_manager>{manager_where},
                                                   std::vector<actors::pass_cost>{}, nullptr, tokenizer);
-  });
-}
-
-/// A drafter without a model.
-inline void add_lookup(actor_world& world) {
-  world.add_worker(1, 5).add<actors::draft_model>(7, "lookup", roomy, [](actor::actor_context& c) {
-    return std::make_unique<actors::draft_model>(c, std::make_unique<draft::draft_engine>());
   });
 }
 

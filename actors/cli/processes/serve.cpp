@@ -43,7 +43,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
                                                "--insecure to serve everybody"};
   }
   const auto process = e.fabric().process();
-  const bool has_drafts = e.drafters().size() > 1 || e.placer_ref();
+  const bool has_drafts = e.drafter_ref() || e.placer_ref();
   REDLINE_TRY_ASSIGN(const auto defaults, to_draft_options(f.method, has_drafts));
   auto s = std::make_shared<gateway_services>();
   if (e.tokenizer()) {

@@ -43,10 +43,11 @@ propose some_propose(std::uint32_t count) {
           .log = {some_count, tokens(count)},
           .prompt_count = some_count,
           .tokens_max = 80,
-          .step = {20'000, 2'000, 8}};
+          .round_us = 20'000,
+          .row_ns = 2'000};
 }
 proposal some_proposal(std::uint32_t count) {
-  return {.session = {some_id}, .round = {100}, .tokens = tokens(count), .parts = {{}, {}}};
+  return {.session = {some_id}, .round = {100}, .tokens = tokens(count), .runs = {{}, {}}};
 }
 verify_run some_verify_run(std::uint32_t count) {
   return {.round = {.sequence = {some_id},

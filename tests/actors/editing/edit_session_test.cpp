@@ -25,7 +25,7 @@ constexpr std::uint32_t pages_count = 24;
 constexpr std::uint32_t context_max = 256;
 constexpr microseconds patience{120'000'000};  // virtual
 
-using test::lookup_where, test::manager_where, test::target_where;
+using test::manager_where, test::target_where;
 constexpr auto gateway_where = actor::make_address(1, 1, 2);
 constexpr auto http_where = actor::make_address(1, 2, 8);
 
@@ -80,7 +80,6 @@ class edit_sessions : public testing::Test {
       return std::move(*model::transformer::create(
           weights, table, team, {.pages_count = pages_count, .kv = model::kv_type::f32, .rows_max = 64}));
     });
-    test::add_lookup(world);
     world.add_worker(1, 2).add<http_stand_in>(
         8, "http", test::roomy, [h = heard](actor::actor_context& c) { return std::make_unique<http_stand_in>(c, h); });
     auto s = std::make_shared<gateway_services>();
@@ -89,10 +88,8 @@ class edit_sessions : public testing::Test {
     model->answers = std::make_shared<answer_factory>(
         answer_factory::parts{.tokenizer = tokenizer,
                               .context_max = context_max,
-                              .partners_for = [](draft::method how, actor::address client) -> result<session_partners> {
-                                session_partners p{.manager = {manager_where}, .client = client};
-                                if (how != draft::method::regular) p.drafter = {lookup_where};
-                                return p;
+                              .partners_for = [](draft::method, actor::address client) -> result<session_partners> {
+                                return session_partners{.manager = {manager_where}, .client = client};
                               }});
     model->prompts =
         std::make_shared<prompt_builder>(tokenizer, *jinja::chat_template::parse(std::string(jinja::chatml_template)));

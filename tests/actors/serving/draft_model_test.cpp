@@ -17,17 +17,14 @@ constexpr auto other_at = actor::make_address(1, 1, 41);
 class draft_model_test : public test::one_actor<draft_model> {
  protected:
   draft_model_test() : one_actor(3, 4) {}
-  void open(bool has_model) {
-    who = w.add<draft_model>(6, "draft model", {16, 16}, [this, has_model](actor::actor_context& c) {
-      std::unique_ptr<model::transformer> small;
-      if (has_model) {
-        const auto& table = *kernels::process_table().table;
-        const auto weights = *model::load_weights(*test::make_tiny_model().file(), table, team);
-        small = std::move(*model::transformer::create(weights, table, team, {.pages_count = 8, .rows_max = 32}));
-      }
+  void open() {
+    who = w.add<draft_model>(6, "draft model", {16, 16}, [this](actor::actor_context& c) {
+      const auto& table = *kernels::process_table().table;
+      const auto weights = *model::load_weights(*test::make_tiny_model().file(), table, team);
+      auto small = std::move(*model::transformer::create(weights, table, team, {.pages_count = 8, .rows_max = 32}));
       return std::make_unique<draft_model>(
-          c, std::make_unique<draft::draft_engine>(draft::engine_limits{.model = {.pages_count = has_model ? 8u : 0u}},
-                                                   draft::engine_model{.model = std::move(small)}));
+          c, std::make_unique<draft::small_model_runner>(draft::small_model_runner::limits{.pages_count = 8},
+                                                         draft::small_model_runner::parts{.model = std::move(small)}));
     });
   }
   void inject(actor::address from, const propose& m) { w.deliver(test::frame_of(who.where, from, m)); }
@@ -50,27 +47,28 @@ class draft_model_test : public test::one_actor<draft_model> {
 using draft::method;
 using draft::source;
 
-TEST_F(draft_model_test, answers_with_tokens_and_their_source) {
-  open(false);
-  auto m = question(1, 1, method::prediction, {0, {1, 2, 50}});
-  m.prediction = {50, 51, 52};
-  inject(session_at, m);
+TEST_F(draft_model_test, answers_with_tokens_and_what_speaks_for_them) {
+  open();
+  inject(session_at, question(1, 1, method::assisted, {0, {70, 71, 72}}));
   run();
   const auto got = wire.take<proposal>();
   ASSERT_TRUE(got);
-  EXPECT_EQ(got->tokens, (std::vector<token>{51, 52}));
-  EXPECT_EQ(got->parts, (std::vector<draft::draft_part>{{source::prediction, 2, draft::grade_of_match(1), 5000}}))
-      << "one token before them agrees: as likely right as not, before anything was seen";
+  EXPECT_FALSE(got->tokens.empty());
+  std::size_t counted = 0;
+  for (const auto& run : got->runs) {
+    EXPECT_EQ(run.from, source::model);
+    counted += run.count;
+  }
+  EXPECT_EQ(counted, got->tokens.size());
+  EXPECT_GT(got->draft_passes, 0u);
+  EXPECT_GT(got->reads_max, 0u);
 }
 
 TEST_F(draft_model_test, asks_for_the_log_of_a_tenant_that_it_does_not_know) {
-  open(false);
-  auto m = question(1, 1, method::prediction, {0, {1, 2, 50}});
-  m.prediction = {50, 51, 52};
-  inject(session_at, m);
-  inject(other_at, question(1, 2, method::prediction, {3, {51}}));
+  open();
+  inject(session_at, question(1, 1, method::assisted, {0, {1, 2, 50}}));
+  inject(other_at, question(1, 2, method::assisted, {3, {51}}));
   run();
-  EXPECT_FALSE(wire.take<proposal>()->log_needed_from);
   const auto refused = wire.take<proposal>();
   ASSERT_TRUE(refused);
   EXPECT_EQ(wire.last_to, other_at);
@@ -78,17 +76,16 @@ TEST_F(draft_model_test, asks_for_the_log_of_a_tenant_that_it_does_not_know) {
   EXPECT_TRUE(refused->tokens.empty());
 }
 
-TEST_F(draft_model_test, answers_what_needs_no_model_before_it_runs_the_model_for_others) {
-  open(true);
+TEST_F(draft_model_test, answers_what_needs_no_pass_before_it_runs_the_model_for_others) {
+  open();
   inject(session_at, question(1, 1, method::assisted, {0, {70, 71, 72}}));
-  auto ready = question(2, 1, method::prediction, {0, {1, 2, 50, 51, 52, 53}});
-  ready.prediction = {50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
-  inject(other_at, ready);
+  auto costs = question(2, 1, method::automatic, {});
+  costs.tokens_max = 0;
+  inject(other_at, costs);
   run();
   const auto first = wire.take<proposal>();
   ASSERT_TRUE(first);
   EXPECT_EQ(wire.last_to, other_at);
-  EXPECT_EQ(first->tokens, (std::vector<token>{54, 55, 56, 57, 58, 59, 60, 61}));
   EXPECT_EQ(first->draft_passes, 0u);
   const auto second = wire.take<proposal>();
   ASSERT_TRUE(second);
@@ -97,7 +94,7 @@ TEST_F(draft_model_test, answers_what_needs_no_model_before_it_runs_the_model_fo
 }
 
 TEST_F(draft_model_test, answers_the_last_who_asked_for_a_session) {
-  open(true);
+  open();
   inject(session_at, question(1, 1, method::assisted, {0, {70, 71, 72}}));
   inject(other_at, question(1, 1, method::assisted, {0, {70, 71, 72}}));
   run();
@@ -108,7 +105,7 @@ TEST_F(draft_model_test, answers_the_last_who_asked_for_a_session) {
 
 // Sessions that end while they wait for a draft, and whose farewell is lost, are forgotten beyond the engine's most.
 TEST_F(draft_model_test, keeps_nothing_of_sessions_that_are_heard_of_no_more) {
-  open(true);
+  open();
   std::uint64_t session = 0;
   const auto ask_many = [&](int count) {
     for (int n = 0; n < count; ++n) {

@@ -15,12 +15,11 @@ namespace {
 constexpr auto client = actor::make_address(1, 2, 8);
 constexpr auto manager_at = actor::make_address(2, 1, 4);
 constexpr auto drafter_at = actor::make_address(3, 4, 6);
-constexpr auto stand_in_at = actor::make_address(1, 5, 7);
 
 class life_of_an_edit : public test::one_actor<session> {
  protected:
   life_of_an_edit() : one_actor(1, 1) {}
-  void open(std::uint32_t tokens_max, draft::method how = draft::method::lookup, std::vector<token> prediction = {},
+  void open(std::uint32_t tokens_max, draft::method how = draft::method::blazedit, std::vector<token> prediction = {},
             std::vector<std::string> stops = {}, const char* schema = nullptr) {
     generation_spec g;
     g.session = {41};
@@ -32,8 +31,7 @@ class life_of_an_edit : public test::one_actor<session> {
     g.stops = std::move(stops);
     const auto tokenizer = *text::tokenizer::from_file(*test::make_tiny_model().file());
     if (schema != nullptr) g.rules = *make_json_rules(*grammar::token_trie::make(tokenizer), schema);
-    const session_partners partners{
-        .manager = {manager_at}, .drafter = {drafter_at}, .stand_in = stand_in, .client = client};
+    const session_partners partners{.manager = {manager_at}, .drafter = {drafter_at}, .client = client};
     who = w.add_temporary<session>("session", {16, 16}, [=](actor::actor_context& c) {
       return std::make_unique<session>(c, *token_log::make(g, tokenizer), partners);
     });
@@ -46,8 +44,6 @@ class life_of_an_edit : public test::one_actor<session> {
             .verified_count = static_cast<std::uint32_t>(tokens.size()) - 1,
             .passes = 1};
   }
-
-  actor::actor_ref<draft_model> stand_in;
 };
 
 TEST_F(life_of_an_edit, proposes_verifies_commits_and_streams_until_the_end) {
@@ -107,43 +103,42 @@ TEST_F(life_of_an_edit, goes_on_without_a_drafter_that_is_silent) {
   EXPECT_TRUE(wire.sent.empty());
 }
 
-TEST_F(life_of_an_edit, has_a_stand_in_draft_while_the_drafter_is_away) {
-  stand_in = {stand_in_at};
-  const std::vector<token> prediction = {'x', 'y'};
-  open(20, draft::method::automatic, prediction);
+TEST_F(life_of_an_edit, drafts_itself_while_the_drafter_is_away) {
+  open(20);
   wire.sent.clear();
   inject(manager_at, says(1, {'d'}));
   expect<session_text>(client);
   EXPECT_EQ(expect<propose>(drafter_at).log.from, 3u);
   inject({}, actor::undeliverable{.to = drafter_at, .what = propose::id, .why = {errc::unreachable, "gone"}});
-  EXPECT_TRUE(expect<verify_run>(manager_at).round.draft.empty()) << "this round goes on at once";
-  inject(manager_at, says(2, {'e'}));
+  EXPECT_TRUE(expect<verify_run>(manager_at).round.draft.empty())
+      << "this round goes on at once; nothing is copied yet";
+  inject(manager_at, says(2, {'a'}));
   expect<session_text>(client);
-  const auto whole = expect<propose>(stand_in_at);
-  EXPECT_EQ(whole.log.tokens.size(), 5u) << "the stand-in knows nothing yet";
-  EXPECT_EQ(whole.prediction, prediction);
-  inject(stand_in_at, proposal{.session = {41}, .round = {3}, .tokens = {'f'}});
-  EXPECT_EQ(expect<verify_run>(manager_at).round.draft, std::vector<token>{'f'});
+  EXPECT_EQ(expect<verify_run>(manager_at).round.draft.front(), 'b') << "as it went on in the prompt";
   // After a while the drafter is asked again, with all it may have lost.
   pass(microseconds{5'250'000});
   wire.sent.clear();
-  inject(manager_at, says(3, {'f', 'g'}));
+  auto third = says(3, {'b'});
+  third.verified_count = 1;
+  inject(manager_at, third);
   expect<session_text>(client);
-  EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 7u);
+  EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 6u);
   inject({}, cancel_session{});
   expect<release_sequence>(manager_at);
   expect<forget>(drafter_at);
-  expect<forget>(stand_in_at);
 }
 
 TEST_F(life_of_an_edit, tells_the_drafter_what_passes_take) {
-  open(10, draft::method::automatic);
+  open(10);
+  EXPECT_EQ(expect<propose>(drafter_at).round_us, 0u) << "not known yet";
   wire.sent.clear();
   auto first = says(1, {'d'});
   first.step = {.pass_us = 1500, .row_ns = 20'000};
   inject(manager_at, first);
   expect<session_text>(client);
-  EXPECT_EQ(expect<propose>(drafter_at).step, first.step);
+  const auto asked = expect<propose>(drafter_at);
+  EXPECT_GE(asked.round_us, 1500u);
+  EXPECT_EQ(asked.row_ns, 20'000u);
 }
 
 TEST_F(life_of_an_edit, sends_the_log_again_to_an_actor_that_lost_it) {
@@ -162,33 +157,37 @@ TEST_F(life_of_an_edit, sends_the_log_again_to_an_actor_that_lost_it) {
   EXPECT_EQ(again.round.draft, std::vector<token>{'e'});
 }
 
-TEST_F(life_of_an_edit, sends_the_prediction_once_and_again_to_a_drafter_that_lost_the_log) {
-  const std::vector<token> prediction = {'d', 'e', 'f', -1};
-  for (const auto how : {draft::method::prediction, draft::method::automatic}) {
-    open(10, how, prediction);
-    EXPECT_EQ(expect<propose>(drafter_at).prediction, prediction);
-    expect<verify_run>(manager_at);
-    inject(manager_at, says(1, {'d'}));
-    expect<session_text>(client);
-    EXPECT_TRUE(expect<propose>(drafter_at).prediction.empty());
-    inject(drafter_at, proposal{.session = {41}, .round = {2}, .log_needed_from = 0});
-    const auto again = expect<propose>(drafter_at);
-    EXPECT_EQ(again.log.from, 0u);
-    EXPECT_EQ(again.prediction, prediction);
-    inject(client, cancel_session{});
-    wire.sent.clear();
-  }
-  open(10, draft::method::lookup, prediction);
-  EXPECT_TRUE(expect<propose>(drafter_at).prediction.empty()) << "nobody would read it";
+TEST_F(life_of_an_edit, drafts_from_the_prediction_without_a_message) {
+  open(10, draft::method::prediction, {'d', 'e', 'f', -1});
+  expect<verify_run>(manager_at);
+  inject(manager_at, says(1, {'d'}));
+  expect<session_text>(client);
+  EXPECT_EQ(expect<verify_run>(manager_at).round.draft, (std::vector<token>{'e', 'f'})) << "up to what is no token";
+  inject(client, cancel_session{});
+  wire.sent.clear();
+}
+
+TEST_F(life_of_an_edit, asks_what_the_model_costs_before_it_sends_it_a_log) {
+  open(20, draft::method::automatic);
+  EXPECT_TRUE(expect<propose>(drafter_at).log.tokens.empty());
+  expect<verify_run>(manager_at);
+  inject(drafter_at, proposal{.session = {41}, .cost = {.pass_us = 10, .row_ns = 10}, .reads_max = 64});
+  auto first = says(1, {'d'});
+  first.step = {.pass_us = 1500, .row_ns = 20'000};
+  inject(manager_at, first);
+  expect<session_text>(client);
+  EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 4u) << "so cheap a model pays at once";
+  inject(client, cancel_session{});
+  wire.sent.clear();
 }
 
 TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
-  open(9, draft::method::automatic, {'x'});
+  open(9);
   wire.sent.clear();
-  const auto round = [&](std::uint64_t n, std::vector<token> draft, std::vector<draft::draft_part> parts,
+  const auto round = [&](std::uint64_t n, std::vector<token> draft, std::vector<draft::graded_run> runs,
                          std::uint32_t verified, std::vector<token> said) {
     expect<propose>(drafter_at);
-    inject(drafter_at, proposal{.session = {41}, .round = {n}, .tokens = std::move(draft), .parts = std::move(parts)});
+    inject(drafter_at, proposal{.session = {41}, .round = {n}, .tokens = std::move(draft), .runs = std::move(runs)});
     expect<verify_run>(manager_at);
     auto v = says(n, std::move(said));
     v.verified_count = verified;
@@ -199,11 +198,11 @@ TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
   inject(manager_at, says(1, {'d'}));
   expect<session_text>(client);
   // Two of three are right; the second is the last of the prediction's.
-  round(2, {'e', 'f', 'x'}, {{source::prediction, 2}, {source::lookup, 1}}, 3, {'e', 'f', 'g'});
+  round(2, {'e', 'f', 'x'}, {{source::prediction, 0, 2}, {source::lookup, 0, 1}}, 3, {'e', 'f', 'g'});
   // The scheduler shortened the draft: the last token was not tried.
-  round(3, {'y', 'z', 'z'}, {{source::model, 3}}, 2, {'h'});
+  round(3, {'y', 'z', 'z'}, {{source::model, 0, 3}}, 2, {'h'});
   // A token that does not exist ends the draft; what its source says of the rest does not count.
-  round(4, {'i', test::tiny_model::vocabulary, 'z'}, {{source::prediction, 3}}, 1, {'i', 'j'});
+  round(4, {'i', test::tiny_model::vocabulary, 'z'}, {{source::prediction, 0, 3}}, 1, {'i', 'j'});
   // No draft at all.
   round(5, {}, {}, 0, {'k'});
   expect<verify_run>(manager_at);
@@ -219,14 +218,15 @@ TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
 }
 
 TEST_F(life_of_an_edit, counts_no_token_behind_the_end_of_the_answer) {
-  open(9, draft::method::prediction, {'x'}, {"f"});
+  open(9, draft::method::blazedit, {}, {"f"});
   wire.sent.clear();
   inject(manager_at, says(1, {'d'}));
   expect<session_text>(client);
   expect<propose>(drafter_at);
-  inject(drafter_at,
-         proposal{
-             .session = {41}, .round = {2}, .tokens = {'e', 'f', 'g', 'h'}, .parts = {{draft::source::prediction, 4}}});
+  inject(
+      drafter_at,
+      proposal{
+          .session = {41}, .round = {2}, .tokens = {'e', 'f', 'g', 'h'}, .runs = {{draft::source::prediction, 0, 4}}});
   expect<verify_run>(manager_at);
   inject(manager_at, says(2, {'e', 'f', 'g', 'h', 'i'}));
   EXPECT_EQ(expect<session_text>(client).text, "e");

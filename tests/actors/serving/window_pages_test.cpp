@@ -64,8 +64,7 @@ class listener final : public actor::actor_of<listener> {
     for (const auto& g : questions()) {
       // The first two come together, the others one after the other.
       if (g.session.value != next_ && !(next_ == 1 && g.session.value == 2)) continue;
-      const session_partners partners{
-          .manager = {test::manager_where}, .drafter = {test::lookup_where}, .client = context().self()};
+      const session_partners partners{.manager = {test::manager_where}, .client = context().self()};
       context().spawn<session>("session", {64, 64}, *token_log::make(g, tokenizer()), partners);
     }
   }
@@ -115,7 +114,6 @@ answers serve(const test::tiny_shape& shape, std::uint32_t window_pages, bool lo
                                                   .kv = model::kv_type::f32,
                                                   .rows_max = 64}));
   });
-  test::add_lookup(world);
   world.add_worker(1, 1).add<listener>(9, "listener", test::roomy,
                                        [&](actor::actor_context& c) { return std::make_unique<listener>(c, out); });
   std::size_t steps = 0;

@@ -18,10 +18,17 @@ void emit(edit_cursor& c, const tokens& all) {
   for (const token t : all) c.emit(t);
 }
 
+/// One that may be used.
+edit_cursor cursor_in(tokens known) {
+  edit_cursor c(std::move(known));
+  EXPECT_TRUE(c.index(1'000'000));
+  return c;
+}
+
 const tokens text = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 
 TEST(edit_cursor, moves_along_with_the_answer) {
-  edit_cursor c(text);
+  edit_cursor c = cursor_in(text);
   EXPECT_EQ(ahead(c, 3), (tokens{1, 2, 3})) << "before the answer's first token";
   emit(c, {1, 2, 3});
   EXPECT_EQ(ahead(c, 3), (tokens{4, 5, 6}));
@@ -52,21 +59,21 @@ TEST(edit_cursor, finds_its_place_behind_each_kind_of_change) {
       {"text in front, once begun inside", {60, 61, 62, 63, 64, 65, 66, 4, 5}, {6, 7}},
   };
   for (const change& one : table) {
-    edit_cursor c(text);
+    edit_cursor c = cursor_in(text);
     emit(c, one.answer);
     EXPECT_EQ(ahead(c, 2), one.next) << one.name;
   }
 }
 
 TEST(edit_cursor, waits_at_the_beginning_while_the_answer_has_not_reached_the_text) {
-  edit_cursor c(text);
+  edit_cursor c = cursor_in(text);
   emit(c, {60, 61, 62});  // a code fence
   EXPECT_EQ(ahead(c, 2), (tokens{1, 2}));
   EXPECT_EQ(c.agreed(), 0u);
 }
 
 TEST(edit_cursor, starts_although_the_border_is_split_into_other_tokens) {
-  edit_cursor c(text);
+  edit_cursor c = cursor_in(text);
   emit(c, {12, 3});  // 12: the text of 1 and 2 as one token
   emit(c, {4});
   EXPECT_EQ(ahead(c, 2), (tokens{5, 6}));
@@ -74,7 +81,7 @@ TEST(edit_cursor, starts_although_the_border_is_split_into_other_tokens) {
 
 TEST(edit_cursor, prefers_what_lies_ahead_and_then_what_is_near) {
   // 5 6 stands at 2, 6 and 10.
-  edit_cursor c({1, 2, 5, 6, 30, 3, 5, 6, 40, 4, 5, 6, 50});
+  edit_cursor c = cursor_in({1, 2, 5, 6, 30, 3, 5, 6, 40, 4, 5, 6, 50});
   emit(c, {1, 2, 5, 6, 30, 90, 91, 5, 6});
   EXPECT_EQ(ahead(c, 1), (tokens{40}));
   emit(c, {5, 6});
@@ -88,7 +95,7 @@ TEST(edit_cursor, prefers_what_lies_ahead_and_then_what_is_near) {
 
 TEST(edit_cursor, gives_up_after_misses_in_a_row_and_comes_back_at_an_anchor) {
   for (const bool begun : {false, true}) {
-    edit_cursor c(text);
+    edit_cursor c = cursor_in(text);
     if (begun) emit(c, {1, 2});
     for (std::uint32_t i = 0; i < edit_cursor::misses_max; ++i) {
       EXPECT_FALSE(ahead(c, 1).empty()) << i;
@@ -109,7 +116,26 @@ TEST(edit_cursor, of_an_empty_text_says_nothing) {
   EXPECT_TRUE(c.empty());
   emit(c, {1, 2, 3});
   EXPECT_TRUE(ahead(c, 5).empty());
-  EXPECT_TRUE(ahead(edit_cursor(tokens{}), 5).empty());
+  EXPECT_TRUE(c.index(1));
+  EXPECT_TRUE(ahead(cursor_in({}), 5).empty());
+}
+
+TEST(edit_cursor, is_indexed_in_parts) {
+  edit_cursor c(text);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(c.index(3)) << i;
+  EXPECT_TRUE(c.index(3));
+  EXPECT_TRUE(c.index(3)) << "and stays so";
+  emit(c, {60, 61, 62, 63, 64, 65, 66, 8, 9});
+  EXPECT_EQ(ahead(c, 2), (tokens{10})) << "the last part is among the places";
+}
+
+TEST(edit_cursor, lets_a_copy_go_its_own_way) {
+  edit_cursor c = cursor_in(text);
+  emit(c, {1, 2});
+  edit_cursor other = c;
+  emit(other, {3, 4, 7});
+  EXPECT_EQ(ahead(c, 2), (tokens{3, 4}));
+  EXPECT_EQ(ahead(other, 2), (tokens{8, 9}));
 }
 
 // Whatever is emitted: what lies ahead is a piece of the text, and what is said to agree does.
@@ -119,7 +145,7 @@ TEST(edit_cursor, says_only_what_stands_in_the_text) {
     const auto letters = static_cast<token>(1 + random() % 6);
     tokens known(random() % 60);
     for (token& t : known) t = static_cast<token>(random()) % letters;
-    edit_cursor c(known);
+    edit_cursor c = cursor_in(known);
     tokens answer;
     for (int i = 0; i < 150; ++i) {
       const auto next = ahead(c, 1 + random() % 10);

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/cost/cost_model.hpp"
+#include "runtime/cost/running_quantile.hpp"
+#include "runtime/draft/acceptance_record.hpp"
+#include "runtime/draft/draft_options.hpp"
+#include "runtime/draft/draft_source.hpp"
+
+namespace redline::draft {
+
+/// What a round of an answer takes at the moment, in microseconds. The defaults are guesses, for as long as nothing was
+/// measured: a CPU and a draft model of about a seventh of the target's size.
+struct round_prices {
+  double round_us = 1000;      // without a draft: its share of a pass, and what it takes besides
+  double row_us = 5;           // one more token to verify
+  double model_pass_us = 150;  // a forward of the draft model with one row
+  double model_row_us = 0.75;  // one more row in it
+};
+/// target: of the last round. model: not known until the draft model was measured. overhead_us: what a round takes
+/// beside the target's pass.
+[[nodiscard]] round_prices prices_of(const cost::step_cost& target, const cost::step_cost& model, double overhead_us);
+
+/// A round: the tokens it is expected to add to the answer, and the draft tokens that it verifies for them.
+struct round_value {
+  double tokens = 1;
+  double rows = 0;
+  [[nodiscard]] double us(const round_prices& prices) const { return prices.round_us + rows * prices.row_us; }
+  [[nodiscard]] double rate(const round_prices& prices) const { return tokens / us(prices); }
+};
+/// With as much of the draft as gives the most tokens per microsecond.
+[[nodiscard]] round_value best_round(std::span<const draft_part> draft, const round_prices& prices);
+
+/// What drafts of the draft model came to; older ones count less.
+struct model_tally {
+  double drafts = 0;
+  double rounds_saved = 0;  // without the model it would have taken so many more
+  double rows_saved = 0;    // that those would have verified, less those of its own drafts
+  double passes = 0;        // of one row that take as long as its own took
+};
+
+struct model_record {
+  std::array<model_tally, grades_count> of;  // by the grade of the best copy there
+  model_tally all;
+};
+
+/// What the answers of a tenant showed so far.
+struct tenant_record {
+  explicit tenant_record(const book_constants& constants = {}) : acceptance(constants) {}
+
+  acceptance_record acceptance;
+  model_record model;
+  double answers = 0;                                    // older ones count less
+  double saved_us = 0;                                   // by the model in these
+  cost::running_quantile overhead_us{0.5, 50, 1.0 / 8};  // of a round beside the target's pass
+};
+
+/// The drafts of one answer: asks its sources, weighs what they say, decides whether the draft model is asked, and
+/// learns from what came. `docs/speculation.md` derives the rule. Pure but for the tenant's record: no clock, no
+/// chance.
+class book {
+ public:
+  /// tenant: not null; what is learned is added to it.
+  book(const draft_options& options, std::shared_ptr<tenant_record> tenant, const book_constants& constants = {});
+
+  /// Where two drafts are worth the same, the source that was added earlier wins.
+  void add(std::unique_ptr<draft_source> source);
+  /// The log begins or goes on with these tokens. As `catch_up`.
+  bool append(std::span<const token> committed, bool is_prompt = false);
+  /// Tokens [at, at + count) leave the log. As `catch_up`.
+  bool drop(std::uint32_t at, std::uint32_t count);
+  /// Indexes a part of what came, in a few milliseconds at most. True: there is more; until it is done sources that are
+  /// behind find nothing.
+  bool catch_up();
+
+  struct decision {
+    graded_draft draft;             // to be verified if the model is not asked, or does not answer
+    std::vector<draft_part> parts;  // of it, with their chances
+    bool is_binding = false;
+    std::uint32_t ask_model = 0;  // tokens to ask of the draft model; 0: it is not asked
+  };
+  /// What the draft model would have to do.
+  struct model_state {
+    bool is_there = false;
+    double unread = 0;  // tokens that it has to read before it can draft
+  };
+  /// Cuts a draft to what may follow the log.
+  using usable = std::function<void(graded_draft&)>;
+  /// The draft of the round that begins, of `tokens_max` tokens at most.
+  decision choose(const round_prices& prices, std::uint32_t tokens_max, const model_state& model, const usable& cut);
+
+  /// What the model drafted where it was asked; passes: as in model_tally. Grades out of range count as the lowest.
+  decision hear_model(graded_draft draft, double passes, const usable& cut);
+
+  /// Before `append`: what came after the log instead of the round's drafts, and how many draft tokens were verified.
+  void judge(std::span<const token> came, std::uint32_t verified_count);
+
+  /// What a round took beside the pass that was expected of it.
+  void note_overhead(double us) { tenant_->overhead_us.observe(us > 1 ? us : 1); }
+  [[nodiscard]] double overhead_us() const { return tenant_->overhead_us.value(); }
+
+ private:
+  struct entry {
+    std::unique_ptr<draft_source> source;
+    bool is_behind = false;
+  };
+  struct candidate {
+    graded_draft draft;
+    std::vector<draft_part> parts;
+    round_value value;
+    standing stands = standing::text;
+  };
+  struct models_draft {
+    graded_draft draft;
+    double passes = 0;
+  };
+  /// What was known and decided when the round began.
+  struct open_round {
+    round_prices prices;
+    std::vector<candidate> candidates;
+    std::size_t best = 0;       // of these; their number: there is none
+    std::uint8_t grade = 0;     // of the best
+    std::uint32_t offered = 0;  // tokens of the draft that is verified
+    std::uint32_t tokens_max = 0;
+    std::optional<models_draft> model;
+  };
+
+  [[nodiscard]] std::vector<candidate> look_all(std::span<const token> pending, std::uint32_t tokens_max,
+                                                const round_prices& prices) const;
+  [[nodiscard]] static std::size_t best_of(const std::vector<candidate>& all, const round_prices& prices);
+  void weigh(candidate& c, const round_prices& prices) const;
+  [[nodiscard]] std::vector<draft_part> parts(const graded_draft& draft) const {
+    return acceptance_.parts(draft.runs, &tenant_->acceptance);
+  }
+  [[nodiscard]] decision decide(graded_draft draft) const;
+  [[nodiscard]] bool model_pays(const model_state& model, const round_prices& prices);
+  [[nodiscard]] model_tally expected_of_model(std::uint8_t grade) const;
+  [[nodiscard]] static double saved_us(const model_tally& t, const round_prices& prices);
+  /// Drafts differ more in what they save than in whether their tokens are right.
+  [[nodiscard]] double forgotten_per_draft() const { return 0.5 / constants_.remembered_drafts; }
+  void learn_of(const graded_draft& draft, std::span<const token> came);
+  void learn_of_model(const open_round& round, std::span<const token> came, std::uint32_t verified_count);
+  void add_to_tallies(std::uint8_t grade, const model_tally& came);
+
+  draft_options options_;
+  std::shared_ptr<tenant_record> tenant_;
+  book_constants constants_;
+  std::vector<entry> sources_;
+  acceptance_record acceptance_;
+  model_record model_;
+  double owed_us_ = 0;   // savings forgone since the model was last asked
+  double spent_us_ = 0;  // time since then
+  std::uint32_t width_;  // tokens to ask of the model
+  std::optional<open_round> round_;
+};
+
+}  // namespace redline::draft
