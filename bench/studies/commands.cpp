@@ -13,6 +13,7 @@
 #include "bench/studies/cache/pie_cases.hpp"
 #include "bench/studies/common/edit_corpus.hpp"
 #include "bench/studies/edits/bench_copy.hpp"
+#include "bench/studies/edits/bench_drafts.hpp"
 #include "bench/studies/edits/bench_edit.hpp"
 #include "bench/studies/fleet/bench_simulate.hpp"
 #include "bench/studies/fleet/fleet_placer.hpp"
@@ -100,6 +101,27 @@ void add_bench_broker(CLI::App& bench, int& exit_code) {
       ->capture_default_str();
   add_json_flag(*c, f->json, "the figures");
   c->callback([f, &exit_code] { exit_code = run_broker_study(*f); });
+}
+
+void add_bench_drafts(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<draft_study_options>();
+  auto* c = bench.add_subcommand("drafts", "What the rule that chooses drafts gives at fixed prices, over known edits");
+  c->add_option("--model", f->model, "A GGUF file; its tokenizer is all that is needed")
+      ->required()
+      ->check(CLI::ExistingFile);
+  add_edits_flag(*c, f->edits);
+  c->add_option("--count", f->count, "Edits, at even distances of the edit ratio")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--tokens-max", f->tokens_max, "Leaves out edits whose prompt and answer have more")
+      ->check(CLI::Range(16, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--model-right", f->model_right, "Share of the draft model's own tokens that are right")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  c->add_flag("--constants", f->constants, "Also each constant of the rule at half and at double of its value");
+  add_json_flag(*c, f->json, "the figures");
+  c->callback([f, &exit_code] { exit_code = run_drafts(*f); });
 }
 
 void add_bench_forward(CLI::App& bench, int& exit_code) {

@@ -13,6 +13,7 @@ void add_bench_forward(CLI::App& bench, int& exit_code);
 void add_bench_accuracy(CLI::App& bench, int& exit_code);
 void add_bench_broker(CLI::App& bench, int& exit_code);
 void add_bench_copy(CLI::App& bench, int& exit_code);
+void add_bench_drafts(CLI::App& bench, int& exit_code);
 void add_bench_edit(CLI::App& bench, int& exit_code);
 void add_bench_evict(CLI::App& bench, int& exit_code);
 void add_bench_load(CLI::App& bench, int& exit_code);
