@@ -8,6 +8,7 @@
 #include "actors/serving/cache_manager.hpp"
 #include "actors/serving/draft_model.hpp"
 #include "actors/serving/placer.hpp"
+#include "actors/serving/retired_book.hpp"
 #include "runtime/base/token_chain.hpp"
 
 namespace redline::actors {
@@ -29,8 +30,8 @@ void session::on_start() {
   began_ = context().now();
   context().send_under(work_.spec().span);
   const auto& learned = partners_.learned;
-  book_.emplace(work_.spec().draft,
-                learned ? learned->of(work_.spec().tenant) : std::make_shared<draft::tenant_record>());
+  book_ = std::make_unique<draft::book>(
+      work_.spec().draft, learned ? learned->of(work_.spec().tenant) : std::make_shared<draft::tenant_record>());
   add_sources(*book_, work_);
   context().after(tick, session_tick{});
   talk_.begin(live());
@@ -561,6 +562,10 @@ void session::leave() {
   }
   if (partners_.placer) context().tell(partners_.placer, leave_place{work_.spec().session});
   if (partners_.drafter) context().tell(partners_.drafter, forget{work_.spec().session});
+  // What is long is taken apart by another actor, a part at a time.
+  if (book_ && book_->drop(0, book_knows_)) {
+    context().spawn<retired_book>("retired book", {4, 4}, std::move(book_));
+  }
   context().stop();
 }
 

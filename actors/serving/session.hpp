@@ -150,7 +150,7 @@ class session final : public actor::actor_of<session> {
   actor::conversation talk_;
   round_id round_{0};
   round_draft draft_;
-  std::optional<draft::book> book_;                       // from the start on
+  std::unique_ptr<draft::book> book_;  // from the start to the end
   std::uint32_t book_knows_ = 0;                          // tokens of the log
   static constexpr std::uint32_t places_refused_max = 2;  // then the refusal is the client's answer
   std::uint32_t drafter_knows_ = 0;                       // tokens of the log that the drafter was sent

@@ -24,7 +24,7 @@ std::size_t acceptance_record::stretch_of(std::uint32_t place) {
 void acceptance_record::learn(std::span<const graded_run> runs, std::uint32_t right, bool is_wrong) {
   const std::uint32_t known = right + (is_wrong ? 1 : 0);
   if (known == 0) return;
-  // Of each record the places that were aged by this draft, as bits; the last one: all of them were, once.
+  // The places of each record that this draft has aged, as bits; the last bit says that all were aged once.
   std::array<std::uint16_t, records_count> aged{};
   const auto age_once = [&](std::size_t record, std::size_t bit, std::span<tally> some, double forgotten) {
     if ((aged[record] >> bit & 1) != 0) return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "runtime/draft/draft_source.hpp"
@@ -21,7 +22,8 @@ class lookup_source final : public draft_source {
  private:
   std::uint32_t ngram_max_;
   text::prompt_lookup log_;
-  std::vector<token> waiting_;  // after the log; not indexed yet
+  std::vector<token> waiting_;   // after those of the log that stay; not indexed yet
+  std::size_t kept_ = SIZE_MAX;  // of the log, where some of it has to go
 };
 
 }  // namespace redline::draft

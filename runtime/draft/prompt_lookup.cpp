@@ -96,6 +96,13 @@ void prompt_lookup::append(std::span<const token> tokens) {
   }
 }
 
+void prompt_lookup::reserve(std::size_t count) {
+  tokens_.reserve(count);
+  cursors_.reserve(count);
+  by_token_.reserve(count);
+  by_gram_.reserve(count);
+}
+
 void prompt_lookup::truncate(std::size_t count) {
   while (tokens_.size() > count) {
     const view all(tokens_, {});

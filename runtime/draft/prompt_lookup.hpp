@@ -27,6 +27,8 @@ class prompt_lookup {
  public:
   /// Constant time each, amortised, but for runs of one repeated n-gram.
   void append(std::span<const token> tokens);
+  /// Makes room for so many tokens in all, lest an append moves the whole index.
+  void reserve(std::size_t count);
   /// Keeps the first `count` tokens.
   void truncate(std::size_t count);
   [[nodiscard]] std::span<const token> tokens() const { return tokens_; }

@@ -76,7 +76,7 @@ class small_model_runner {
   std::vector<model_answer> take_answers();
   void forget(session_id session);
 
-  /// Of a forward with one row after so many tokens.
+  /// What a forward with one row costs after so many tokens.
   [[nodiscard]] cost::step_cost step_cost_at(std::size_t context) const { return cost::step_cost_at(passes_, context); }
   [[nodiscard]] std::uint32_t context_max() const;
   [[nodiscard]] std::uint64_t passes_count() const { return passes_count_; }

@@ -268,7 +268,7 @@ TEST(book, a_contested_place_is_decided_by_what_came_there_before) {
     }
     disagree();
     EXPECT_EQ(a.choose().draft.runs.at(0).from, lookup_is_right ? source::lookup : source::prediction);
-    // And says nothing of places that nobody contests.
+    // It says nothing of places that are not contested.
     (lookup_is_right ? looked_up : predicted)->says = nothing;
     const auto alone = a.choose();
     ASSERT_FALSE(alone.parts.empty());

@@ -110,5 +110,22 @@ TEST(lookup_source, lives_with_a_drop_beyond_its_log) {
   EXPECT_EQ(s.look({}, 2).tokens, (tokens{3, 4}));
 }
 
+TEST(lookup_source, lets_a_long_log_go_in_parts) {
+  std::vector<token> log(10'000);
+  for (std::size_t i = 0; i < log.size(); ++i) log[i] = static_cast<token>(i);
+  lookup_source s(10);
+  s.append(log, true);
+  while (s.catch_up(1000)) {
+  }
+  s.drop(100, 9000);
+  int parts = 1;
+  for (; s.catch_up(1000); ++parts) EXPECT_TRUE(s.look({}, 4).tokens.empty());
+  EXPECT_GE(parts, 10) << "9,900 tokens leave the index, and 900 come back";
+  const std::vector<token> again{9100, 9101};
+  s.append(again, false);
+  EXPECT_FALSE(s.catch_up(1000));
+  EXPECT_EQ(s.look({}, 2).tokens, (std::vector<token>{9102, 9103}));
+}
+
 }  // namespace
 }  // namespace redline::draft
