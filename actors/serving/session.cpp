@@ -281,7 +281,8 @@ actor::task<session::round_draft> session::next_draft() {
     }
     if (!answer->log_needed_from) {
       const bool is_timed = answer->took_us > 0 && answer->cost.is_known();
-      const double passes = is_timed ? double{1} * answer->took_us / answer->cost.pass_us : answer->draft_passes;
+      const double passes =
+          is_timed ? static_cast<double>(answer->took_us) / answer->cost.pass_us : answer->draft_passes;
       co_return as_draft(book_->hear_model({answer->tokens, answer->runs}, passes, usable));
     }
     from = std::min(*answer->log_needed_from, work_.log_count());
