@@ -23,17 +23,17 @@ transformer::times per_pass(const transformer::times& a, const transformer::time
 }
 
 /// Numbers of the matrices around attention that a row is multiplied with.
-double attention_weights(const model::model_config& m) {
+double attention_weights(const architecture::model_shape& m) {
   const double width = m.width, heads = m.heads;
   if (!m.latent) return width * m.head_dim * (2 * heads + 2.0 * m.kv_heads);
-  const model::latent_shape& l = *m.latent;
-  const double own = heads * (l.plain_dim + m.rotary_dim);
+  const architecture::latent_shape& l = *m.latent;
+  const double own = heads * (l.plain_dim + m.rotated());
   const double queries = l.query_rank == 0 ? width * own : l.query_rank * (width + own);
   return queries + width * m.head_dim + heads * l.rank * (l.plain_dim + l.value_dim) + width * m.attended_width();
 }
 
 /// Likewise of a layer's feed-forward part.
-double feed_forward_weights(const model::model_config& m, std::uint32_t layer) {
+double feed_forward_weights(const architecture::model_shape& m, std::uint32_t layer) {
   if (!m.is_mixture(layer)) return 3.0 * m.width * m.feed_forward;
   const double hidden = 1.0 * m.experts_used * m.expert_feed_forward + m.shared_feed_forward;
   return m.width * (3 * hidden + m.experts);
@@ -41,7 +41,8 @@ double feed_forward_weights(const model::model_config& m, std::uint32_t layer) {
 
 }  // namespace
 
-forward_probe::weight_bytes forward_probe::bytes_of(const gguf::gguf_file& file, const model::model_config& config) {
+forward_probe::weight_bytes forward_probe::bytes_of(const gguf::gguf_file& file,
+                                                    const architecture::model_shape& config) {
   weight_bytes out;
   for (const auto& t : file.tensors()) {
     if (t.name == "token_embd.weight" && !config.tied_head) continue;
@@ -54,7 +55,7 @@ result<std::unique_ptr<forward_probe>> forward_probe::create(const gguf::gguf_fi
                                                              std::shared_ptr<const model::weights> weights,
                                                              const kernels::kernel_table& table,
                                                              kernels::worker_team& team, const options& how) {
-  const weight_bytes bytes = bytes_of(file, model::config_of(*weights));
+  const weight_bytes bytes = bytes_of(file, model::shape_of(*weights));
   const std::uint32_t pages = (how.tokens_max + kv::page_tokens - 1) / kv::page_tokens;
   const transformer::options storage{
       .pages_count = pages, .kv = how.kv, .rows_max = how.rows_max, .profile = how.profile};
@@ -117,7 +118,7 @@ void forward_probe::pass(std::uint32_t rows, bool logits) {
 }
 
 void forward_probe::count_work(forward_cell& c) const {
-  const model::model_config& m = model_->config();
+  const architecture::model_shape& m = model_->config();
   const double rows = c.rows;
   const double heads_width = 1.0 * m.head_dim * m.heads;
   double layers = 0;

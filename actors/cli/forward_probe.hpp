@@ -74,7 +74,7 @@ class forward_probe {
     std::uint64_t always = 0;   // all tensors, but of an embedding that is not the head only single rows
     std::uint64_t experts = 0;  // all of them, of which a pass reads those that it touches
   };
-  static weight_bytes bytes_of(const gguf::gguf_file& file, const model::model_config& config);
+  static weight_bytes bytes_of(const gguf::gguf_file& file, const architecture::model_shape& config);
 
   forward_probe(std::unique_ptr<model::transformer> m, const weight_bytes& weights, std::uint32_t pages,
                 const options& how);

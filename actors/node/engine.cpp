@@ -44,7 +44,7 @@ constexpr std::size_t cache_changes_max = 512;
 constexpr std::uint32_t draft_rows_max = 512;
 
 /// A pass of more logits would not be faster, and a vocabulary of 150,000 takes 600 kB a row.
-std::uint32_t logits_rows_of(const model::model_config& config, std::uint32_t rows_max) {
+std::uint32_t logits_rows_of(const architecture::model_shape& config, std::uint32_t rows_max) {
   const std::uint64_t row_bytes = std::uint64_t{config.vocabulary} * sizeof(float);
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(rows_max, std::max<std::uint64_t>(logits_rows_min, logits_bytes_max / row_bytes)));
@@ -121,7 +121,7 @@ result<void> engine::open_files() {
   const auto& roles = options_.roles;
   if ((roles.front || roles.target) && !options_.target_path.empty()) {
     REDLINE_TRY_ASSIGN(target_file_, gguf::gguf_file::open(options_.target_path));
-    REDLINE_TRY_ASSIGN(target_config_, model::read_config(*target_file_));
+    REDLINE_TRY_ASSIGN(target_config_, architecture::read_shape(*target_file_));
     REDLINE_TRY_ASSIGN(tokenizer_, text::tokenizer::from_file(*target_file_));
     if (auto index = grammar::token_trie::make(tokenizer_)) token_trie_ = std::move(*index);
     context_max_ =
@@ -130,7 +130,7 @@ result<void> engine::open_files() {
   if (roles.target) choose_target_pool();
   if (options_.draft_path.empty()) return {};
   REDLINE_TRY_ASSIGN(draft_file_, gguf::gguf_file::open(options_.draft_path));
-  REDLINE_TRY_ASSIGN(draft_config_, model::read_config(*draft_file_));
+  REDLINE_TRY_ASSIGN(draft_config_, architecture::read_shape(*draft_file_));
   if (options_.draft_context != 0) draft_config_.context = std::min(draft_config_.context, options_.draft_context);
   REDLINE_TRY_ASSIGN(const auto draft_tokenizer, text::tokenizer::from_file(*draft_file_));
   if (tokenizer_ && draft_tokenizer->digest() != tokenizer_->digest()) {
@@ -160,7 +160,7 @@ result<void> engine::choose_tables() {
 result<void> engine::plan_memory() const {
   memory_plan plan{.limit_bytes = kernels::read_machine_memory().limit_bytes()};
   const auto add = [&](const gguf::gguf_file& file, const kernels::kernel_table& table,
-                       const model::model_config& config, kv::pool_size pages, std::uint32_t rows,
+                       const architecture::model_shape& config, kv::pool_size pages, std::uint32_t rows,
                        std::uint32_t logits_rows) {
     plan.weights_bytes += model::weight_bytes(file, table);
     plan.kv_bytes += model::storage_bytes(config, options_.kv, pages);
@@ -233,7 +233,7 @@ std::uint64_t engine::model_digest() const {
   return *model_digest_;
 }
 
-pool_request engine::pool_request_for(const model::model_config& config) const {
+pool_request engine::pool_request_for(const architecture::model_shape& config) const {
   const auto& scheduling = options_.scheduling;
   return {.bytes_max =
               options_.kv_bytes_max != 0 ? options_.kv_bytes_max : kernels::read_machine_memory().limit_bytes() / 4,
@@ -244,8 +244,9 @@ pool_request engine::pool_request_for(const model::model_config& config) const {
 
 /// All layers of a draft model lie in its pages.
 std::uint32_t engine::draft_pages() const {
-  model::model_config config = draft_config_;
-  config.windows.clear();
+  architecture::model_shape config = draft_config_;
+  config.layer_kinds.clear();
+  config.window = 0;
   return choose_pool(config, options_.kv, pool_request_for(draft_config_)).pages;
 }
 
@@ -389,14 +390,14 @@ std::vector<pass_cost> engine::pass_costs(model::transformer& t, const kernels::
   if (options_.measuring_max.count() == 0) return {};
   const auto& c = t.config();
   const cost::mixture_shape mixture = mixture_of(c);
-  const cost_cache cache(options_.cost_folder,
-                         kernels::cpu_name() + ", " + std::string(table.name) + ", " +
-                             model::describe_numerics(table, options_.kv) + ", " + std::to_string(options_.threads) +
-                             " threads, " + std::string(kernels::name_of(options_.kv)) + " cache, " + c.architecture +
-                             " " + std::to_string(c.layers) + "x" + std::to_string(c.width) + "x" +
-                             std::to_string(c.feed_forward) + ", " + std::to_string(c.vocabulary) + " tokens, " +
-                             (mixture.is_dense() ? "" : std::to_string(mixture.experts) + " experts, ") +
-                             std::to_string(file.size_bytes()) + " bytes, " + version());
+  const cost_cache cache(
+      options_.cost_folder,
+      kernels::cpu_name() + ", " + std::string(table.name) + ", " + model::describe_numerics(table, options_.kv) +
+          ", " + std::to_string(options_.threads) + " threads, " + std::string(kernels::name_of(options_.kv)) +
+          " cache, " + std::string(c.family_name()) + " " + std::to_string(c.layers) + "x" + std::to_string(c.width) +
+          "x" + std::to_string(c.feed_forward) + ", " + std::to_string(c.vocabulary) + " tokens, " +
+          (mixture.is_dense() ? "" : std::to_string(mixture.experts) + " experts, ") +
+          std::to_string(file.size_bytes()) + " bytes, " + version());
   if (auto known = cache.load()) return *known;
   if (options_.progress) options_.progress("timing passes of " + path, 0, 1);
   std::vector<pass_cost> costs;
@@ -484,7 +485,7 @@ std::string engine::numerics() const {
   if (!options_.roles.target) return {};
   // Of another version sampling or grammars may differ.
   return model::describe_numerics(*target_table_, options_.kv) +
-         model::describe_rotation(target_config_, options_.context_max) + ", version " + version();
+         architecture::describe_rotation(target_config_, options_.context_max) + ", version " + version();
 }
 
 void engine::begin_hand_over() {

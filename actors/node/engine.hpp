@@ -183,7 +183,7 @@ class engine {
   static void run(hosted_worker& t, const std::string& name);
   void stop_one(std::unique_ptr<hosted_worker>& t);
   void ask_status();
-  [[nodiscard]] pool_request pool_request_for(const model::model_config& config) const;
+  [[nodiscard]] pool_request pool_request_for(const architecture::model_shape& config) const;
   [[nodiscard]] std::uint32_t draft_pages() const;
 
   engine_options options_;
@@ -192,9 +192,9 @@ class engine {
   const kernels::kernel_table* draft_table_ = nullptr;
   std::shared_ptr<const gguf::gguf_file> target_file_;
   std::shared_ptr<const gguf::gguf_file> draft_file_;
-  model::model_config target_config_;
+  architecture::model_shape target_config_;
   kv::pool_size target_pool_{0};
-  model::model_config draft_config_;
+  architecture::model_shape draft_config_;
   std::shared_ptr<const text::tokenizer> tokenizer_;
   std::shared_ptr<const grammar::token_trie> token_trie_;
   std::uint32_t context_max_ = 0;

@@ -36,7 +36,7 @@ result<void> memory_plan::check(const std::string& model) const {
                                              gib(buffers_bytes) + ": " + help + ", or raise the limit"};
 }
 
-kv::pool_size choose_pool(const model::model_config& config, model::kv_type type, const pool_request& request) {
+kv::pool_size choose_pool(const architecture::model_shape& config, model::kv_type type, const pool_request& request) {
   constexpr std::uint64_t pages_max = 1U << 24;
   const auto pages_for = [](std::uint64_t tokens) { return (tokens + kv::page_tokens - 1) / kv::page_tokens; };
   const std::uint64_t all_bytes = model::page_bytes(config, type);

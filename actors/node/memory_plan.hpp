@@ -33,7 +33,7 @@ struct pool_request {
 /// The pages for every sequence at full length, as far as the bytes allow. Layers with a window get window pages where
 /// that takes less: as many as sequences, of one sequence at full length and others, can have their windows at a time,
 /// since each has one however short it is; the rest of the bytes are pages.
-[[nodiscard]] kv::pool_size choose_pool(const model::model_config& config, model::kv_type type,
+[[nodiscard]] kv::pool_size choose_pool(const architecture::model_shape& config, model::kv_type type,
                                         const pool_request& request);
 
 }  // namespace redline::actors

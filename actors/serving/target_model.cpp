@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t pieces_max = 65'535;  // the transformer's own limit
 }
 
-cost::mixture_shape mixture_of(const model::model_config& config) {
+cost::mixture_shape mixture_of(const architecture::model_shape& config) {
   return {.layers = config.mixture_layers(), .experts = config.experts, .used = config.experts_used};
 }
 

@@ -16,7 +16,7 @@ namespace redline::actors {
 class cache_manager;
 
 /// What the cost of passes depends on.
-[[nodiscard]] cost::mixture_shape mixture_of(const model::model_config& config);
+[[nodiscard]] cost::mixture_shape mixture_of(const architecture::model_shape& config);
 
 /// Runs verification passes of the target model and accepts drafts on the spot, so that logits never travel. Owns the
 /// KV storage, but not the decision of what lies where: that comes with every batch and is checked before it is used.

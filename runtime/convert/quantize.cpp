@@ -7,7 +7,6 @@
 
 #include "runtime/convert/output_path.hpp"
 #include "runtime/convert/row_stream.hpp"
-#include "runtime/gguf/decoder_shape.hpp"
 #include "runtime/gguf/gguf_writer.hpp"
 
 namespace redline::convert {

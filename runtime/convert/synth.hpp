@@ -7,17 +7,16 @@
 #include <string_view>
 
 #include "kernels/worker_team.hpp"
+#include "runtime/architecture/model_shape.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/convert/output_type.hpp"
-#include "runtime/gguf/decoder_shape.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 
 namespace redline::convert {
 
-/// A decoder that has a name; architectures are "qwen2", "llama", "granite", "gemma2", "gemma3", "phi3", "olmo2",
-/// "glm4", "command-r" and the mixtures "qwen2moe", "qwen3moe", "granitemoe", "gpt-oss" and "deepseek2".
-struct synth_shape : gguf::decoder_shape {
-  std::string_view name;
+/// A decoder that has a name.
+struct synth_shape : architecture::model_shape {
+  std::string_view shape_name;
 };
 
 /// A shape by its name, such as "qwen2-0.5b"; the failure lists the names.

@@ -5,94 +5,15 @@
 #include <cmath>
 #include <numbers>
 
+#include "runtime/architecture/shape_keys.hpp"
 #include "runtime/base/hex.hpp"
 
 namespace redline::huggingface {
 namespace {
 
-struct architecture {
-  std::string_view theirs;
-  std::string_view ours;
-  bool window_unless_denied;  // "sliding_window" counts where nothing says whether it is used
-  std::string_view epsilon = "rms_norm_eps";
-  std::string_view activation = "silu";
-  bool tied_unless_denied = false;
-  // Of mixtures of experts: the key of their number, and whether the weights of a token's experts sum to one.
-  std::string_view experts = {};
-  bool normalises_experts = false;
-  // Windows become a key of the file. Of every so many layers all but the last have one; 1: all layers have one.
-  std::uint32_t window_period = 0;
-  double rotated = 0;  // part of a head that is rotated where a file says nothing; 0: all of it, whatever a file says
-  bool may_have_long_rope = false;
-};
-constexpr auto architectures = std::to_array<architecture>({
-    {"LlamaForCausalLM", "llama", true},
-    {.theirs = "MistralForCausalLM", .ours = "llama", .window_unless_denied = true, .window_period = 1},
-    {"Qwen2ForCausalLM", "qwen2", false},
-    {"Qwen3ForCausalLM", "qwen3", false},
-    {"GemmaForCausalLM", "gemma", false, "rms_norm_eps", "gelu_pytorch_tanh", true},
-    {.theirs = "MixtralForCausalLM",
-     .ours = "llama",
-     .window_unless_denied = true,
-     .experts = "num_local_experts",
-     .normalises_experts = true,
-     .window_period = 1},
-    {.theirs = "Qwen2MoeForCausalLM", .ours = "qwen2moe", .window_unless_denied = false, .experts = "num_experts"},
-    {.theirs = "Qwen3MoeForCausalLM",
-     .ours = "qwen3moe",
-     .window_unless_denied = false,
-     .experts = "num_experts",
-     .normalises_experts = true},
-    {.theirs = "GraniteForCausalLM", .ours = "granite", .window_unless_denied = false},
-    {.theirs = "GraniteMoeForCausalLM",
-     .ours = "granitemoe",
-     .window_unless_denied = false,
-     .experts = "num_local_experts",
-     .normalises_experts = true},
-    {.theirs = "Gemma2ForCausalLM",
-     .ours = "gemma2",
-     .window_unless_denied = true,
-     .activation = "gelu_pytorch_tanh",
-     .tied_unless_denied = true,
-     .window_period = 2},
-    {.theirs = "Gemma3ForCausalLM",
-     .ours = "gemma3",
-     .window_unless_denied = true,
-     .activation = "gelu_pytorch_tanh",
-     .tied_unless_denied = true,
-     .window_period = 6},
-    {.theirs = "GptOssForCausalLM",
-     .ours = "gpt-oss",
-     .window_unless_denied = true,
-     .experts = "num_local_experts",
-     .normalises_experts = true,
-     .window_period = 2},
-    {.theirs = "Phi3ForCausalLM",
-     .ours = "phi3",
-     .window_unless_denied = true,
-     .window_period = 1,
-     .rotated = 1,
-     .may_have_long_rope = true},
-    {.theirs = "CohereForCausalLM",
-     .ours = "command-r",
-     .window_unless_denied = true,
-     .epsilon = "layer_norm_eps",
-     .tied_unless_denied = true},
-    {.theirs = "DeepseekV2ForCausalLM",
-     .ours = "deepseek2",
-     .window_unless_denied = false,
-     .experts = "n_routed_experts"},
-    {.theirs = "Glm4ForCausalLM", .ours = "glm4", .window_unless_denied = true, .rotated = 0.5},
-    {.theirs = "Olmo2ForCausalLM", .ours = "olmo2", .window_unless_denied = true},
-    {.theirs = "Olmo3ForCausalLM", .ours = "olmo2", .window_unless_denied = true, .window_period = 4},
-    {.theirs = "Starcoder2ForCausalLM",
-     .ours = "starcoder2",
-     .window_unless_denied = true,
-     .epsilon = "norm_epsilon",
-     .activation = "gelu_pytorch_tanh",
-     .tied_unless_denied = true,
-     .window_period = 1},
-});
+using architecture::family;
+using architecture::feed_forward_kind;
+using architecture::model_shape;
 
 /// A model of several parts, whose text part has "text_config".
 struct wrapper {
@@ -112,27 +33,31 @@ constexpr auto wrappers = std::to_array<wrapper>({
 
 constexpr std::uint64_t size_max = 0x7fffffff;  // fits every integer; `check` knows the bounds that count
 
-std::string known_architectures() {
+/// A class and the family whose row has it.
+struct known_class {
+  const family& kind;
+  const architecture::hub_class& named;
+};
+
+std::string known_classes() {
   std::string names;
-  for (const architecture& a : architectures) names += (names.empty() ? "" : ", ") + std::string(a.theirs);
+  for (const family& f : architecture::families()) {
+    for (const auto& named : f.hub) names += (names.empty() ? "" : ", ") + std::string(named.name);
+  }
   for (const wrapper& w : wrappers) names += ", " + std::string(w.theirs);
   return names;
 }
 
-/// Of either table; null: it has no such name.
-template<class Table>
-const typename Table::value_type* find_named(const Table& table, std::string_view name) {
-  const auto it = std::find_if(table.begin(), table.end(), [&](const auto& one) { return one.theirs == name; });
-  return it == table.end() ? nullptr : &*it;
-}
-
-result<architecture> read_architecture(const json_object& config) {
+result<known_class> read_class(const json_object& config) {
   REDLINE_TRY_ASSIGN(const json* names, config.array("architectures"));
   if (names->size() == 1 && names->front().is_string()) {
-    const architecture* const known = find_named(architectures, names->front().get_ref<const std::string&>());
-    if (known != nullptr) return *known;
+    for (const family& f : architecture::families()) {
+      const auto it =
+          std::ranges::find(f.hub, names->front().get_ref<const std::string&>(), &architecture::hub_class::name);
+      if (it != f.hub.end()) return known_class{f, *it};
+    }
   }
-  return config.unsupported("architectures", "expected one of " + known_architectures() + ", found " +
+  return config.unsupported("architectures", "expected one of " + known_classes() + ", found " +
                                                  (names->size() == 1 ? show_json(names->front()) : show_json(*names)));
 }
 
@@ -145,18 +70,25 @@ result<std::uint32_t> size_or(const json_object& config, std::string_view name, 
   return config.has(name) ? size_at(config, name) : otherwise;
 }
 
-/// Heads that make their keys and values of a vector, the layers before the first mixture, and what its weights are.
-result<void> read_deepseek2(const json_object& config, gguf::decoder_shape& s) {
-  if (!s.is_deepseek2()) return {};
-  REDLINE_TRY_ASSIGN(s.latent_rank, size_at(config, "kv_lora_rank"));
-  REDLINE_TRY_ASSIGN(s.query_rank, size_or(config, "q_lora_rank", 0));
-  REDLINE_TRY_ASSIGN(const std::uint32_t plain, size_at(config, "qk_nope_head_dim"));
+/// Heads that make their keys and values of a vector.
+result<void> read_latents(const json_object& config, model_shape& s) {
+  if (!s.kind->has_latents()) return {};
+  architecture::latent_shape& l = s.latent.emplace();
+  REDLINE_TRY_ASSIGN(l.rank, size_at(config, "kv_lora_rank"));
+  REDLINE_TRY_ASSIGN(l.query_rank, size_or(config, "q_lora_rank", 0));
+  REDLINE_TRY_ASSIGN(l.plain_dim, size_at(config, "qk_nope_head_dim"));
   REDLINE_TRY_ASSIGN(s.rotary_dim, size_at(config, "qk_rope_head_dim"));
-  REDLINE_TRY_ASSIGN(s.value_dim, size_at(config, "v_head_dim"));
-  s.head_dim = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{plain} + s.rotary_dim, size_max));
+  REDLINE_TRY_ASSIGN(l.value_dim, size_at(config, "v_head_dim"));
+  s.head_dim = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{l.rank} + s.rotary_dim, size_max));
   s.kv_heads = 1;
   REDLINE_TRY_ASSIGN(const bool biases, config.flag_or("attention_bias", false));
   if (biases) return config.unsupported("attention_bias", "expected false");
+  return {};
+}
+
+/// The layers before the first mixture, and what its weights are.
+result<void> read_mixture(const json_object& config, model_shape& s) {
+  if (!s.kind->says_mixture) return {};
   if (config.has("first_k_dense_replace")) {
     REDLINE_TRY_ASSIGN(const std::uint64_t dense, config.whole("first_k_dense_replace", 0, size_max));
     s.dense_layers = static_cast<std::uint32_t>(dense);
@@ -186,15 +118,16 @@ result<void> read_deepseek2(const json_object& config, gguf::decoder_shape& s) {
 }
 
 /// Every layer but DeepSeek's first ones is a mixture, as none of the known files is otherwise.
-result<void> read_experts(const json_object& config, const architecture& kind, gguf::decoder_shape& s) {
-  if (kind.experts.empty()) return {};
-  REDLINE_TRY_ASSIGN(s.experts, size_at(config, kind.experts));
+result<void> read_experts(const json_object& config, const known_class& of, model_shape& s) {
+  if (!of.named.has_experts) return {};
+  const family& kind = of.kind;
+  REDLINE_TRY_ASSIGN(s.experts, size_at(config, kind.experts_key));
   REDLINE_TRY_ASSIGN(s.experts_used, size_at(config, "num_experts_per_tok"));
   REDLINE_TRY_ASSIGN(s.expert_feed_forward, size_or(config, "moe_intermediate_size", s.feed_forward));
-  if (kind.ours == "qwen2moe") {
+  if (kind.has(architecture::role::shared_router)) {
     REDLINE_TRY_ASSIGN(s.shared_feed_forward, size_at(config, "shared_expert_intermediate_size"));
   }
-  if (kind.ours == "deepseek2") {
+  if (kind.says_mixture) {
     REDLINE_TRY_ASSIGN(const std::uint32_t shared, size_or(config, "n_shared_experts", 0));
     if (std::uint64_t{shared} * s.expert_feed_forward > size_max) {
       return config.malformed("n_shared_experts", "expected fewer, found " + std::to_string(shared));
@@ -204,9 +137,9 @@ result<void> read_experts(const json_object& config, const architecture& kind, g
   }
   REDLINE_TRY_ASSIGN(const bool normalises, config.flag_or("norm_topk_prob", kind.normalises_experts));
   if (normalises != kind.normalises_experts) {
-    return config.unsupported(
-        "norm_topk_prob",
-        std::string("expected ") + (kind.normalises_experts ? "true" : "false") + " in a " + std::string(kind.theirs));
+    return config.unsupported("norm_topk_prob", std::string("expected ") +
+                                                    (kind.normalises_experts ? "true" : "false") + " in a " +
+                                                    std::string(of.named.name));
   }
   if (config.has("decoder_sparse_step")) {
     REDLINE_TRY_ASSIGN(const std::uint64_t step, config.whole("decoder_sparse_step", 0, size_max));
@@ -219,78 +152,63 @@ result<void> read_experts(const json_object& config, const architecture& kind, g
   return {};
 }
 
-result<void> read_multipliers(const json_object& config, gguf::decoder_shape& s) {
-  if (!s.architecture.starts_with("granite")) return {};
-  const auto read = [&](std::string_view name, float& into) -> result<void> {
-    REDLINE_TRY_ASSIGN(const double multiplier, config.positive(name));
-    into = static_cast<float>(multiplier);
-    return {};
-  };
-  REDLINE_TRY(read("embedding_multiplier", s.embedding_scale));
-  REDLINE_TRY(read("residual_multiplier", s.residual_scale));
-  REDLINE_TRY(read("attention_multiplier", s.attention_scale));
-  return read("logits_scaling", s.logit_scale);
+result<void> read_factors(const json_object& config, model_shape& s) {
+  for (const architecture::factor_key& key : s.kind->factors) {
+    if (key.hub.empty() || (key.is == architecture::factor_key::rule::cap && !config.has(key.hub))) continue;
+    REDLINE_TRY_ASSIGN(const double number, config.positive(key.hub));
+    s.*key.into = static_cast<float>(number);
+  }
+  return {};
 }
 
-/// What multiplies logits, and whether heads are normalised. The context is what newer files call model_max_length.
-result<void> read_command_r(const json_object& config, gguf::decoder_shape& s) {
-  if (!s.is_command_r()) return {};
-  REDLINE_TRY_ASSIGN(const double scale, config.positive("logit_scale"));
-  s.logit_scale = static_cast<float>(scale);
+/// Whether heads are normalised. The context is what newer files call model_max_length.
+result<void> read_command_r(const json_object& config, model_shape& s) {
+  if (!s.kind->may_have_own_head_norms()) return {};
   REDLINE_TRY_ASSIGN(s.own_head_norms, config.flag_or("use_qk_norm", false));
   REDLINE_TRY_ASSIGN(s.context, size_or(config, "model_max_length", s.context));
   return {};
 }
 
-/// Soft caps, and by what scores are scaled, where readers of the file would not know it.
-result<void> read_gemma(const json_object& config, gguf::decoder_shape& s) {
-  if (!s.is_gemma() || s.architecture == "gemma") return {};
-  const bool caps_scores = s.architecture == "gemma2";
-  const auto read = [&](std::string_view name, float& into) -> result<void> {
-    if (!config.has(name)) return {};
-    REDLINE_TRY_ASSIGN(const double number, config.positive(name));
-    into = static_cast<float>(number);
-    return {};
+/// By what scores are scaled, where readers of the file would not know it.
+result<void> read_gemma(const json_object& config, model_shape& s) {
+  if (s.kind->wide_score_layers == 0) return {};
+  const auto caps = [&](std::string_view name) {
+    return std::ranges::find(s.kind->factors, name, &architecture::factor_key::hub) != s.kind->factors.end();
   };
-  if (caps_scores) {
-    REDLINE_TRY(read("attn_logit_softcapping", s.attention_cap));
-  } else if (config.has("attn_logit_softcapping")) {
+  if (!caps("attn_logit_softcapping") && config.has("attn_logit_softcapping")) {
     return config.unsupported("attn_logit_softcapping", "expected none in Gemma 3");
   }
-  REDLINE_TRY(read("final_logit_softcapping", s.logit_cap));
-  for (const char* name : {"use_bidirectional_attention"}) {
-    REDLINE_TRY_ASSIGN(const bool used, config.flag_or(name, false));
-    if (used) return config.unsupported(name, "expected attention to earlier tokens only");
+  REDLINE_TRY_ASSIGN(const bool both_ways, config.flag_or("use_bidirectional_attention", false));
+  if (both_ways) {
+    return config.unsupported("use_bidirectional_attention", "expected attention to earlier tokens only");
   }
   REDLINE_TRY_ASSIGN(const double scalar, config.positive_or("query_pre_attn_scalar", s.head_dim));
-  const bool is_wide = s.layers == (caps_scores ? 46 : 62);
-  const std::uint32_t known = is_wide ? s.width / s.heads : s.head_dim;
+  const std::uint32_t known = s.layers == s.kind->wide_score_layers ? s.width / s.heads : s.head_dim;
   if (scalar != known) s.attention_scale = static_cast<float>(1 / std::sqrt(scalar));
   return {};
 }
 
-result<void> read_sizes(const json_object& config, const architecture& kind, gguf::decoder_shape& s) {
-  REDLINE_TRY_ASSIGN(s.layers, size_at(config, "num_hidden_layers"));
-  REDLINE_TRY_ASSIGN(s.width, size_at(config, "hidden_size"));
-  REDLINE_TRY_ASSIGN(s.heads, size_at(config, "num_attention_heads"));
+result<void> read_sizes(const json_object& config, const known_class& of, model_shape& s) {
+  for (const architecture::size_key& key : architecture::size_keys) {
+    REDLINE_TRY_ASSIGN(s.*key.into, size_at(config, key.hub));
+  }
   REDLINE_TRY_ASSIGN(s.kv_heads, size_or(config, "num_key_value_heads", s.heads));
-  REDLINE_TRY_ASSIGN(s.feed_forward, size_at(config, "intermediate_size"));
-  REDLINE_TRY(read_experts(config, kind, s));
-  REDLINE_TRY(read_multipliers(config, s));
+  REDLINE_TRY(read_experts(config, of, s));
+  REDLINE_TRY(read_factors(config, s));
   REDLINE_TRY_ASSIGN(s.vocabulary, size_at(config, "vocab_size"));
-  REDLINE_TRY_ASSIGN(s.context, size_at(config, "max_position_embeddings"));
   if (!config.has("head_dim") && s.width % s.heads != 0) {
     return config.malformed("num_attention_heads", "expected a divisor of the width " + std::to_string(s.width) +
                                                        ", found " + std::to_string(s.heads));
   }
   REDLINE_TRY_ASSIGN(s.head_dim, size_or(config, "head_dim", std::max(1U, s.width / s.heads)));
   REDLINE_TRY(read_gemma(config, s));
-  REDLINE_TRY(read_deepseek2(config, s));
+  REDLINE_TRY(read_latents(config, s));
+  REDLINE_TRY(read_mixture(config, s));
   REDLINE_TRY(read_command_r(config, s));
-  REDLINE_TRY_ASSIGN(const double epsilon, config.positive(kind.epsilon));
+  REDLINE_TRY_ASSIGN(const double epsilon, config.positive(of.kind.epsilon_key));
   s.norm_epsilon = static_cast<float>(epsilon);
-  REDLINE_TRY_ASSIGN(s.tied_head, config.flag_or("tie_word_embeddings", kind.tied_unless_denied));
-  const auto possible = check(s);
+  REDLINE_TRY_ASSIGN(s.tied_head, config.flag_or("tie_word_embeddings", of.kind.tied_unless_denied));
+  const auto possible = architecture::check(s);
   if (!possible) return failure{possible.error().code, config.file() + ": " + possible.error().context};
   return {};
 }
@@ -321,7 +239,7 @@ result<void> read_score_growth(const json_object& rope, yarn_scaling& s) {
   return {};
 }
 
-result<yarn_scaling> read_yarn(const json_object& rope, const gguf::decoder_shape& shape) {
+result<yarn_scaling> read_yarn(const json_object& rope, const model_shape& shape) {
   yarn_scaling s;
   REDLINE_TRY_ASSIGN(s.factor, rope.positive("factor"));
   REDLINE_TRY_ASSIGN(s.original_context, rope.positive_or("original_max_position_embeddings", shape.context));
@@ -331,7 +249,7 @@ result<yarn_scaling> read_yarn(const json_object& rope, const gguf::decoder_shap
     REDLINE_TRY_ASSIGN(s.attention_factor, rope.positive("attention_factor"));
   }
   if (s.factor < 1) return rope.malformed("factor", "expected at least 1, found " + std::to_string(s.factor));
-  if (shape.is_deepseek2()) {
+  if (shape.latent) {
     REDLINE_TRY(read_score_growth(rope, s));
   } else {
     for (const char* name : {"mscale", "mscale_all_dim"}) {
@@ -339,7 +257,7 @@ result<yarn_scaling> read_yarn(const json_object& rope, const gguf::decoder_shap
     }
   }
   // Files do not say it: it is the architecture's.
-  const bool truncates = !shape.is_gpt_oss();
+  const bool truncates = shape.kind->yarn_whole_pairs;
   REDLINE_TRY_ASSIGN(const bool truncate, rope.flag_or("truncate", true));
   if (truncate != truncates) {
     return rope.unsupported("truncate", std::string("expected ") + (truncates ? "true" : "false"));
@@ -365,7 +283,7 @@ result<std::vector<float>> read_factors(const json_object& rope, std::string_vie
 }
 
 result<void> read_long_rope(const json_object& config, const json_object& rope, model_config& c) {
-  gguf::decoder_shape& s = c.shape;
+  model_shape& s = c.shape;
   const json_object& where = rope.has("original_max_position_embeddings") ? rope : config;
   REDLINE_TRY_ASSIGN(s.short_context, size_at(where, "original_max_position_embeddings"));
   for (const char* name : {"short_mscale", "long_mscale"}) {
@@ -382,8 +300,7 @@ result<void> read_long_rope(const json_object& config, const json_object& rope, 
 }
 
 /// `config`: the whole document; `rope`: its part about rotations.
-result<void> read_scaling(const json_object& config, const architecture& kind, const json_object& rope,
-                          model_config& c) {
+result<void> read_scaling(const json_object& config, const known_class& of, const json_object& rope, model_config& c) {
   const std::string_view key = rope.has("rope_type") ? "rope_type" : "type";  // the newer and the older name
   REDLINE_TRY_ASSIGN(const std::string type, rope.text(key));
   if (type == "default") return {};
@@ -399,8 +316,8 @@ result<void> read_scaling(const json_object& config, const architecture& kind, c
     REDLINE_TRY_ASSIGN(c.yarn.emplace(), read_yarn(rope, c.shape));
     return {};
   }
-  if (kind.may_have_long_rope && (type == "longrope" || type == "su")) return read_long_rope(config, rope, c);
-  const std::string more = kind.may_have_long_rope ? ", 'longrope'" : "";
+  if (of.kind.may_have_long_rope && (type == "longrope" || type == "su")) return read_long_rope(config, rope, c);
+  const std::string more = of.kind.may_have_long_rope ? ", 'longrope'" : "";
   return rope.unsupported(key,
                           "expected 'default', 'linear', 'llama3'" + more + " or 'yarn', found " + quote_bytes(type));
 }
@@ -408,11 +325,11 @@ result<void> read_scaling(const json_object& config, const architecture& kind, c
 constexpr double gemma3_window_base = 10000;  // where a file does not say
 
 /// Newer files of Gemma 3: one for each kind of layer.
-result<void> read_both_ropes(const json_object& config, const architecture& kind, const json_object& both,
+result<void> read_both_ropes(const json_object& config, const known_class& of, const json_object& both,
                              model_config& c) {
   REDLINE_TRY_ASSIGN(const json_object full, both.object("full_attention"));
   REDLINE_TRY_ASSIGN(const json_object windowed, both.object("sliding_attention"));
-  REDLINE_TRY(read_scaling(config, kind, full, c));
+  REDLINE_TRY(read_scaling(config, of, full, c));
   REDLINE_TRY_ASSIGN(const double base, full.positive("rope_theta"));
   REDLINE_TRY_ASSIGN(const double window_base, windowed.positive_or("rope_theta", gemma3_window_base));
   REDLINE_TRY_ASSIGN(const std::string type, windowed.text_or("rope_type", "default"));
@@ -423,16 +340,16 @@ result<void> read_both_ropes(const json_object& config, const architecture& kind
 }
 
 /// The part of a head that is rotated: said by newer files in "rope_parameters".
-result<void> read_rotated_part(const json_object& config, const architecture& kind, gguf::decoder_shape& s) {
+result<void> read_rotated_part(const json_object& config, const known_class& of, model_shape& s) {
   json_object where = config;
   if (config.has("rope_parameters")) {
     REDLINE_TRY_ASSIGN(const json_object rope, config.object("rope_parameters"));
     if (rope.has("partial_rotary_factor")) where = rope;
   }
   REDLINE_TRY_ASSIGN(const double part,
-                     where.positive_or("partial_rotary_factor", kind.rotated == 0 ? 1 : kind.rotated));
+                     where.positive_or("partial_rotary_factor", of.kind.hub_rotated == 0 ? 1 : of.kind.hub_rotated));
   if (part == 1) return {};
-  if (kind.rotated == 0) {
+  if (of.kind.hub_rotated == 0) {
     return where.unsupported("partial_rotary_factor", "expected 1, found " + std::to_string(part));
   }
   const double dimensions = part * s.head_dim;
@@ -446,21 +363,22 @@ result<void> read_rotated_part(const json_object& config, const architecture& ki
 }
 
 /// Newer files keep everything in "rope_parameters", older ones the base outside and the rest in "rope_scaling".
-result<void> read_rope(const json_object& config, const architecture& kind, model_config& c) {
-  REDLINE_TRY(read_rotated_part(config, kind, c.shape));
+result<void> read_rope(const json_object& config, const known_class& of, model_config& c) {
+  REDLINE_TRY(read_rotated_part(config, of, c.shape));
   const std::string_view key = config.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  const bool gemma3 = of.kind.window_rope_base != 0;  // layers with a window rotate by a base of their own
   double base = 10000;
-  if (c.shape.architecture == "gemma3") {
+  if (gemma3) {
     base = 1e6;
     REDLINE_TRY_ASSIGN(const double window_base, config.positive_or("rope_local_base_freq", gemma3_window_base));
     if (window_base != gemma3_window_base) c.shape.window_rope_base = static_cast<float>(window_base);
   }
   if (config.has(key)) {
     REDLINE_TRY_ASSIGN(const json_object rope, config.object(key));
-    if (c.shape.architecture == "gemma3" && rope.has("full_attention")) {
-      return read_both_ropes(config, kind, rope, c);
+    if (gemma3 && rope.has("full_attention")) {
+      return read_both_ropes(config, of, rope, c);
     }
-    REDLINE_TRY(read_scaling(config, kind, rope, c));
+    REDLINE_TRY(read_scaling(config, of, rope, c));
     const bool inside = key == "rope_parameters" && !config.has("rope_theta");
     REDLINE_TRY_ASSIGN(base, inside ? rope.positive("rope_theta") : config.positive_or("rope_theta", base));
   } else {
@@ -491,42 +409,51 @@ result<void> check_layer_types(const json_object& config, std::uint32_t period, 
 
 /// A window becomes a key, or, in families whose files could not say which layers have it, ends the context where it
 /// would begin to matter: attention to the last tokens is attention to all as long as there are no more.
-result<void> read_window(const json_object& config, const architecture& kind, gguf::decoder_shape& s) {
-  REDLINE_TRY_ASSIGN(const bool used, config.flag_or("use_sliding_window", kind.window_unless_denied));
+result<void> read_window(const json_object& config, const known_class& of, model_shape& s) {
+  REDLINE_TRY_ASSIGN(const bool used, config.flag_or("use_sliding_window", of.kind.window_unless_denied));
   std::uint32_t window = 0;
   if (used && config.has("sliding_window")) {
     REDLINE_TRY_ASSIGN(window, size_at(config, "sliding_window"));
   }
-  std::uint32_t period = window == 0 ? 0 : kind.window_period;
-  if (kind.window_period == 0) {
+  // 1: all layers have one.
+  const std::uint32_t usual = !of.named.has_windows ? 0 : std::max(1U, of.kind.window_period.value_or(0));
+  std::uint32_t period = window == 0 ? 0 : usual;
+  if (usual == 0) {
     if (window != 0) s.context = std::min(s.context, window);
-  } else if (kind.window_period > 1) {
+  } else if (usual > 1) {
     if (window == 0) return config.malformed("sliding_window", "expected a number of tokens");
     s.window = window;
     for (const char* name : {"sliding_window_pattern", "_sliding_window_pattern"}) {
-      if (kind.ours == "gemma3" && config.has(name)) {
+      if (of.kind.window_rope_base != 0 && config.has(name)) {
         REDLINE_TRY_ASSIGN(period, size_at(config, name));
       }
     }
-    if (period != kind.window_period) s.window_period = period;
+    if (period != usual) s.window_period = period;
     if (period == 1) return config.unsupported("sliding_window_pattern", "expected more than 1");
   } else if (window < s.context) {
     s.window = window;
   }
-  const bool all_or_none = kind.window_period < 2;
+  const bool all_or_none = usual < 2;
   // Of families whose layers all have it, files name the type of each or of none.
   return check_layer_types(config, all_or_none && s.window == 0 ? 0 : period, s.layers);
 }
 
-result<void> refuse_extras(const json_object& config, const architecture& kind) {
+std::string_view activation_name(feed_forward_kind kind) {
+  const bool is_silu = kind == feed_forward_kind::gated_silu || kind == feed_forward_kind::clamped_swiglu;
+  return is_silu ? "silu" : "gelu_pytorch_tanh";
+}
+
+result<void> refuse_extras(const json_object& config, const known_class& of) {
   // Gemma's first files say "gelu" and mean, as the newer key says, its approximation by tanh.
   const std::string_view key = config.has("hidden_activation") ? "hidden_activation" : "hidden_act";
-  REDLINE_TRY_ASSIGN(const std::string activation, config.text_or(key, std::string(kind.activation)));
-  const bool old_name = kind.ours.starts_with("gemma") && activation == "gelu";
-  if (activation != kind.activation && !old_name) {
-    return config.unsupported(key, "expected " + quote_bytes(kind.activation) + ", found " + quote_bytes(activation));
+  const family& kind = of.kind;
+  const std::string_view wanted = activation_name(kind.activation);
+  REDLINE_TRY_ASSIGN(const std::string activation, config.text_or(key, std::string(wanted)));
+  const bool old_name = kind.activation == feed_forward_kind::gated_gelu && activation == "gelu";
+  if (activation != wanted && !old_name) {
+    return config.unsupported(key, "expected " + quote_bytes(wanted) + ", found " + quote_bytes(activation));
   }
-  if (kind.ours == "gpt-oss") {
+  if (kind.activation == feed_forward_kind::clamped_swiglu) {
     REDLINE_TRY_ASSIGN(const double limit, config.positive_or("swiglu_limit", 7));
     if (limit != 7) return config.unsupported("swiglu_limit", "expected 7, found " + std::to_string(limit));
     if (!config.has("quantization_config")) return {};
@@ -545,7 +472,9 @@ result<void> refuse_extras(const json_object& config, const architecture& kind) 
 const wrapper* find_wrapper(const json_object& config) {
   const json* names = config.find("architectures");
   const bool is_one = names != nullptr && names->is_array() && names->size() == 1 && names->front().is_string();
-  return is_one ? find_named(wrappers, names->front().get_ref<const std::string&>()) : nullptr;
+  if (!is_one) return nullptr;
+  const auto it = std::ranges::find(wrappers, names->front().get_ref<const std::string&>(), &wrapper::theirs);
+  return it == wrappers.end() ? nullptr : &*it;
 }
 
 /// The members of the text part as if it stood alone. Files of a wrapper may leave out what is usual.
@@ -569,12 +498,12 @@ result<json> unwrap(const json_object& config, const wrapper& of) {
 
 result<model_config> read_alone(const json_object& config) {
   model_config c;
-  REDLINE_TRY_ASSIGN(const architecture kind, read_architecture(config));
-  c.shape.architecture = kind.ours;
-  REDLINE_TRY(read_sizes(config, kind, c.shape));
-  REDLINE_TRY(read_rope(config, kind, c));
-  REDLINE_TRY(read_window(config, kind, c.shape));
-  REDLINE_TRY(refuse_extras(config, kind));
+  REDLINE_TRY_ASSIGN(const known_class of, read_class(config));
+  c.shape.kind = &of.kind;
+  REDLINE_TRY(read_sizes(config, of, c.shape));
+  REDLINE_TRY(read_rope(config, of, c));
+  REDLINE_TRY(read_window(config, of, c.shape));
+  REDLINE_TRY(refuse_extras(config, of));
   return c;
 }
 

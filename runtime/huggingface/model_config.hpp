@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/architecture/model_shape.hpp"
 #include "runtime/base/result.hpp"
-#include "runtime/gguf/decoder_shape.hpp"
 #include "runtime/huggingface/json_object.hpp"
 
 namespace redline::huggingface {
@@ -23,7 +23,7 @@ struct llama3_scaling {
   bool operator==(const llama3_scaling&) const = default;
 };
 
-/// YaRN's, see model::yarn_scaling.
+/// YaRN's, see architecture::yarn_scaling.
 struct yarn_scaling {
   double factor = 1;
   double original_context = 1;  // tokens
@@ -44,14 +44,14 @@ struct long_rope {
 /// What a Hugging Face config.json says of a decoder that Redline runs.
 struct model_config {
   bool is_wrapped = false;  // by a model that sees as well: see text_name
-  gguf::decoder_shape shape;
+  architecture::model_shape shape;
   double linear_factor = 1;  // positions are divided by it
   std::optional<llama3_scaling> llama3;
   std::optional<yarn_scaling> yarn;
   std::optional<long_rope> factors;
 };
 
-/// Takes the architectures of the tables in model_config.cpp, LlamaForCausalLM and so on, and of models that see as
+/// Takes the architectures that rows of families name, LlamaForCausalLM and so on, and of models that see as
 /// well (Gemma3ForConditionalGeneration) the part that reads and writes text: what "text_config" says. In families
 /// whose files do not say which layers have a sliding window, one shorter than the context ends the context. Refuses,
 /// naming file and field, what is missing or no number of a decoder (file_malformed, invalid_argument) and what would

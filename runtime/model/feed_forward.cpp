@@ -7,14 +7,14 @@ namespace {
 
 const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nullptr : bias.data(); }
 
-std::size_t hidden_per_row(const model_config& c) {
+std::size_t hidden_per_row(const model_shape& c) {
   const std::size_t of_experts = std::size_t{c.experts_used} * c.expert_feed_forward + c.shared_feed_forward;
   return c.is_mixture(0) ? of_experts : std::max<std::size_t>(c.feed_forward, of_experts);
 }
 
 }  // namespace
 
-feed_forward::feed_forward(const model_config& config, row_products& products, std::size_t rows_max)
+feed_forward::feed_forward(const model_shape& config, row_products& products, std::size_t rows_max)
     : config_(config),
       products_(products),
       gate_(rows_max * hidden_per_row(config)),
@@ -90,7 +90,7 @@ void feed_forward::add_group(const feed_forward_weights& w, const float* x, std:
 
 /// In stretches of hidden outputs that stay in the cache between the steps, then the way back to the width.
 void feed_forward::compute_groups() {
-  const bool gated = config_.activation != feed_forward_kind::gelu;
+  const bool gated = config_.kind->activation != architecture::feed_forward_kind::gelu;
   const auto prepare_if = [&](auto takes) {
     if (std::ranges::any_of(groups_, takes)) products_.prepare(inputs_);
   };
@@ -133,13 +133,13 @@ void feed_forward::compute_groups() {
 
 void feed_forward::activate(float* gate, const float* up, std::size_t count) const {
   const kernels::kernel_table& table = products_.table();
-  switch (config_.activation) {
-    case feed_forward_kind::gated_silu:
+  switch (config_.kind->activation) {
+    case architecture::feed_forward_kind::gated_silu:
       return table.silu_multiply(gate, up, count);
-    case feed_forward_kind::clamped_swiglu:
+    case architecture::feed_forward_kind::clamped_swiglu:
       return table.clamped_swiglu(gate, up, count);
-    case feed_forward_kind::gated_gelu:
-    case feed_forward_kind::gelu:
+    case architecture::feed_forward_kind::gated_gelu:
+    case architecture::feed_forward_kind::gelu:
       return table.gelu_multiply(gate, up, count);
   }
 }

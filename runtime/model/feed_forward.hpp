@@ -24,7 +24,7 @@ struct expert_use {
 class feed_forward {
  public:
   /// Buffers are made for rows_max rows. Throws std::bad_alloc.
-  feed_forward(const model_config& config, row_products& products, std::size_t rows_max);
+  feed_forward(const model_shape& config, row_products& products, std::size_t rows_max);
 
   /// out = down(act(gate(x)) * up(x)). x, out: [rows, width].
   void compute(const layer_weights& layer, const float* x, std::size_t rows, float* out);
@@ -45,7 +45,7 @@ class feed_forward {
   void activate(float* gate, const float* up, std::size_t count) const;
   void sum(const mixture_weights& mixture, std::size_t rows, float* out);
 
-  const model_config& config_;
+  const model_shape& config_;
   row_products& products_;
   float_buffer gate_, up_;                  // of all groups, one after the other
   float_buffer router_logits_;              // [rows, experts]

@@ -4,13 +4,13 @@
 
 namespace redline::model {
 
-latent_projections::latent_projections(const model_config& config, row_products& products, std::size_t rows_max)
+latent_projections::latent_projections(const model_shape& config, row_products& products, std::size_t rows_max)
     : config_(config),
       shape_(*config.latent),
       products_(products),
       low_(rows_max * shape_.query_rank),
-      own_(rows_max * config.heads * (shape_.plain_dim + config.rotary_dim)),
-      down_(rows_max * (shape_.rank + config.rotary_dim)),
+      own_(rows_max * config.heads * (shape_.plain_dim + config.rotated())),
+      down_(rows_max * (shape_.rank + config.rotated())),
       values_(rows_max * config.attended_width()) {}
 
 void latent_projections::read(const layer_weights& layer, const float* x, std::size_t rows, float* query, float* key,
@@ -27,19 +27,19 @@ void latent_projections::read(const layer_weights& layer, const float* x, std::s
     products_.multiply(low_.data(), rows, {{layer.query, own_.data()}});
   }
   products_.for_rows(rows, [&](std::size_t row) { read_row(layer, row, query, key, value); });
-  const std::size_t own = shape_.plain_dim + config_.rotary_dim;
+  const std::size_t own = shape_.plain_dim + config_.rotated();
   multiply(w.of_query, rows,
            {.x = own_.data(),
             .x_stride = config_.heads * own,
             .x_step = own,
-            .y = query + config_.rotary_dim,
+            .y = query + config_.rotated(),
             .y_stride = std::size_t{config_.heads} * config_.head_dim,
             .y_step = config_.head_dim});
 }
 
 /// The row's key, its value, and what is rotated of its queries.
 void latent_projections::read_row(const layer_weights& layer, std::size_t row, float* query, float* key, float* value) {
-  const std::size_t rotated = config_.rotary_dim, rank = shape_.rank, plain = shape_.plain_dim;
+  const std::size_t rotated = config_.rotated(), rank = shape_.rank, plain = shape_.plain_dim;
   const float* down = down_.data() + row * (rank + rotated);
   float* to_key = key + row * config_.head_dim;
   float* to_value = value + row * config_.head_dim;

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "runtime/architecture/shape_keys.hpp"
 #include "runtime/model/float_buffer.hpp"
-#include "runtime/model/model_config.hpp"
 #include "runtime/model/row_products.hpp"
 #include "runtime/model/weights.hpp"
 
@@ -15,7 +15,7 @@ namespace redline::model {
 class latent_projections {
  public:
   /// Buffers are made for rows_max rows. Throws std::bad_alloc.
-  latent_projections(const model_config& config, row_products& products, std::size_t rows_max);
+  latent_projections(const model_shape& config, row_products& products, std::size_t rows_max);
 
   /// From rows of x [rows, width] what attention reads, not rotated yet. query: [rows, heads, head_dim], each the part
   /// that is rotated, then the product of the rest with its head's of_query. key: [rows, head_dim], the part that is
@@ -38,8 +38,8 @@ class latent_projections {
   };
   void multiply(const std::vector<kernels::packed_weights>& matrices, std::size_t rows, const rows_of_heads& of);
 
-  const model_config& config_;
-  const latent_shape& shape_;
+  const model_shape& config_;
+  const architecture::latent_shape& shape_;
   row_products& products_;
   float_buffer low_;                 // [rows, query_rank]
   float_buffer own_;                 // [rows, heads, plain_dim + rotary_dim]: heads' own queries

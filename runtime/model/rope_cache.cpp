@@ -11,25 +11,25 @@ constexpr std::int64_t block_positions = 64;
 constexpr std::size_t blocks_max = 4096;  // 262 144 positions: 128 MB at 128 rotated dimensions
 
 /// The pair, as a number with a fraction, that turns `turns` times within the original context.
-double pair_of(double turns, const yarn_scaling& yarn, const model_config& c) {
-  return c.rotary_dim * std::log(yarn.original_context / (turns * 2 * std::numbers::pi)) /
+double pair_of(double turns, const architecture::yarn_scaling& yarn, const model_shape& c) {
+  return c.rotated() * std::log(yarn.original_context / (turns * 2 * std::numbers::pi)) /
          (2 * std::log(static_cast<double>(c.rope_base)));
 }
 
 /// By how much each pair's frequency is multiplied.
-double yarn_multiplier(std::uint32_t pair, const yarn_scaling& yarn, const model_config& c) {
+double yarn_multiplier(std::uint32_t pair, const architecture::yarn_scaling& yarn, const model_shape& c) {
   const double first = pair_of(yarn.turns_kept, yarn, c), last = pair_of(yarn.turns_slowed, yarn, c);
-  const double low = std::max(0.0, yarn.whole_pairs ? std::floor(first) : first);
-  const double high = std::min(c.rotary_dim - 1.0, yarn.whole_pairs ? std::ceil(last) : last);
+  const double low = std::max(0.0, c.kind->yarn_whole_pairs ? std::floor(first) : first);
+  const double high = std::min(c.rotated() - 1.0, c.kind->yarn_whole_pairs ? std::ceil(last) : last);
   const double slowed = std::clamp((pair - low) / std::max(0.001, high - low), 0.0, 1.0);
   return slowed / yarn.factor + (1 - slowed);
 }
 
 }  // namespace
 
-rope_cache::rope_cache(const model_config& config, std::span<const float> factors) : magnitude_(config.rope_magnitude) {
-  for (std::uint32_t i = 0; i < config.rotary_dim / 2; ++i) {
-    double turn = std::pow(static_cast<double>(config.rope_base), -2.0 * i / config.rotary_dim);
+rope_cache::rope_cache(const model_shape& config, std::span<const float> factors) : magnitude_(config.rope_magnitude) {
+  for (std::uint32_t i = 0; i < config.rotated() / 2; ++i) {
+    double turn = std::pow(static_cast<double>(config.rope_base), -2.0 * i / config.rotated());
     if (config.yarn) turn *= yarn_multiplier(i, *config.yarn, config);
     frequencies_.push_back(turn * config.rope_position_scale / (factors.empty() ? 1.0 : factors[i]));
   }

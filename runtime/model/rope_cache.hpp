@@ -7,16 +7,18 @@
 #include <vector>
 
 #include "kernels/kernel_table.hpp"
-#include "runtime/model/model_config.hpp"
+#include "runtime/architecture/shape_keys.hpp"
 
 namespace redline::model {
+
+using architecture::model_shape;
 
 /// Cosines and sines by position, computed in double on first use and rounded once. Positions may be negative, because
 /// offsets move queries. One thread may call `at`; the returned angles may be read by many.
 class rope_cache {
  public:
   /// factors: divisors of the frequencies; empty for none.
-  rope_cache(const model_config& config, std::span<const float> factors);
+  rope_cache(const model_shape& config, std::span<const float> factors);
 
   /// cos[rotary_dim / 2], then sin[rotary_dim / 2], of a query or key at the position; valid until `forget_if_large`.
   kernels::rope_angles at(std::int64_t position);

@@ -311,7 +311,7 @@ class tester {
   }
 
   result<void> choose_prompt() {
-    REDLINE_TRY_ASSIGN(const model_config config, read_config(o_.model));
+    REDLINE_TRY_ASSIGN(const model_shape config, architecture::read_shape(o_.model));
     noise random(o_.seed, std::numeric_limits<std::uint32_t>::max());
     prompt_.resize(prompt_tokens);
     for (token& t : prompt_) t = static_cast<token>(random.word() % config.vocabulary);

@@ -42,11 +42,11 @@ struct row_block {
 };
 
 /// One for layers that see everything, and where layers with a window rotate differently one for those.
-std::vector<rope_cache> make_ropes(const model_config& config, std::span<const float> factors) {
+std::vector<rope_cache> make_ropes(const model_shape& config, std::span<const float> factors) {
   std::vector<rope_cache> ropes;
   ropes.emplace_back(config, factors);
   if (config.window_rope_base == 0) return ropes;
-  model_config windowed = config;
+  model_shape windowed = config;
   windowed.rope_base = config.window_rope_base;
   windowed.rope_position_scale = 1;
   windowed.yarn.reset();
@@ -58,9 +58,19 @@ std::vector<rope_cache> make_ropes(const model_config& config, std::span<const f
 /// From one head's keys and values in a page to the next one's. No multiple of 4 KiB, so that pages are none either:
 /// else a head's keys and values would share a few sets of a cache, and the block that is read ahead would push out the
 /// one at hand.
-std::uint64_t head_stride(const model_config& config, kv_type type) {
+std::uint64_t head_stride(const model_shape& config, kv_type type) {
   const std::uint64_t bytes = kernels::kv_head_bytes(type, config.head_dim);
   return bytes % 4096 == 0 ? bytes + 64 : bytes;
+}
+
+/// Kernels name the ways to pair dimensions in the same order.
+kernels::rope_pairs pairs_of(const model_shape& config) {
+  using architecture::rope_pairs;
+  static_assert(static_cast<int>(rope_pairs::adjacent) == static_cast<int>(kernels::rope_pairs::adjacent));
+  static_assert(static_cast<int>(rope_pairs::half_split) == static_cast<int>(kernels::rope_pairs::half_split));
+  static_assert(architecture::head_dim_max == kernels::rotary_dim_max);
+  static_assert(architecture::cached_dim_max == kernels::head_dim_max);
+  return static_cast<kernels::rope_pairs>(config.kind->pairs);
 }
 
 const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nullptr : bias.data(); }
@@ -80,6 +90,10 @@ struct transformer::state {
   void split_into_blocks(std::uint32_t run_index);
   void reserve_scratch();
   void embed();
+
+  // The halves of a layer.
+  void remember_and_attend(std::size_t layer);
+  void add_feed_forward(std::size_t layer);
 
   // Inside a layer.
   void multiply(const float* rows_of_x, std::initializer_list<row_products::product> those);
@@ -117,7 +131,7 @@ struct transformer::state {
   }
 
   std::shared_ptr<const weights> w;
-  const model_config& config;
+  const model_shape& config;
   const kernels::kernel_table& table;
   kernels::worker_team& team;
   options how;
@@ -206,7 +220,7 @@ std::span<const kernels::row_best> transformer::best_of(std::span<const std::uin
   state& s = *state_;
   s.best.assign(rows.size(), {});
   s.timed(s.spent.head, [&] {
-    if (s.config.logit_scale == 1 && s.config.logit_cap == 0) {
+    if (s.config.logit_multiplier() == 1 && s.config.logit_cap == 0) {
       return s.products.find_best(s.picked_rows(rows), rows.size(), s.w->output_head(), s.best);
     }
     s.make_logits(s.picked_rows(rows), rows.size());
@@ -230,29 +244,51 @@ std::size_t transformer::forward_body(std::span<const run> batch) {
   if (s.rows == 0) return 0;
   s.timed(s.spent.prepare, [&] { s.embed(); });
   s.timed(s.spent.norms, [&] { s.normalise(w.layers.front().attention_norm); });
-  for (std::size_t i = 0; i < w.layers.size(); ++i) {
-    const layer_weights& l = w.layers[i];
-    const bool last = i + 1 == w.layers.size();
-    s.timed(s.spent.query_key_value, [&] { s.make_queries_keys_values(l); });
-    if (w.config.head_norms != head_norm::none) s.timed(s.spent.norms, [&] { s.normalise_heads(l); });
-    s.timed(s.spent.store, [&] { s.store_keys_and_values(i); });
-    if (last && s.wanted_rows.empty()) return 0;  // the cache is all that was asked for
-    s.timed(s.spent.attention, [&] { s.attend(i, last ? s.wanted_blocks : s.blocks); });
-    if (last) s.keep_wanted_rows();
-    s.timed(s.spent.output, [&] {
-      const float* seen = s.latents ? s.latents->write(l, s.attended.data(), s.rows) : s.attended.data();
-      s.multiply(seen, {{l.output, s.delta.data(), or_null(l.output_bias)}});
-    });
-    s.timed(s.spent.norms, [&] {
-      if (w.config.parallel_halves) return s.add(l.attention_post_norm);
-      s.add_and_normalise(l.attention_post_norm, l.feed_forward_norm);
-    });
-    s.timed(s.spent.feed_forward, [&] { s.hidden.compute(l, s.normed.data(), s.rows, s.delta.data()); });
-    s.timed(s.spent.norms, [&] {
-      s.add_and_normalise(l.feed_forward_post_norm, last ? w.output_norm : w.layers[i + 1].attention_norm);
-    });
+  for (std::size_t layer = 0; layer < w.layers.size(); ++layer) {
+    switch (s.config.kind_of(layer)) {
+      case architecture::layer_kind::full:
+      case architecture::layer_kind::window:
+        s.remember_and_attend(layer);
+        break;
+    }
+    if (s.rows == 0) return 0;  // the cache is all that was asked for
+    s.add_feed_forward(layer);
   }
   return s.rows;
+}
+
+/// The first half of a layer with attention: leaves what it gives in delta. In the last layer rows that want no logits
+/// go.
+void transformer::state::remember_and_attend(std::size_t layer) {
+  const layer_weights& l = w->layers[layer];
+  const bool last = layer + 1 == w->layers.size();
+  timed(spent.query_key_value, [&] { make_queries_keys_values(l); });
+  if (config.head_norms() != architecture::head_norm::none) timed(spent.norms, [&] { normalise_heads(l); });
+  timed(spent.store, [&] { store_keys_and_values(layer); });
+  if (last && wanted_rows.empty()) {
+    rows = 0;
+    return;
+  }
+  timed(spent.attention, [&] { attend(layer, last ? wanted_blocks : blocks); });
+  if (last) keep_wanted_rows();
+  timed(spent.output, [&] {
+    const float* seen = latents ? latents->write(l, attended.data(), rows) : attended.data();
+    multiply(seen, {{l.output, delta.data(), or_null(l.output_bias)}});
+  });
+}
+
+/// Adds what the first half gave, and the second half.
+void transformer::state::add_feed_forward(std::size_t layer) {
+  const layer_weights& l = w->layers[layer];
+  const bool last = layer + 1 == w->layers.size();
+  timed(spent.norms, [&] {
+    if (l.reads_one_norm()) return add(l.attention_post_norm);
+    add_and_normalise(l.attention_post_norm, l.feed_forward_norm);
+  });
+  timed(spent.feed_forward, [&] { hidden.compute(l, normed.data(), rows, delta.data()); });
+  timed(spent.norms, [&] {
+    add_and_normalise(l.feed_forward_post_norm, last ? w->output_norm : w->layers[layer + 1].attention_norm);
+  });
 }
 
 /// Some of the rows that want logits, one after the other.
@@ -268,11 +304,11 @@ const float* transformer::state::picked_rows(std::span<const std::uint32_t> whic
 /// from: [count, width], normed.
 void transformer::state::make_logits(const float* from, std::size_t count) {
   products.multiply(from, count, {{w->output_head(), logits.data()}});
-  if (config.logit_scale == 1 && config.logit_cap == 0) return;
+  if (config.logit_multiplier() == 1 && config.logit_cap == 0) return;
   products.for_rows(count, [&](std::size_t row) {
     const std::span of_row(logits.data() + row * config.vocabulary, config.vocabulary);
-    if (config.logit_scale != 1) {
-      for (float& logit : of_row) logit *= config.logit_scale;
+    if (config.logit_multiplier() != 1) {
+      for (float& logit : of_row) logit *= config.logit_multiplier();
     }
     if (config.logit_cap != 0) table.soft_cap(of_row.data(), config.logit_cap, of_row.size());
   });
@@ -443,7 +479,7 @@ void transformer::state::embed() {
 void transformer::state::normalise_row(const norm_weights& norm, const float* from, float* to) {
   if (norm.scale.empty()) {
     if (from != to) std::copy_n(from, config.width, to);
-  } else if (config.norm == norm_kind::rms) {
+  } else if (config.kind->norm == architecture::norm_kind::rms) {
     table.rms_norm(from, norm.scale.data(), config.norm_epsilon, config.width, to);
   } else {
     table.layer_norm(from, norm.scale.data(), norm.shift.data(), config.norm_epsilon, config.width, to);
@@ -495,10 +531,10 @@ kernels::kv_view transformer::state::kv_of(std::size_t layer, std::size_t kv_hea
 
 void transformer::state::normalise_heads(const layer_weights& l) {
   const auto normalise_parts = [&](float* heads, std::size_t width, const std::vector<float>& weight) {
-    const std::size_t part = config.head_norms == head_norm::row ? width : config.head_dim;
+    const std::size_t part = config.head_norms() == architecture::head_norm::row ? width : config.head_dim;
     for (std::size_t at = 0; at < width; at += part) {
       const float* scale = weight.data() + at % weight.size();
-      if (config.norm == norm_kind::rms) {
+      if (config.kind->norm == architecture::norm_kind::rms) {
         table.rms_norm(heads + at, scale, config.norm_epsilon, part, heads + at);
       } else {
         table.layer_norm(heads + at, scale, l.head_shift.data(), config.norm_epsilon, part, heads + at);
@@ -517,7 +553,7 @@ void transformer::state::store_keys_and_values(std::size_t layer) {
   for_rows([&](std::size_t row) {
     for (std::size_t head = 0; head < config.kv_heads; ++head) {
       float* k = key.data() + row * kv_width + head * config.head_dim;
-      table.rotate(config.layout, k, angles[row], config.rotary_dim, config.head_dim, k);
+      table.rotate(pairs_of(config), k, angles[row], config.rotated(), config.head_dim, k);
       table.store_kv(kv_of(layer, head), to[row], config.head_dim, k,
                      value.data() + row * kv_width + head * config.head_dim);
     }
@@ -538,8 +574,8 @@ kernels::attention_args transformer::state::attention_of(std::size_t layer, cons
           .rows = block.row_end - block.row_begin,
           .group = group,
           .head_dim = config.head_dim,
-          .rotary_dim = config.rotary_dim,
-          .pairs = config.layout,
+          .rotary_dim = config.rotated(),
+          .pairs = pairs_of(config),
           .scale = config.attention_scale > 0 ? config.attention_scale
                                               : 1.0F / std::sqrt(static_cast<float>(config.head_dim)),
           .soft_cap = config.attention_cap,
@@ -611,7 +647,7 @@ void transformer::state::keep_wanted_rows() {
     if (from == to) continue;
     std::copy_n(x.data() + from * config.width, config.width, x.data() + to * config.width);
     std::copy_n(attended.data() + from * attention_width, attention_width, attended.data() + to * attention_width);
-    if (!config.parallel_halves) continue;  // else the feed-forward part reads what attention read
+    if (!w->layers.back().reads_one_norm()) continue;  // else the feed-forward part reads what attention read
     std::copy_n(normed.data() + from * config.width, config.width, normed.data() + to * config.width);
   }
   rows = wanted_rows.size();
@@ -642,13 +678,13 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
                      "the slots are within the storage");
       copy_tokens(kv, m, s.config.head_dim);
       if (turns[i] == nullptr) continue;
-      s.table.rotate_keys(kv, m.to_slot, m.count, s.config.layout, turns[i], s.config.rotary_dim, s.config.head_dim);
+      s.table.rotate_keys(kv, m.to_slot, m.count, pairs_of(s.config), turns[i], s.config.rotated(), s.config.head_dim);
     }
   });
 }
 
 std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) const {
-  const model_config& config = state_->config;
+  const model_shape& config = state_->config;
   REDLINE_ASSERT(layer < config.layers && slot < state_->slots_count(state_->storage_of(layer)),
                  "the key is within the storage");
   std::vector<float> out;
@@ -658,25 +694,27 @@ std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) 
   return out;
 }
 
-std::uint64_t page_bytes(const model_config& config, kv_type type) {
+std::uint64_t page_bytes(const model_shape& config, kv_type type) {
   return std::uint64_t{config.layers} * config.kv_heads * head_stride(config, type);
 }
 
-std::uint64_t window_page_bytes(const model_config& config, kv_type type) {
-  const auto count = std::ranges::count_if(config.windows, [](std::uint32_t window) { return window != 0; });
+std::uint64_t window_page_bytes(const model_shape& config, kv_type type) {
+  const auto count = std::ranges::count(config.layer_kinds, architecture::layer_kind::window);
   return static_cast<std::uint64_t>(count) * config.kv_heads * head_stride(config, type);
 }
 
-std::uint64_t storage_bytes(const model_config& config, kv_type type, const kv::pool_size& size) {
+std::uint64_t storage_bytes(const model_shape& config, kv_type type, const kv::pool_size& size) {
   const std::uint64_t windows = window_page_bytes(config, type);
   return size.pages * (page_bytes(config, type) - (size.window_pages == 0 ? 0 : windows)) + size.window_pages * windows;
 }
 
-std::uint32_t window_of(const model_config& config) {
-  return config.windows.empty() ? 0 : std::ranges::max(config.windows);
+std::uint32_t window_of(const model_shape& config) {
+  const bool has_windows =
+      std::ranges::find(config.layer_kinds, architecture::layer_kind::window) != config.layer_kinds.end();
+  return has_windows ? config.window : 0;
 }
 
-std::uint64_t buffer_bytes(const model_config& config, std::uint32_t rows_max, std::uint32_t logits_rows_max) {
+std::uint64_t buffer_bytes(const model_shape& config, std::uint32_t rows_max, std::uint32_t logits_rows_max) {
   // As the constructors of the state, of feed_forward and of latent_projections make them.
   const std::uint64_t attention = std::uint64_t{config.heads} * config.head_dim;
   const std::uint64_t keys = std::uint64_t{config.kv_heads} * config.head_dim;
@@ -684,11 +722,11 @@ std::uint64_t buffer_bytes(const model_config& config, std::uint32_t rows_max, s
       std::uint64_t{config.experts_used} * config.expert_feed_forward + config.shared_feed_forward;
   const std::uint64_t hidden = config.is_mixture(0) ? mixed : std::max<std::uint64_t>(config.feed_forward, mixed);
   const std::uint64_t of_experts = 2ULL * config.experts_used * config.width + config.experts;
-  const latent_shape latent = config.latent.value_or(latent_shape());
+  const architecture::latent_shape latent = config.latent.value_or(architecture::latent_shape());
   const std::uint64_t of_latents = !config.latent
                                        ? 0
-                                       : latent.query_rank + latent.rank + config.rotary_dim + config.attended_width() +
-                                             std::uint64_t{config.heads} * (latent.plain_dim + config.rotary_dim);
+                                       : latent.query_rank + latent.rank + config.rotated() + config.attended_width() +
+                                             std::uint64_t{config.heads} * (latent.plain_dim + config.rotated());
   const std::uint64_t per_row = 3ULL * config.width + 2 * attention + 2 * keys + 2 * hidden + of_experts + of_latents;
   const std::uint64_t logits = std::uint64_t{logits_rows_max == 0 ? rows_max : logits_rows_max} * config.vocabulary;
   return (rows_max * per_row + logits) * sizeof(float);
@@ -721,7 +759,7 @@ result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const w
 transformer::transformer(std::unique_ptr<state> s) : state_(std::move(s)) {}
 transformer::~transformer() = default;
 
-const model_config& transformer::config() const { return state_->config; }
+const model_shape& transformer::config() const { return state_->config; }
 kernels::worker_team& transformer::team() const { return state_->team; }
 kv::pool_size transformer::size() const {
   const bool has_windows = state_->how.window_pages_count != 0;

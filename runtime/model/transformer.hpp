@@ -9,13 +9,15 @@
 
 #include "kernels/dispatch.hpp"
 #include "kernels/worker_team.hpp"
+#include "runtime/architecture/shape_keys.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/model/batch.hpp"
-#include "runtime/model/model_config.hpp"
 
 namespace redline::model {
+
+using architecture::model_shape;
 
 /// f32, f16 or bf16.
 using kv_type = kernels::element_type;
@@ -30,20 +32,20 @@ result<std::shared_ptr<const weights>> load_weights(
     const gguf::gguf_file& file, const kernels::kernel_table& table, kernels::worker_team& team,
     const std::function<void(std::uint64_t, std::uint64_t)>& progress = {}, std::uint32_t context_max = 0);
 
-[[nodiscard]] const model_config& config_of(const weights& w);
+[[nodiscard]] const model_shape& shape_of(const weights& w);
 /// Bytes of memory that the file's weights take, repacked for the table.
 [[nodiscard]] std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table);
 /// Bytes of one KV page of this model, all layers in it.
-[[nodiscard]] std::uint64_t page_bytes(const model_config& config, kv_type type);
+[[nodiscard]] std::uint64_t page_bytes(const model_shape& config, kv_type type);
 /// Bytes of one window page: of these, what layers with a window have.
-[[nodiscard]] std::uint64_t window_page_bytes(const model_config& config, kv_type type);
+[[nodiscard]] std::uint64_t window_page_bytes(const model_shape& config, kv_type type);
 /// Bytes of the storage for so many pages and window pages.
-[[nodiscard]] std::uint64_t storage_bytes(const model_config& config, kv_type type, const kv::pool_size& size);
+[[nodiscard]] std::uint64_t storage_bytes(const model_shape& config, kv_type type, const kv::pool_size& size);
 /// Tokens that a row of a layer with a window sees, its own among them; 0: no layer has one.
-[[nodiscard]] std::uint32_t window_of(const model_config& config);
+[[nodiscard]] std::uint32_t window_of(const model_shape& config);
 
 /// Bytes of a transformer's own buffers for passes of so many rows: logits and activations, without scratch.
-[[nodiscard]] std::uint64_t buffer_bytes(const model_config& config, std::uint32_t rows_max,
+[[nodiscard]] std::uint64_t buffer_bytes(const model_shape& config, std::uint32_t rows_max,
                                          std::uint32_t logits_rows_max);
 
 struct expert_use;  // feed_forward.hpp
@@ -67,7 +69,7 @@ class transformer {
                                                      options how);
   ~transformer();
 
-  [[nodiscard]] const model_config& config() const;
+  [[nodiscard]] const model_shape& config() const;
   /// The threads that share a pass, for what is done with its logits before the next one.
   [[nodiscard]] kernels::worker_team& team() const;
   [[nodiscard]] kv::pool_size size() const;

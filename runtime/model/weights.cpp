@@ -1,5 +1,6 @@
 #include "runtime/model/weights.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <new>
 #include <numeric>
@@ -7,10 +8,16 @@
 #include <set>
 
 #include "kernels/weight_blocks.hpp"
+#include "runtime/architecture/shape_keys.hpp"
+#include "runtime/architecture/tensors.hpp"
 
 namespace redline::model {
 namespace {
 
+using architecture::dim;
+using architecture::role;
+using architecture::size_of;
+using architecture::tensor;
 using kernels::weight_type;
 
 std::optional<weight_type> matrix_type(gguf::tensor_type type) {
@@ -34,19 +41,21 @@ std::string shape_text(std::span<const std::uint64_t> dimensions) {
   return text + "]";
 }
 
-struct attention_rows {
-  std::uint64_t queries, keys;  // as many values
-};
-attention_rows attention_rows_of(const model_config& c) {
-  return {std::uint64_t{c.heads} * c.head_dim, std::uint64_t{c.kv_heads} * c.head_dim};
+/// Rows of Q, K and V.
+std::vector<std::uint64_t> attention_rows(const model_shape& c) {
+  const std::uint64_t keys = size_of(dim::keys, c);
+  return {size_of(dim::queries, c), keys, keys};
 }
 
 /// The matrices that lie one above the other in a tensor of two dimensions, by their rows.
-std::vector<std::uint64_t> rows_of_each(const gguf::tensor& t, const model_config& c) {
-  const auto [queries, keys] = attention_rows_of(c);
+std::vector<std::uint64_t> rows_of_each(const gguf::tensor& t, const model_shape& c) {
   std::vector<std::uint64_t> fused;
-  if (c.fused_qkv && t.name.ends_with(".attn_qkv.weight")) fused = {queries, keys, keys};
-  if (c.fused_gate && t.name.ends_with(".ffn_up.weight")) fused = {c.feed_forward, c.feed_forward};
+  if (c.kind != nullptr && c.kind->has(role::query_key_value) && t.name.ends_with(".attn_qkv.weight")) {
+    fused = attention_rows(c);
+  }
+  if (c.kind != nullptr && c.kind->has_fused_gate() && t.name.ends_with(".ffn_up.weight")) {
+    fused = {c.feed_forward, c.feed_forward};
+  }
   const bool fits = std::accumulate(fused.begin(), fused.end(), std::uint64_t{0}) == t.dimensions[1];
   return fits ? fused : std::vector{t.dimensions[1]};
 }
@@ -63,7 +72,7 @@ constexpr std::string_view keys_and_values = ".attn_kv_b.weight";
 constexpr weight_type turned_type = weight_type::f32;
 
 /// 0 for what is kept as floats.
-std::uint64_t matrix_bytes(const gguf::tensor& t, const model_config& c, const kernels::kernel_table& table) {
+std::uint64_t matrix_bytes(const gguf::tensor& t, const model_shape& c, const kernels::kernel_table& table) {
   const std::optional<weight_type> type = matrix_type(t.type);
   const bool has_rows = t.dimensions.size() == 2 || t.dimensions.size() == 3;
   const bool is_matrix = has_rows && !t.name.ends_with(".bias") && !t.name.ends_with("_norm.weight");
@@ -78,11 +87,25 @@ std::uint64_t matrix_bytes(const gguf::tensor& t, const model_config& c, const k
   return bytes;
 }
 
-std::uint64_t matrix_bytes(const gguf::gguf_file& file, const model_config& c, const kernels::kernel_table& table) {
+std::uint64_t matrix_bytes(const gguf::gguf_file& file, const model_shape& c, const kernels::kernel_table& table) {
   std::uint64_t bytes = 0;
   for (const gguf::tensor& t : file.tensors()) bytes += matrix_bytes(t, c, table);
   return bytes;
 }
+
+/// The tensors of a layer, or those that a model has once, by what they are for.
+class tensor_list {
+ public:
+  explicit tensor_list(std::vector<tensor> all) : all_(std::move(all)) {}
+  /// Null: there is none.
+  [[nodiscard]] const tensor* find(role is) const {
+    const auto it = std::ranges::find(all_, is, &tensor::is);
+    return it == all_.end() ? nullptr : &*it;
+  }
+
+ private:
+  std::vector<tensor> all_;
+};
 
 /// Reads tensors from a file one by one, checks them, and remembers which were used.
 class loader {
@@ -94,24 +117,24 @@ class loader {
     for (const gguf::tensor& t : file.tensors()) all_bytes_ += t.bytes.size();
   }
 
-  result<kernels::packed_weights> matrix(const std::string& name, std::uint64_t rows, std::uint64_t columns) {
-    REDLINE_TRY_ASSIGN(std::vector<kernels::packed_weights> only, stacked(name, {rows}, columns));
+  /// These read nothing where there is no tensor.
+  result<kernels::packed_weights> matrix(const tensor* t) {
+    if (t == nullptr) return kernels::packed_weights();
+    REDLINE_TRY_ASSIGN(std::vector<kernels::packed_weights> only, stacked(*t, {t->rows}));
     return std::move(only.front());
+  }
+  result<std::vector<float>> vector(const tensor* t) {
+    if (t == nullptr) return std::vector<float>();
+    return floats(t->gguf, t->dimensions(), t->rows * t->count);
   }
 
   /// A tensor of several matrices, one above the other.
-  result<std::vector<kernels::packed_weights>> stacked(const std::string& name,
-                                                       std::initializer_list<std::uint64_t> rows_of_each,
-                                                       std::uint64_t columns) {
-    const std::uint64_t wanted[] = {columns, std::accumulate(rows_of_each.begin(), rows_of_each.end(), 0ULL)};
-    return matrices(name, wanted, rows_of_each);
+  result<std::vector<kernels::packed_weights>> stacked(const tensor& t, const std::vector<std::uint64_t>& rows) {
+    return matrices(t.gguf, t.dimensions(), rows);
   }
-
   /// A tensor of [count, rows, columns], matrix by matrix.
-  result<std::vector<kernels::packed_weights>> matrices(const std::string& name, std::uint64_t count,
-                                                        std::uint64_t rows, std::uint64_t columns) {
-    const std::uint64_t wanted[] = {columns, rows, count};
-    return matrices(name, wanted, std::vector(count, rows));
+  result<std::vector<kernels::packed_weights>> matrices(const tensor& t) {
+    return matrices(t.gguf, t.dimensions(), std::vector(t.count, t.rows));
   }
 
   /// A tensor of [heads][keys + values, columns]: the keys' matrices turned, [columns, keys], then the values'.
@@ -148,35 +171,30 @@ class loader {
   }
 
   /// A vector, as a matrix of one row.
-  result<kernels::packed_weights> row(const std::string& name, std::uint64_t columns) {
-    REDLINE_TRY_ASSIGN(const std::vector<float> values, vector(name, columns));
+  result<kernels::packed_weights> row(const tensor* t) {
+    if (t == nullptr) return kernels::packed_weights();
+    REDLINE_TRY_ASSIGN(const std::vector<float> values, vector(t));
     try {
-      return kernels::packed_weights(table_, team_, weight_type::f32, 1, columns,
+      return kernels::packed_weights(table_, team_, weight_type::f32, 1, values.size(),
                                      reinterpret_cast<const std::byte*>(values.data()));
     } catch (const std::bad_alloc&) {
-      return failure{errc::io_error, file_.path() + ": tensor '" + name + "': no memory to repack it"};
+      return failure{errc::io_error, file_.path() + ": tensor '" + t->gguf + "': no memory to repack it"};
     }
+  }
+
+  /// A tensor of [count, length], vector by vector.
+  result<std::vector<std::vector<float>>> vectors(const tensor& t) {
+    REDLINE_TRY_ASSIGN(const std::vector<float> all, vector(&t));
+    std::vector<std::vector<float>> each;
+    for (auto at = all.begin(); at != all.end(); at += static_cast<std::ptrdiff_t>(t.rows)) {
+      each.emplace_back(at, at + static_cast<std::ptrdiff_t>(t.rows));
+    }
+    return each;
   }
 
   result<std::vector<float>> vector(const std::string& name, std::uint64_t length) {
     const std::uint64_t wanted[] = {length};
     return floats(name, wanted, length);
-  }
-
-  /// A tensor of [count, length] that is kept as floats.
-  result<std::vector<float>> rows(const std::string& name, std::uint64_t count, std::uint64_t length) {
-    const std::uint64_t wanted[] = {length, count};
-    return floats(name, wanted, count * length);
-  }
-
-  /// Likewise, vector by vector.
-  result<std::vector<std::vector<float>>> vectors(const std::string& name, std::uint64_t count, std::uint64_t length) {
-    REDLINE_TRY_ASSIGN(const std::vector<float> all, rows(name, count, length));
-    std::vector<std::vector<float>> each;
-    for (auto at = all.begin(); at != all.end(); at += static_cast<std::ptrdiff_t>(length)) {
-      each.emplace_back(at, at + static_cast<std::ptrdiff_t>(length));
-    }
-    return each;
   }
 
   /// Fails for a tensor that was not used, because ignoring it would change the result.
@@ -283,166 +301,133 @@ class loader {
   std::uint64_t all_bytes_ = 0;
 };
 
-/// `name` without its ".weight".
-result<norm_weights> load_norm(loader& from, const model_config& c, const std::string& name) {
+result<norm_weights> load_norm(loader& from, const model_shape& c, const tensor* scale, const tensor* shift) {
   norm_weights n;
-  REDLINE_TRY_ASSIGN(n.scale, from.vector(name + ".weight", c.width));
-  if (c.norm == norm_kind::layer && !c.norm_shifts) {
-    n.shift.assign(c.width, 0);
-  } else if (c.norm == norm_kind::layer) {
-    REDLINE_TRY_ASSIGN(n.shift, from.vector(name + ".bias", c.width));
-  }
+  REDLINE_TRY_ASSIGN(n.scale, from.vector(scale));
+  REDLINE_TRY_ASSIGN(n.shift, from.vector(shift));
+  const bool lacks_shift = c.kind->norm == architecture::norm_kind::layer && n.shift.empty();
+  if (lacks_shift) n.shift.assign(n.scale.size(), 0);
   return n;
 }
 
-/// Tensors `prefix`gate`suffix`.weight and so on.
-result<feed_forward_weights> load_feed_forward(loader& from, const model_config& c, const std::string& prefix,
-                                               const std::string& suffix, std::uint32_t hidden) {
+/// Gate and up may be one tensor, `up`.
+result<feed_forward_weights> load_feed_forward(loader& from, const model_shape& c, const tensor* gate, const tensor* up,
+                                               const tensor* down) {
   feed_forward_weights f;
-  if (c.fused_gate) {
-    REDLINE_TRY_ASSIGN(auto both, from.stacked(prefix + "up" + suffix + ".weight", {hidden, hidden}, c.width));
+  if (c.kind->has_fused_gate()) {
+    REDLINE_TRY_ASSIGN(auto both, from.stacked(*up, {up->rows / 2, up->rows / 2}));
     f.gate = std::move(both[0]);
     f.up = std::move(both[1]);
-  } else if (c.activation != feed_forward_kind::gelu) {
-    REDLINE_TRY_ASSIGN(f.gate, from.matrix(prefix + "gate" + suffix + ".weight", hidden, c.width));
+  } else {
+    REDLINE_TRY_ASSIGN(f.gate, from.matrix(gate));
+    REDLINE_TRY_ASSIGN(f.up, from.matrix(up));
   }
-  if (!c.fused_gate) {
-    REDLINE_TRY_ASSIGN(f.up, from.matrix(prefix + "up" + suffix + ".weight", hidden, c.width));
-  }
-  REDLINE_TRY_ASSIGN(f.down, from.matrix(prefix + "down" + suffix + ".weight", c.width, hidden));
-  if (c.output_bias) {
-    REDLINE_TRY_ASSIGN(f.up_bias, from.vector(prefix + "up" + suffix + ".bias", hidden));
-    REDLINE_TRY_ASSIGN(f.down_bias, from.vector(prefix + "down" + suffix + ".bias", c.width));
-  }
+  REDLINE_TRY_ASSIGN(f.down, from.matrix(down));
   return f;
 }
 
-result<mixture_weights> load_mixture(loader& from, const model_config& c, const std::string& prefix) {
+result<void> load_expert_biases(loader& from, const tensor_list& t, mixture_weights& m) {
+  if (t.find(role::router_bias) == nullptr) return {};
+  REDLINE_TRY_ASSIGN(m.router_bias, from.vector(t.find(role::router_bias)));
+  REDLINE_TRY_ASSIGN(auto gate_biases, from.vectors(*t.find(role::expert_gate_biases)));
+  REDLINE_TRY_ASSIGN(auto up_biases, from.vectors(*t.find(role::expert_up_biases)));
+  REDLINE_TRY_ASSIGN(auto down_biases, from.vectors(*t.find(role::expert_down_biases)));
+  for (std::size_t e = 0; e < m.experts.size(); ++e) {
+    m.experts[e].gate_bias = std::move(gate_biases[e]);
+    m.experts[e].up_bias = std::move(up_biases[e]);
+    m.experts[e].down_bias = std::move(down_biases[e]);
+  }
+  return {};
+}
+
+result<mixture_weights> load_mixture(loader& from, const model_shape& c, const tensor_list& t) {
   mixture_weights m;
-  REDLINE_TRY_ASSIGN(m.router, from.matrix(prefix + "gate_inp.weight", c.experts, c.width));
-  const std::uint64_t hidden = c.expert_feed_forward;
-  REDLINE_TRY_ASSIGN(auto gates, from.matrices(prefix + "gate_exps.weight", c.experts, hidden, c.width));
-  REDLINE_TRY_ASSIGN(auto ups, from.matrices(prefix + "up_exps.weight", c.experts, hidden, c.width));
-  REDLINE_TRY_ASSIGN(auto downs, from.matrices(prefix + "down_exps.weight", c.experts, c.width, hidden));
+  REDLINE_TRY_ASSIGN(m.router, from.matrix(t.find(role::router)));
+  REDLINE_TRY_ASSIGN(auto gates, from.matrices(*t.find(role::expert_gates)));
+  REDLINE_TRY_ASSIGN(auto ups, from.matrices(*t.find(role::expert_ups)));
+  REDLINE_TRY_ASSIGN(auto downs, from.matrices(*t.find(role::expert_downs)));
   m.experts.resize(c.experts);
   for (std::uint32_t e = 0; e < c.experts; ++e) {
     m.experts[e].gate = std::move(gates[e]);
     m.experts[e].up = std::move(ups[e]);
     m.experts[e].down = std::move(downs[e]);
   }
-  if (c.output_bias) {
-    REDLINE_TRY_ASSIGN(m.router_bias, from.vector(prefix + "gate_inp.bias", c.experts));
-    REDLINE_TRY_ASSIGN(auto gate_biases, from.vectors(prefix + "gate_exps.bias", c.experts, hidden));
-    REDLINE_TRY_ASSIGN(auto up_biases, from.vectors(prefix + "up_exps.bias", c.experts, hidden));
-    REDLINE_TRY_ASSIGN(auto down_biases, from.vectors(prefix + "down_exps.bias", c.experts, c.width));
-    for (std::uint32_t e = 0; e < c.experts; ++e) {
-      m.experts[e].gate_bias = std::move(gate_biases[e]);
-      m.experts[e].up_bias = std::move(up_biases[e]);
-      m.experts[e].down_bias = std::move(down_biases[e]);
-    }
-  }
-  if (c.shared_feed_forward == 0) return m;
-  if (c.weighs_shared_expert) {
-    REDLINE_TRY_ASSIGN(m.shared_router, from.row(prefix + "gate_inp_shexp.weight", c.width));
-  }
-  REDLINE_TRY_ASSIGN(m.shared, load_feed_forward(from, c, prefix, "_shexp", c.shared_feed_forward));
+  REDLINE_TRY(load_expert_biases(from, t, m));
+  REDLINE_TRY_ASSIGN(m.shared_router, from.row(t.find(role::shared_router)));
+  REDLINE_TRY_ASSIGN(m.shared, load_feed_forward(from, c, t.find(role::shared_gate), t.find(role::shared_up),
+                                                 t.find(role::shared_down)));
   return m;
 }
 
-result<void> load_latents(loader& from, const model_config& c, const std::string& prefix, layer_weights& l) {
-  const latent_shape& s = *c.latent;
-  latent_weights& w = l.latents;
-  const std::uint64_t queries = std::uint64_t{c.heads} * (s.plain_dim + c.rotary_dim);
-  if (s.query_rank == 0) {
-    REDLINE_TRY_ASSIGN(l.query, from.matrix(prefix + "attn_q.weight", queries, c.width));
-  } else {
-    REDLINE_TRY_ASSIGN(w.query_down, from.matrix(prefix + "attn_q_a.weight", s.query_rank, c.width));
-    REDLINE_TRY_ASSIGN(w.query_norm, from.vector(prefix + "attn_q_a_norm.weight", s.query_rank));
-    REDLINE_TRY_ASSIGN(l.query, from.matrix(prefix + "attn_q_b.weight", queries, s.query_rank));
-  }
-  REDLINE_TRY_ASSIGN(w.down, from.matrix(prefix + "attn_kv_a_mqa.weight", s.rank + c.rotary_dim, c.width));
-  REDLINE_TRY_ASSIGN(w.norm, from.vector(prefix + "attn_kv_a_norm.weight", s.rank));
-  const std::string both = prefix + "attn_kv_b.weight";
+result<void> load_latents(loader& from, const model_shape& c, const tensor_list& t, latent_weights& w) {
+  REDLINE_TRY_ASSIGN(w.query_down, from.matrix(t.find(role::query_down)));
+  REDLINE_TRY_ASSIGN(w.query_norm, from.vector(t.find(role::query_down_norm)));
+  REDLINE_TRY_ASSIGN(w.down, from.matrix(t.find(role::latent_down)));
+  REDLINE_TRY_ASSIGN(w.norm, from.vector(t.find(role::latent_norm)));
+  const tensor &keys = *t.find(role::latent_keys), &values = *t.find(role::latent_values);
+  const std::string both = keys.gguf.substr(0, keys.gguf.find(".attn_")) + std::string(keys_and_values);
   if (from.has(both)) {
-    REDLINE_TRY_ASSIGN(auto of_heads, from.turned(both, c.heads, s.plain_dim, s.value_dim, s.rank));
+    REDLINE_TRY_ASSIGN(auto of_heads, from.turned(both, c.heads, keys.columns, values.rows, keys.rows));
     w.of_query = std::move(of_heads.keys);
     w.of_value = std::move(of_heads.values);
     return {};
   }
-  REDLINE_TRY_ASSIGN(w.of_query, from.matrices(prefix + "attn_k_b.weight", c.heads, s.rank, s.plain_dim));
-  REDLINE_TRY_ASSIGN(w.of_value, from.matrices(prefix + "attn_v_b.weight", c.heads, s.value_dim, s.rank));
+  REDLINE_TRY_ASSIGN(w.of_query, from.matrices(keys));
+  REDLINE_TRY_ASSIGN(w.of_value, from.matrices(values));
   return {};
 }
 
 /// Q, K and V, and their norms.
-result<void> load_inputs_of_attention(loader& from, const model_config& c, const std::string& prefix,
-                                      layer_weights& l) {
-  if (c.latent) return load_latents(from, c, prefix, l);
-  const auto [queries, keys] = attention_rows_of(c);
-  if (c.fused_qkv) {
-    REDLINE_TRY_ASSIGN(auto all, from.stacked(prefix + "attn_qkv.weight", {queries, keys, keys}, c.width));
-    l.query = std::move(all[0]);
-    l.key = std::move(all[1]);
-    l.value = std::move(all[2]);
+result<void> load_inputs_of_attention(loader& from, const model_shape& c, const tensor_list& t, layer_weights& l) {
+  if (const tensor* all = t.find(role::query_key_value)) {
+    REDLINE_TRY_ASSIGN(auto parts, from.stacked(*all, attention_rows(c)));
+    l.query = std::move(parts[0]);
+    l.key = std::move(parts[1]);
+    l.value = std::move(parts[2]);
   } else {
-    REDLINE_TRY_ASSIGN(l.query, from.matrix(prefix + "attn_q.weight", queries, c.width));
-    REDLINE_TRY_ASSIGN(l.key, from.matrix(prefix + "attn_k.weight", keys, c.width));
-    REDLINE_TRY_ASSIGN(l.value, from.matrix(prefix + "attn_v.weight", keys, c.width));
+    const tensor* const direct = t.find(role::query);
+    REDLINE_TRY_ASSIGN(l.query, from.matrix(direct != nullptr ? direct : t.find(role::query_up)));
+    REDLINE_TRY_ASSIGN(l.key, from.matrix(t.find(role::key)));
+    REDLINE_TRY_ASSIGN(l.value, from.matrix(t.find(role::value)));
   }
-  if (c.qkv_bias) {
-    REDLINE_TRY_ASSIGN(l.query_bias, from.vector(prefix + "attn_q.bias", queries));
-    REDLINE_TRY_ASSIGN(l.key_bias, from.vector(prefix + "attn_k.bias", keys));
-    REDLINE_TRY_ASSIGN(l.value_bias, from.vector(prefix + "attn_v.bias", keys));
-  }
-  if (c.head_norms == head_norm::none) return {};
-  if (c.head_norms == head_norm::own) {
-    REDLINE_TRY_ASSIGN(l.query_norm, from.rows(prefix + "attn_q_norm.weight", c.heads, c.head_dim));
-    REDLINE_TRY_ASSIGN(l.key_norm, from.rows(prefix + "attn_k_norm.weight", c.kv_heads, c.head_dim));
-    l.head_shift.assign(c.head_dim, 0);
-    return {};
-  }
-  const bool of_row = c.head_norms == head_norm::row;
-  REDLINE_TRY_ASSIGN(l.query_norm, from.vector(prefix + "attn_q_norm.weight", of_row ? queries : c.head_dim));
-  REDLINE_TRY_ASSIGN(l.key_norm, from.vector(prefix + "attn_k_norm.weight", of_row ? keys : c.head_dim));
+  if (c.latent) REDLINE_TRY(load_latents(from, c, t, l.latents));
+  REDLINE_TRY_ASSIGN(l.query_bias, from.vector(t.find(role::query_bias)));
+  REDLINE_TRY_ASSIGN(l.key_bias, from.vector(t.find(role::key_bias)));
+  REDLINE_TRY_ASSIGN(l.value_bias, from.vector(t.find(role::value_bias)));
+  REDLINE_TRY_ASSIGN(l.query_norm, from.vector(t.find(role::query_norm)));
+  REDLINE_TRY_ASSIGN(l.key_norm, from.vector(t.find(role::key_norm)));
+  if (c.kind->norm == architecture::norm_kind::layer && !l.query_norm.empty()) l.head_shift.assign(c.head_dim, 0);
   return {};
 }
 
-result<layer_weights> load_layer(loader& from, const model_config& c, std::uint32_t index) {
-  const std::string prefix = "blk." + std::to_string(index) + ".";
+result<layer_weights> load_layer(loader& from, const model_shape& c, std::uint32_t index) {
+  const tensor_list t(layer_tensors(c, index));
   layer_weights l;
-  if (c.pre_norms) {
-    REDLINE_TRY_ASSIGN(l.attention_norm, load_norm(from, c, prefix + "attn_norm"));
+  REDLINE_TRY_ASSIGN(l.attention_norm,
+                     load_norm(from, c, t.find(role::attention_norm), t.find(role::attention_norm_shift)));
+  REDLINE_TRY(load_inputs_of_attention(from, c, t, l));
+  REDLINE_TRY_ASSIGN(l.output, from.matrix(t.find(role::attention_output)));
+  REDLINE_TRY_ASSIGN(l.output_bias, from.vector(t.find(role::attention_output_bias)));
+  REDLINE_TRY_ASSIGN(l.sinks, from.vector(t.find(role::sinks)));
+  REDLINE_TRY_ASSIGN(l.feed_forward_norm,
+                     load_norm(from, c, t.find(role::feed_forward_norm), t.find(role::feed_forward_norm_shift)));
+  REDLINE_TRY_ASSIGN(l.attention_post_norm, load_norm(from, c, t.find(role::attention_post_norm), nullptr));
+  REDLINE_TRY_ASSIGN(l.feed_forward_post_norm, load_norm(from, c, t.find(role::feed_forward_post_norm), nullptr));
+  if (c.is_mixture(index)) {
+    REDLINE_TRY_ASSIGN(l.mixture, load_mixture(from, c, t));
+    return l;
   }
-  REDLINE_TRY(load_inputs_of_attention(from, c, prefix, l));
-  REDLINE_TRY_ASSIGN(l.output, from.matrix(prefix + "attn_output.weight", c.width, c.attended_width()));
-  if (c.attention_sinks) {
-    REDLINE_TRY_ASSIGN(l.sinks, from.vector(prefix + "attn_sinks.weight", c.heads));
-  }
-  // Files of gpt-oss give the feed-forward part's norm the name that those of Gemma have for another one.
-  const bool is_gpt_oss = c.attention_sinks;
-  if (c.pre_norms && !c.parallel_halves) {
-    REDLINE_TRY_ASSIGN(l.feed_forward_norm,
-                       load_norm(from, c, prefix + (is_gpt_oss ? "post_attention_norm" : "ffn_norm")));
-  }
-  if (c.post_norms) {
-    REDLINE_TRY_ASSIGN(l.attention_post_norm, load_norm(from, c, prefix + "post_attention_norm"));
-    REDLINE_TRY_ASSIGN(l.feed_forward_post_norm, load_norm(from, c, prefix + "post_ffw_norm"));
-  }
-  if (c.output_bias) {
-    REDLINE_TRY_ASSIGN(l.output_bias, from.vector(prefix + "attn_output.bias", c.width));
-  }
-  if (!c.is_mixture(index)) {
-    REDLINE_TRY_ASSIGN(l.feed_forward, load_feed_forward(from, c, prefix + "ffn_", "", c.feed_forward));
-  } else {
-    REDLINE_TRY_ASSIGN(l.mixture, load_mixture(from, c, prefix + "ffn_"));
-  }
+  REDLINE_TRY_ASSIGN(l.feed_forward,
+                     load_feed_forward(from, c, t.find(role::gate), t.find(role::up), t.find(role::down)));
+  REDLINE_TRY_ASSIGN(l.feed_forward.up_bias, from.vector(t.find(role::up_bias)));
+  REDLINE_TRY_ASSIGN(l.feed_forward.down_bias, from.vector(t.find(role::down_bias)));
   return l;
 }
 
 /// By what frequencies are divided: rotary_dim / 2 positive numbers.
-result<std::vector<float>> load_divisors(loader& from, const gguf::gguf_file& file, const model_config& c,
+result<std::vector<float>> load_divisors(loader& from, const gguf::gguf_file& file, const model_shape& c,
                                          const std::string& name) {
-  REDLINE_TRY_ASSIGN(std::vector<float> divisors, from.vector(name, c.rotary_dim / 2));
+  REDLINE_TRY_ASSIGN(std::vector<float> divisors, from.vector(name, c.rotated() / 2));
   for (const float divisor : divisors) {
     if (std::isfinite(divisor) && divisor > 0) continue;
     return failure{errc::file_malformed, file.path() + ": tensor '" + name + "': expected positive divisors, found " +
@@ -459,8 +444,8 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
                                                     std::uint32_t context_max) {
   const auto w = std::make_shared<weights>();
   w->table = &table;
-  REDLINE_TRY_ASSIGN(w->config, read_config(file));
-  const model_config& c = w->config;
+  REDLINE_TRY_ASSIGN(w->config, architecture::read_shape(file));
+  const model_shape& c = w->config;
   try {
     w->matrices = kernels::memory_block(matrix_bytes(file, c, table));
   } catch (const std::bad_alloc&) {
@@ -468,17 +453,17 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
                                        std::to_string(matrix_bytes(file, c, table)) + " bytes of weights"};
   }
   loader from(file, table, team, progress, w->matrices);
-  REDLINE_TRY_ASSIGN(w->embedding, from.matrix("token_embd.weight", c.vocabulary, c.width));
-  if (!c.tied_head) {
-    REDLINE_TRY_ASSIGN(w->head, from.matrix("output.weight", c.vocabulary, c.width));
-  }
-  REDLINE_TRY_ASSIGN(w->output_norm, load_norm(from, c, "output_norm"));
+  const tensor_list outer(outer_tensors(c));
+  REDLINE_TRY_ASSIGN(w->embedding, from.matrix(outer.find(role::token_embedding)));
+  REDLINE_TRY_ASSIGN(w->head, from.matrix(outer.find(role::output)));
+  REDLINE_TRY_ASSIGN(w->output_norm,
+                     load_norm(from, c, outer.find(role::output_norm), outer.find(role::output_norm_shift)));
   if (from.has("rope_freqs.weight")) {
     REDLINE_TRY_ASSIGN(w->rope_factors, load_divisors(from, file, c, "rope_freqs.weight"));
   } else if (c.short_context != 0) {
     REDLINE_TRY_ASSIGN(auto of_long, load_divisors(from, file, c, "rope_factors_long.weight"));
     REDLINE_TRY_ASSIGN(auto of_short, load_divisors(from, file, c, "rope_factors_short.weight"));
-    w->rope_factors = uses_long_factors(c, context_max) ? std::move(of_long) : std::move(of_short);
+    w->rope_factors = architecture::uses_long_factors(c, context_max) ? std::move(of_long) : std::move(of_short);
   }
   w->layers.reserve(c.layers);
   for (std::uint32_t i = 0; i < c.layers; ++i) {
@@ -492,8 +477,8 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
 
 std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table) {
   std::uint64_t bytes = 0;
-  const auto read = read_config(file);
-  const model_config config = read ? *read : model_config();  // without one nothing is loaded
+  const auto read = architecture::read_shape(file);
+  const model_shape config = read ? *read : model_shape();  // without one nothing is loaded
   for (const gguf::tensor& t : file.tensors()) {
     const std::uint64_t packed = matrix_bytes(t, config, table);
     bytes += packed != 0 ? packed : t.element_count() * sizeof(float);  // vectors are kept as floats
@@ -501,6 +486,6 @@ std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_ta
   return bytes;
 }
 
-const model_config& config_of(const weights& w) { return w.config; }
+const model_shape& shape_of(const weights& w) { return w.config; }
 
 }  // namespace redline::model

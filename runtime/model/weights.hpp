@@ -51,11 +51,14 @@ struct layer_weights {
   norm_weights attention_post_norm, feed_forward_post_norm;  // of what the halves add
   feed_forward_weights feed_forward;                         // empty where the layer has a mixture
   mixture_weights mixture;
+
+  /// Both halves read what the first norm gives.
+  [[nodiscard]] bool reads_one_norm() const { return !attention_norm.scale.empty() && feed_forward_norm.scale.empty(); }
 };
 
 class weights {
  public:
-  model_config config;
+  model_shape config;
   const kernels::kernel_table* table = nullptr;  // the matrices have its layout
   kernels::memory_block matrices;                // all of them: one block lies in huge pages, many small ones do not
   kernels::packed_weights embedding;             // [vocabulary, width]

@@ -133,7 +133,7 @@ class doctor {
 
   result<void> examine_model(model_findings& m) {
     REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(m.path));
-    REDLINE_TRY_ASSIGN(m.config, model::read_config(*file));
+    REDLINE_TRY_ASSIGN(m.config, architecture::read_shape(*file));
     for (const auto& t : file->tensors()) m.file_bytes[gguf::name_of(t.type)] += t.bytes.size();
     if (found_.target.table == nullptr) return failure{errc::unsupported_format, found_.target.problem};
     REDLINE_TRY_ASSIGN(const auto* table,

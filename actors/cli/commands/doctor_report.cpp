@@ -143,10 +143,10 @@ void print_checks(const doctor_findings& f, std::ostream& out) {
 void print_model(const doctor_findings& f, std::ostream& out) {
   const model_findings& m = *f.model;
   line(out, "model") << m.path << "\n";
-  if (!m.config.architecture.empty()) {
+  if (!m.config.family_name().empty()) {
     std::vector<std::string> formats;
     for (const auto& [name, bytes] : m.file_bytes) formats.push_back(name + " " + size_text(bytes));
-    line(out) << m.config.architecture << ", " << m.config.layers << " layers, context " << m.config.context << ", "
+    line(out) << m.config.family_name() << ", " << m.config.layers << " layers, context " << m.config.context << ", "
               << joined(formats) << "\n";
     line(out) << "needs " << size_text(m.weight_bytes) << " for weights, and for 1,000 tokens";
     for (const model::kv_type kv : kernels::all_element_types) {
@@ -206,8 +206,8 @@ ordered_json json_of_checks(const doctor_findings& f) {
 ordered_json json_of_model(const doctor_findings& f) {
   const model_findings& m = *f.model;
   ordered_json out = {{"path", m.path}, {"problem", m.problem}};
-  if (!m.config.architecture.empty()) {
-    out["architecture"] = m.config.architecture;
+  if (!m.config.family_name().empty()) {
+    out["architecture"] = m.config.family_name();
     out["layers"] = m.config.layers;
     out["context"] = m.config.context;
     out["file_bytes"] = m.file_bytes;

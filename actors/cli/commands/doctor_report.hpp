@@ -26,14 +26,14 @@ struct measured_bounds {
 struct model_findings {
   std::string path;
   std::string problem;  // why it cannot be served here; empty when it can. What is known until then is below.
-  model::model_config config;
+  architecture::model_shape config;
   std::map<std::string, std::uint64_t> file_bytes;                             // of tensors, by format
   std::uint64_t weight_bytes = 0;                                              // in memory
   std::array<std::uint64_t, kernels::all_element_types.size()> kv_bytes = {};  // of 1,000 tokens, by model::kv_type
   std::uint64_t context_bytes = 0;  // f16 keys and values of one sequence of the whole context
-  std::string numerics;                                                        // that it is tried with
-  std::vector<forward_cell> cells;                                             // with f16 keys and values
-  kernels::held_memory held;                                                   // by this process with the model
+  std::string numerics;             // that it is tried with
+  std::vector<forward_cell> cells;  // with f16 keys and values
+  kernels::held_memory held;        // by this process with the model
 };
 inline constexpr std::uint32_t kv_bytes_tokens = 1000;
 

@@ -8,9 +8,9 @@
 #include "actors/cli/flags/command_line.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/worker_team.hpp"
+#include "runtime/architecture/shape_keys.hpp"
 #include "runtime/base/terminal_text.hpp"
 #include "runtime/gguf/gguf_file.hpp"
-#include "runtime/model/model_config.hpp"
 #include "runtime/model/numerics.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
@@ -88,10 +88,10 @@ int run(const std::string& path, bool all) {
   std::cout << "\ntokenizer: "
             << (tokenizer ? "ok, " + std::to_string((*tokenizer)->size()) + " tokens" : tokenizer.error().describe())
             << "\n";
-  const auto config = model::read_config(**file);
+  const auto config = architecture::read_shape(**file);
   std::cout << "model: ";
   if (config) {
-    std::cout << "ok, " << config->architecture << ", " << config->layers << " layers, width " << config->width << ", "
+    std::cout << "ok, " << config->family_name() << ", " << config->layers << " layers, width " << config->width << ", "
               << config->heads << " heads (" << config->kv_heads << " for keys and values), context " << config->context
               << "\n";
   } else {

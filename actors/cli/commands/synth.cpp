@@ -31,7 +31,7 @@ result<convert::synth_shape> shape_of(const flags& f) {
   set(s.width, f.width);
   set(s.heads, f.heads);
   set(s.kv_heads, f.kv_heads);
-  if (f.width != 0 || f.heads != 0) s.head_dim = s.width / s.heads;
+  if (!s.latent && (f.width != 0 || f.heads != 0)) s.head_dim = s.width / s.heads;
   set(s.head_dim, f.head_dim);
   set(s.feed_forward, f.feed_forward);
   set(s.vocabulary, f.vocabulary);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/edit_distance.hpp"
+
 namespace redline::actors::cli {
 namespace {
 
@@ -9,20 +11,6 @@ constexpr std::size_t word_bytes_max = 64;  // the work grows with the square
 constexpr std::size_t prefix_bytes_min = 3;
 
 }  // namespace
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  }
-  return d[a.size()][b.size()];
-}
 
 std::optional<std::string> suggest(const std::string& word, const std::vector<std::string>& names) {
   const auto letters = [](std::string_view name) {

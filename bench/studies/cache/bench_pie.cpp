@@ -301,7 +301,7 @@ result<json> measure_quality(const pie_options& f, kernels::worker_team& team, p
   REDLINE_TRY_ASSIGN(const std::string bytes, read_whole(f.cases));
   REDLINE_TRY_ASSIGN(const auto contexts, parse_pie_contexts(bytes, f.cases));
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.model));
-  REDLINE_TRY_ASSIGN(const auto config, model::read_config(*file));
+  REDLINE_TRY_ASSIGN(const auto config, architecture::read_shape(*file));
   REDLINE_TRY_ASSIGN(const auto tokenizer, text::tokenizer::from_file(*file));
   if (config.context <= 2 * ahead) {
     return failure{errc::invalid_argument, "expected a model with a context of more than " + std::to_string(2 * ahead) +

@@ -40,7 +40,7 @@ class reader {
     return std::unique_ptr<reader>(new reader(std::move(made), file->size_bytes(), model::name_of_products(table)));
   }
 
-  [[nodiscard]] const model::model_config& config() const { return model_->config(); }
+  [[nodiscard]] const architecture::model_shape& config() const { return model_->config(); }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
   [[nodiscard]] const std::string& products() const { return products_; }
 
@@ -164,7 +164,7 @@ result<std::vector<comparison>> compare_all(const accuracy_options& f, progress_
   kernels::worker_team team(f.threads, true);
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.reference));
   REDLINE_TRY_ASSIGN(const auto tokenizer, text::tokenizer::from_file(*file));
-  REDLINE_TRY_ASSIGN(const auto config, model::read_config(*file));
+  REDLINE_TRY_ASSIGN(const auto config, architecture::read_shape(*file));
   REDLINE_TRY_ASSIGN(const prompt_list prompts, read_prompts(f.prompts, *tokenizer, config.context));
   REDLINE_TRY_ASSIGN(const auto reference,
                      reader::open(f.reference, "float", model::kv_type::f32, config.context, team));

@@ -38,7 +38,7 @@ double bound_ms(const forward_cell& c, const kernels::machine_bounds& b) {
 }
 
 void print_table(const std::vector<width_cells>& cells, const kernels::machine_bounds& bounds,
-                 const model::model_config& config, bool profile) {
+                 const architecture::model_shape& config, bool profile) {
   const std::uint32_t mixtures = config.mixture_layers();
   const bool has_all = cells.front().all.has_value();
   std::printf("%6s %8s", "rows", "context");
@@ -84,7 +84,7 @@ nlohmann::ordered_json json_of(const forward_cell& c, const kernels::machine_bou
 }
 
 nlohmann::ordered_json json_of(const forward_options& f, const kernels::kernel_table& table, unsigned threads,
-                               const kernels::machine_bounds& bounds, const model::model_config& config,
+                               const kernels::machine_bounds& bounds, const architecture::model_shape& config,
                                const std::vector<width_cells>& cells) {
   nlohmann::ordered_json out = {{"benchmark", "forward"},
                                 {"model", f.model},
@@ -130,7 +130,7 @@ int run_forward(const forward_options& f) {
       **file, table, team, [&](std::uint64_t done, std::uint64_t all) { show_loading(line, "model", done, all); });
   line.clear();
   if (!weights) return report(weights.error());
-  const model::model_config& config = model::config_of(**weights);
+  const architecture::model_shape& config = model::shape_of(**weights);
 
   const std::uint32_t rows_max = *std::max_element(f.rows.begin(), f.rows.end());
   const std::uint32_t longest = *std::max_element(f.contexts.begin(), f.contexts.end()) + rows_max;

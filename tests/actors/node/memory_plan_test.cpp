@@ -36,14 +36,15 @@ TEST(memory_plan, counts_logits_and_activations_by_their_size) {
   EXPECT_THAT(buffers.error().context, AllOf(HasSubstr("buffers of 0.25 GiB"), HasSubstr("at most 1856 MiB")));
 }
 
-model::model_config gemma_like(std::uint32_t windowed, std::uint32_t full) {
-  model::model_config c;
+architecture::model_shape gemma_like(std::uint32_t windowed, std::uint32_t full) {
+  architecture::model_shape c;
   c.layers = windowed + full;
   c.kv_heads = 1;
   c.head_dim = 256;
   c.context = 32'768;
-  c.windows.assign(windowed, 512);
-  c.windows.resize(c.layers, 0);
+  c.window = 512;
+  c.layer_kinds.assign(windowed, architecture::layer_kind::window);
+  c.layer_kinds.resize(c.layers, architecture::layer_kind::full);
   return c;
 }
 
@@ -56,7 +57,7 @@ TEST(choose_pool, has_pages_for_every_sequence_and_window_pages_for_what_each_se
   EXPECT_LT(5 * model::storage_bytes(config, model::kv_type::f16, size),
             model::storage_bytes(config, model::kv_type::f16, 8 * 1024));
   auto plain = config;
-  plain.windows.clear();
+  plain.layer_kinds.clear();
   EXPECT_EQ(choose_pool(plain, model::kv_type::f16, {64 * gib, 8, 32'768, 256}).window_pages, 0U);
   EXPECT_EQ(choose_pool(config, model::kv_type::f16, {64 * gib, 8, 700, 256}).window_pages, 0U) << "nothing to win";
 }
@@ -70,7 +71,7 @@ TEST(choose_pool, stays_within_its_bytes_and_serves_one_sequence_of_full_length_
       EXPECT_GE(size.pages, choose_pool(
                                 [&] {
                                   auto plain = config;
-                                  plain.windows.clear();
+                                  plain.layer_kinds.clear();
                                   return plain;
                                 }(),
                                 model::kv_type::f16, request)

@@ -106,7 +106,7 @@ answers serve(const test::tiny_shape& shape, std::uint32_t window_pages, bool lo
   answers out;
   test::actor_world world{7};
   const kv::pool_size size(pages_count, window_pages,
-                           window_pages == 0 ? 0 : model::window_of(model::config_of(*weights)));
+                           window_pages == 0 ? 0 : model::window_of(model::shape_of(*weights)));
   test::add_target(world, options, size, [&] {
     return std::move(*model::transformer::create(weights, table, team,
                                                  {.pages_count = size.pages,

@@ -105,7 +105,7 @@ TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
       const auto wanted = test::make_tiny_model(shape).file();
       const auto found = converted(folder_of(make_hf_model(shape)));
       expect_same_tensors(*found, *wanted);
-      EXPECT_EQ(model::read_config(*found)->short_context, model::read_config(*wanted)->short_context);
+      EXPECT_EQ(architecture::read_shape(*found)->short_context, architecture::read_shape(*wanted)->short_context);
       EXPECT_EQ(logits_of(*found, {17, 3, 250, 99, 262, 17}), logits_of(*wanted, {17, 3, 250, 99, 262, 17}));
       const auto words = text::tokenizer::from_file(*found).value(), mine = text::tokenizer::from_file(*wanted).value();
       EXPECT_EQ(words->digest(), mine->digest());
@@ -244,7 +244,7 @@ TEST_F(convert_test, llama_biases_are_found_and_their_rows_moved) {
 TEST_F(convert_test, scaled_positions_reach_the_loader) {
   hf_model m = make_hf_model({});
   m.config["rope_scaling"] = {{"type", "linear"}, {"factor", 4.0}};
-  EXPECT_EQ(model::read_config(*converted(folder_of(m)))->rope_position_scale, 0.25F);
+  EXPECT_EQ(architecture::read_shape(*converted(folder_of(m)))->rope_position_scale, 0.25F);
   m.config["rope_scaling"] = {{"rope_type", "llama3"},
                               {"factor", 8.0},
                               {"low_freq_factor", 1.0},

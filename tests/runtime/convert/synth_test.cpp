@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "kernels/weight_blocks.hpp"
+#include "runtime/architecture/shape_keys.hpp"
 #include "runtime/gguf/gguf_writer.hpp"
-#include "runtime/model/model_config.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
@@ -48,7 +48,7 @@ TEST(synth, every_type_and_architecture_loads_as_a_model_with_a_tokenizer) {
     for (const char* type :
          {"f32", "bf16", "q8_0", "q4_0", "q4_k", "q4_k_m", "q5_k", "q6_k", "q2_k", "iq4_xs", "mxfp4"}) {
       const auto file = opened(synthetic(folder, tiny(type, shape)));
-      const auto config = model::read_config(*file);
+      const auto config = architecture::read_shape(*file);
       ASSERT_TRUE(config) << config.error().describe();
       const bool gemma = std::string(shape).find("gemma") != std::string::npos;
       EXPECT_EQ(config->layers, std::string(shape) == "tiny-gemma3" ? 7U : 2U);
@@ -148,10 +148,12 @@ TEST(synth, impossible_shapes_are_refused_in_words) {
       change(s);
     });
   };
-  EXPECT_THAT(refused_latents([](auto& s) { s.rotary_dim = 96; }), HasSubstr("rotated dimensions from 1 to 95"));
-  EXPECT_THAT(refused_latents([](auto& s) { s.latent_rank = 0; }), HasSubstr("a latent rank from 1 to 992, found 0"));
-  EXPECT_THAT(refused_latents([](auto& s) { s.latent_rank = 993; }), HasSubstr("a latent rank from 1 to 992"));
-  EXPECT_THAT(refused_latents([](auto& s) { s.value_dim = 300; }), HasSubstr("a value size from 1 to 256, found 300"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.rotary_dim = 0; }), HasSubstr("rotated dimensions from 1 to 255"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.head_dim = 64; }), HasSubstr("expected a head size of 288"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.latent->rank = 0; }), HasSubstr("a latent rank from 1 to 992, found 0"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.latent->rank = 993; }), HasSubstr("a latent rank from 1 to 992"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.latent->value_dim = 300; }),
+              HasSubstr("a value size from 1 to 256, found 300"));
   EXPECT_THAT(refused_latents([](auto& s) { s.kv_heads = 2; }), HasSubstr("heads for keys and values from 1 to 1"));
   EXPECT_THAT(refused_latents([](auto& s) { s.shared_feed_forward = 300; }), HasSubstr("300 together, 256 each"));
   EXPECT_THAT(find_shape("qwen9").error().context, HasSubstr("qwen2-0.5b"));

@@ -38,7 +38,7 @@ std::string refusal_with(const std::string& name, const json& value, json docume
 
 TEST(model_config, what_old_files_leave_out_has_its_usual_value) {
   const model_config c = read(llama()).value();
-  EXPECT_EQ(c.shape.architecture, "llama");
+  EXPECT_EQ(c.shape.family_name(), "llama");
   EXPECT_EQ(c.shape.kv_heads, 4U);
   EXPECT_EQ(c.shape.head_dim, 16U);
   EXPECT_EQ(c.shape.rope_base, 10000.0F);
@@ -56,7 +56,7 @@ TEST(model_config, architectures_are_known_by_their_classes) {
     document["norm_epsilon"] = 1e-5;  // Starcoder2's name for it
     const auto config = read(document);
     ASSERT_TRUE(config) << config.error().context;
-    EXPECT_EQ(config->shape.architecture, ours);
+    EXPECT_EQ(config->shape.family_name(), ours);
     EXPECT_EQ(config->shape.tied_head, std::string_view(ours) == "gemma" || std::string_view(ours) == "starcoder2");
     EXPECT_EQ(config->shape.norm_epsilon, std::string_view(ours) == "starcoder2" ? 1e-5F : 1e-6F);
   }
@@ -81,7 +81,7 @@ json mixture(const char* architecture) {
 TEST(model_config, mixtures_say_how_many_experts_there_are_and_how_many_are_used) {
   const auto qwen3 = read(mixture("Qwen3MoeForCausalLM"));
   ASSERT_TRUE(qwen3) << qwen3.error().context;
-  EXPECT_EQ(qwen3->shape.architecture, "qwen3moe");
+  EXPECT_EQ(qwen3->shape.family_name(), "qwen3moe");
   EXPECT_EQ(qwen3->shape.experts, 8U);
   EXPECT_EQ(qwen3->shape.experts_used, 2U);
   EXPECT_EQ(qwen3->shape.expert_feed_forward, 48U);
@@ -89,7 +89,7 @@ TEST(model_config, mixtures_say_how_many_experts_there_are_and_how_many_are_used
   EXPECT_EQ(read(mixture("Qwen2MoeForCausalLM"))->shape.shared_feed_forward, 80U);
   const auto mixtral = read(mixture("MixtralForCausalLM"));
   ASSERT_TRUE(mixtral) << mixtral.error().context;
-  EXPECT_EQ(mixtral->shape.architecture, "llama");
+  EXPECT_EQ(mixtral->shape.family_name(), "llama");
   EXPECT_EQ(mixtral->shape.expert_feed_forward, mixtral->shape.feed_forward);
 }
 
@@ -275,7 +275,7 @@ json phi3() {
 TEST(model_config, phi_3_has_long_rope_and_rotates_a_part_of_each_head) {
   const auto config = read(phi3());
   ASSERT_TRUE(config) << config.error().describe();
-  EXPECT_EQ(config->shape.architecture, "phi3");
+  EXPECT_EQ(config->shape.family_name(), "phi3");
   EXPECT_EQ(config->shape.rotated(), 12U);
   EXPECT_EQ(config->shape.window, 0U) << "longer than the context";
   EXPECT_EQ(config->shape.short_context, 128U);
@@ -364,14 +364,15 @@ json deepseek2() {
 TEST(model_config, deepseek_makes_keys_and_values_of_a_vector) {
   const auto c = read(deepseek2());
   ASSERT_TRUE(c) << c.error().describe();
-  const gguf::decoder_shape& s = c->shape;
-  EXPECT_EQ(s.architecture, "deepseek2");
-  EXPECT_EQ(s.latent_rank, 512U);
-  EXPECT_EQ(s.query_rank, 0U);
-  EXPECT_EQ(s.head_dim, 192U);
+  const architecture::model_shape& s = c->shape;
+  EXPECT_EQ(s.family_name(), "deepseek2");
+  EXPECT_EQ(s.latent->rank, 512U);
+  EXPECT_EQ(s.latent->query_rank, 0U);
+  EXPECT_EQ(s.own_head_dim(), 192U);
+  EXPECT_EQ(s.head_dim, 512U + 64U) << "as attention reads them";
   EXPECT_EQ(s.rotary_dim, 64U);
-  EXPECT_EQ(s.plain_dim(), 128U);
-  EXPECT_EQ(s.value_dim, 96U);
+  EXPECT_EQ(s.latent->plain_dim, 128U);
+  EXPECT_EQ(s.latent->value_dim, 96U);
   EXPECT_EQ(s.kv_heads, 1U);
   EXPECT_EQ(s.attended_width(), 4U * 96U);
   EXPECT_FALSE(s.is_mixture(0));
@@ -410,7 +411,7 @@ TEST(model_config, command_r_multiplies_its_logits) {
   document["logit_scale"] = 0.0625;
   const auto config = read(document);
   ASSERT_TRUE(config) << config.error().describe();
-  EXPECT_EQ(config->shape.architecture, "command-r");
+  EXPECT_EQ(config->shape.family_name(), "command-r");
   EXPECT_EQ(config->shape.logit_scale, 0.0625F);
   EXPECT_EQ(config->shape.norm_epsilon, 1e-5F);
   EXPECT_TRUE(config->shape.tied_head);
@@ -428,7 +429,7 @@ TEST(model_config, glm_4_rotates_half_of_each_head_where_nothing_is_said) {
   document["architectures"] = {"Glm4ForCausalLM"};
   const auto config = read(document);
   ASSERT_TRUE(config) << config.error().describe();
-  EXPECT_EQ(config->shape.architecture, "glm4");
+  EXPECT_EQ(config->shape.family_name(), "glm4");
   EXPECT_EQ(config->shape.rotated(), 8U);
   document["partial_rotary_factor"] = 1.0;
   EXPECT_EQ(read(document)->shape.rotated(), 16U);
@@ -442,7 +443,7 @@ TEST(model_config, olmo_3_has_windows_in_three_of_four_layers) {
   document["layer_types"] = {"sliding_attention", "sliding_attention", "sliding_attention", "full_attention"};
   const auto config = read(document);
   ASSERT_TRUE(config) << config.error().describe();
-  EXPECT_EQ(config->shape.architecture, "olmo2");
+  EXPECT_EQ(config->shape.family_name(), "olmo2");
   EXPECT_EQ(config->shape.window, 1024U);
   EXPECT_EQ(config->shape.window_period, 0U) << "what the family has";
   EXPECT_FALSE(config->shape.tied_head);
@@ -471,7 +472,7 @@ json gemma_that_sees() {
 TEST(model_config, of_a_model_that_sees_the_text_part_is_read_with_what_is_usual) {
   const model_config c = read(gemma_that_sees()).value();
   EXPECT_TRUE(c.is_wrapped);
-  EXPECT_EQ(c.shape.architecture, "gemma3");
+  EXPECT_EQ(c.shape.family_name(), "gemma3");
   EXPECT_EQ(c.shape.width, 2560U);
   EXPECT_EQ(c.shape.heads, 8U);
   EXPECT_EQ(c.shape.kv_heads, 4U);
@@ -491,7 +492,7 @@ TEST(model_config, of_a_model_that_sees_the_text_part_is_read_with_what_is_usual
   const json document = {{"architectures", {"Mistral3ForConditionalGeneration"}},
                          {"tie_word_embeddings", false},
                          {"text_config", mistral}};
-  EXPECT_EQ(read(document)->shape.architecture, "llama");
+  EXPECT_EQ(read(document)->shape.family_name(), "llama");
   EXPECT_FALSE(read(document)->shape.tied_head);
 }
 

@@ -111,7 +111,7 @@ class demo_model : public ::testing::TestWithParam<std::string> {
 
   /// Number of places where the argmax is not the expected next token.
   int count_misses(std::span<const float> logits, const vector_case& c) {
-    const std::size_t vocabulary = config_of(*weights_).vocabulary;
+    const std::size_t vocabulary = shape_of(*weights_).vocabulary;
     int misses = 0;
     for (std::size_t i = 0; i < c.continuation.size(); ++i) {
       misses += best_of(logits.subspan(i * vocabulary, vocabulary)) == c.continuation[i] ? 0 : 1;
@@ -141,7 +141,7 @@ TEST_P(demo_model, top_logits_equal_the_reference_within_rounding) {
   auto t = make(kv_type::f32);
   for (const vector_case& c : cases_) {
     const std::vector<float> logits = teacher_forced(*t, c);
-    const std::span<const float> first(logits.data(), config_of(*weights_).vocabulary);
+    const std::span<const float> first(logits.data(), shape_of(*weights_).vocabulary);
     double total = 0;
     for (const float x : first) total += std::exp(static_cast<double>(x) - first[best_of(first)]);
     const double log_total = std::log(total) + first[best_of(first)];
@@ -169,7 +169,7 @@ TEST_P(demo_model, greedy_tokens_survive_a_narrower_cache_where_the_gap_is_wide)
 
 TEST_P(demo_model, step_by_step_decoding_gives_the_reference_and_the_bits_of_one_long_run) {
   auto t = make(kv_type::f32);
-  const std::size_t vocabulary = config_of(*weights_).vocabulary;
+  const std::size_t vocabulary = shape_of(*weights_).vocabulary;
   int decoded = 0;
   for (const vector_case& c : cases_) {
     if (c.continuation.size() > 60) continue;

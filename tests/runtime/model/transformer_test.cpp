@@ -31,7 +31,7 @@ struct shift {
 };
 
 TEST(transformer, says_what_its_buffers_take) {
-  const model_config small{
+  const architecture::model_shape small{
       .width = 8, .heads = 2, .kv_heads = 1, .head_dim = 4, .feed_forward = 16, .vocabulary = 1000};
   const auto bytes = buffer_bytes(small, 10, 3);
   EXPECT_EQ(buffer_bytes(small, 10, 4) - bytes, 4000U) << "a row of logits";
@@ -277,7 +277,7 @@ TEST(transformer_windows, give_the_same_bits_from_storage_of_their_own) {
       std::mt19937 random(7);
       kernels::worker_team team(2);
       const auto w = load(shape_for(architecture, gguf::tensor_type::f32), table, team);
-      const std::uint32_t window = window_of(config_of(*w));
+      const std::uint32_t window = window_of(shape_of(*w));
       ASSERT_GT(window, 0U);
       std::vector<traveller> all(4);
       for (traveller& each : all) {
@@ -670,7 +670,7 @@ TEST_F(transformer_test, takes_no_memory_for_pages_that_are_not_used) {
   const std::uint32_t pages = 1U << 20;
   const auto t = transformer::create(w, table_, team_, {.pages_count = pages, .kv = kv_type::f16});
   ASSERT_TRUE(t) << t.error().describe();
-  EXPECT_GT(page_bytes(config_of(*w), kv_type::f16) * (pages), std::uint64_t{1} << 32);
+  EXPECT_GT(page_bytes(shape_of(*w), kv_type::f16) * (pages), std::uint64_t{1} << 32);
 }
 
 }  // namespace

@@ -9,14 +9,6 @@ using ::testing::Optional;
 
 const std::vector<std::string> names{"-m", "--model", "--method", "--json", "--kv", "--max-matching-ngram-size"};
 
-TEST(suggestion, counts_slips_of_the_fingers) {
-  EXPECT_EQ(edit_distance("model", "model"), 0U);
-  EXPECT_EQ(edit_distance("modle", "model"), 1U);  // exchanged
-  EXPECT_EQ(edit_distance("mdel", "model"), 1U);
-  EXPECT_EQ(edit_distance("", "kv"), 2U);
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
-}
-
 TEST(suggestion, is_the_nearest_name) {
   EXPECT_THAT(suggest("--modle", names), Optional(std::string("--model")));
   EXPECT_THAT(suggest("-jsno", names), Optional(std::string("--json")));

@@ -1,4 +1,4 @@
-#include "runtime/model/model_config.hpp"
+#include "runtime/architecture/shape_keys.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,24 +8,31 @@
 
 #include "tests/support/tiny_model.hpp"
 
-namespace redline::model {
+namespace redline::architecture {
 namespace {
 
 using test::make_tiny_model;
 using test::tiny_model;
 using ::testing::HasSubstr;
 
+/// By layer; empty where none has a window.
+std::vector<std::uint32_t> windows_of(const model_shape& c) {
+  std::vector<std::uint32_t> windows;
+  for (std::size_t layer = 0; layer < c.layer_kinds.size(); ++layer) windows.push_back(c.window_of(layer));
+  return windows;
+}
+
 /// The failure for a tiny llama after `change`.
 failure refusal(const std::function<void(tiny_model&)>& change) {
   tiny_model m = make_tiny_model();
   change(m);
-  auto config = read_config(*m.file());
+  auto config = read_shape(*m.file());
   if (config) return {errc::internal, "was accepted"};
   return config.error();
 }
 
-TEST(model_config, reads_the_shape_of_both_architectures) {
-  const auto llama = read_config(*make_tiny_model({.rotary_dim = 8}).file());
+TEST(shape_keys, reads_the_shape_of_both_architectures) {
+  const auto llama = read_shape(*make_tiny_model({.rotary_dim = 8}).file());
   ASSERT_TRUE(llama) << llama.error().describe();
   EXPECT_EQ(llama->layers, 2U);
   EXPECT_EQ(llama->width, 64U);
@@ -35,24 +42,24 @@ TEST(model_config, reads_the_shape_of_both_architectures) {
   EXPECT_EQ(llama->rotary_dim, 8U);
   EXPECT_EQ(llama->feed_forward, 96U);
   EXPECT_EQ(llama->vocabulary, 300U);
-  EXPECT_EQ(llama->layout, rope_layout::adjacent);
-  EXPECT_FALSE(llama->qkv_bias);
+  EXPECT_EQ(llama->kind->pairs, rope_pairs::adjacent);
+  EXPECT_FALSE(llama->qkv_biases);
   EXPECT_TRUE(llama->tied_head);
-  const auto qwen2 = read_config(*make_tiny_model({.architecture = "qwen2", .tied_head = false}).file());
+  const auto qwen2 = read_shape(*make_tiny_model({.architecture = "qwen2", .tied_head = false}).file());
   ASSERT_TRUE(qwen2) << qwen2.error().describe();
-  EXPECT_EQ(qwen2->layout, rope_layout::half_split);
-  EXPECT_TRUE(qwen2->qkv_bias);
+  EXPECT_EQ(qwen2->kind->pairs, rope_pairs::half_split);
+  EXPECT_TRUE(qwen2->qkv_biases);
   EXPECT_FALSE(qwen2->tied_head);
 }
 
-TEST(model_config, derives_what_files_usually_leave_out) {
+TEST(shape_keys, derives_what_files_usually_leave_out) {
   tiny_model m = make_tiny_model({.kv_heads = 4});
   for (const char* key : {"attention.head_count_kv", "attention.key_length", "attention.value_length",
                           "rope.dimension_count", "rope.freq_base"}) {
     m.metadata.erase(std::string("llama.") + key);
   }
   m.metadata.erase("general.name");
-  const auto config = read_config(*m.file());
+  const auto config = read_shape(*m.file());
   ASSERT_TRUE(config) << config.error().describe();
   EXPECT_EQ(config->kv_heads, 4U);
   EXPECT_EQ(config->head_dim, 16U);
@@ -60,18 +67,18 @@ TEST(model_config, derives_what_files_usually_leave_out) {
   EXPECT_EQ(config->rope_base, 10000.0F);
 }
 
-TEST(model_config, reads_linear_position_scaling) {
+TEST(shape_keys, reads_linear_position_scaling) {
   tiny_model m = make_tiny_model();
   m.metadata["llama.rope.scaling.type"] = std::string("linear");
   m.metadata["llama.rope.scaling.factor"] = 4.0F;
-  EXPECT_EQ(read_config(*m.file())->rope_position_scale, 0.25F);
+  EXPECT_EQ(read_shape(*m.file())->rope_position_scale, 0.25F);
 }
 
-TEST(model_config, reads_yarn) {
+TEST(shape_keys, reads_yarn) {
   tiny_model m = make_tiny_model();
   m.metadata["llama.rope.scaling.type"] = std::string("yarn");
   m.metadata["llama.rope.scaling.factor"] = 4.0F;
-  const auto usual = read_config(*m.file());
+  const auto usual = read_shape(*m.file());
   ASSERT_TRUE(usual && usual->yarn);
   EXPECT_EQ(usual->yarn->factor, 4);
   EXPECT_EQ(usual->yarn->original_context, 2048U) << "that of the file, where nothing is said";
@@ -80,7 +87,7 @@ TEST(model_config, reads_yarn) {
   m.metadata["llama.rope.scaling.original_context_length"] = 512U;
   m.metadata["llama.rope.scaling.attn_factor"] = 0.5F;
   m.metadata["llama.rope.scaling.yarn_beta_fast"] = 16.0F;
-  const auto told = read_config(*m.file());
+  const auto told = read_shape(*m.file());
   EXPECT_EQ(told->yarn->original_context, 512U);
   EXPECT_EQ(told->yarn->turns_kept, 16);
   EXPECT_NEAR(told->rope_magnitude, 0.5693, 1e-4);
@@ -90,30 +97,30 @@ TEST(model_config, reads_yarn) {
                                          {"yarn_log_multiplier", 0.1F, "expected 0"}}) {
     tiny_model bad = m;
     bad.metadata["llama.rope.scaling." + std::string(key)] = value;
-    EXPECT_THAT(read_config(*bad.file()).error().context, HasSubstr(text));
+    EXPECT_THAT(read_shape(*bad.file()).error().context, HasSubstr(text));
   }
 }
 
-TEST(model_config, reads_granites_multipliers) {
+TEST(shape_keys, reads_granites_multipliers) {
   tiny_model m = make_tiny_model({.architecture = "granite"});
-  const auto c = read_config(*m.file());
+  const auto c = read_shape(*m.file());
   ASSERT_TRUE(c) << c.error().describe();
   EXPECT_EQ(c->attention_scale, 0.0625F);
   EXPECT_EQ(c->embedding_scale, 12);
   EXPECT_EQ(c->residual_scale, 0.22F);
-  EXPECT_EQ(c->logit_scale, 0.125F);
+  EXPECT_EQ(c->logit_multiplier(), 0.125F);
   m.metadata.erase("granite.attention.scale");
-  EXPECT_EQ(read_config(*m.file())->attention_scale, 0.25F) << "of heads of 16";
+  EXPECT_EQ(read_shape(*m.file())->attention_scale, 0.25F) << "of heads of 16";
   m.metadata["granite.logit_scale"] = 0.0F;
-  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("granite.logit_scale: expected a positive number"));
+  EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("granite.logit_scale: expected a positive number"));
 }
 
-TEST(model_config, reads_windows_as_each_family_places_them) {
+TEST(shape_keys, reads_windows_as_each_family_places_them) {
   using numbers = std::vector<std::uint32_t>;
   const auto windows = [](const tiny_model& m) {
-    const auto c = read_config(*m.file());
+    const auto c = read_shape(*m.file());
     EXPECT_TRUE(c) << c.error().describe();
-    return c ? c->windows : numbers();
+    return c ? windows_of(*c) : numbers();
   };
   EXPECT_EQ(windows(make_tiny_model({.architecture = "gemma2", .layers = 5})), (numbers{20, 0, 20, 0, 20}));
   EXPECT_EQ(windows(make_tiny_model({.architecture = "gpt-oss", .layers = 3, .experts = 4})), (numbers{20, 0, 20}));
@@ -123,7 +130,7 @@ TEST(model_config, reads_windows_as_each_family_places_them) {
   gemma3.metadata["gemma3.attention.sliding_window_pattern"] = std::vector<std::int32_t>{1, 0, 0, 1, 1, 0, 0};
   EXPECT_EQ(windows(gemma3), (numbers{20, 0, 0, 20, 20, 0, 0}));
   gemma3.metadata["gemma3.attention.sliding_window_pattern"] = std::vector<std::int32_t>{1, 0};
-  EXPECT_THAT(read_config(*gemma3.file()).error().context, HasSubstr("a number for each of 7 layers, found 2 entries"));
+  EXPECT_THAT(read_shape(*gemma3.file()).error().context, HasSubstr("a number for each of 7 layers, found 2 entries"));
   gemma3.metadata.erase("gemma3.attention.sliding_window_pattern");
   gemma3.metadata.erase("gemma3.attention.sliding_window");
   EXPECT_EQ(windows(gemma3), numbers());
@@ -138,65 +145,65 @@ TEST(model_config, reads_windows_as_each_family_places_them) {
   EXPECT_EQ(windows(mistral), numbers()) << "as long as the context";
   tiny_model qwen = make_tiny_model({.architecture = "qwen2"});
   qwen.metadata["qwen2.attention.sliding_window"] = 128U;
-  EXPECT_THAT(read_config(*qwen.file()).error().context, HasSubstr("full attention in qwen2, found a window of 128"));
+  EXPECT_THAT(read_shape(*qwen.file()).error().context, HasSubstr("full attention in qwen2, found a window of 128"));
   tiny_model gpt_oss = make_tiny_model({.architecture = "gpt-oss", .experts = 4});
   gpt_oss.metadata.erase("gpt-oss.attention.sliding_window");
-  EXPECT_THAT(read_config(*gpt_oss.file()).error().context, HasSubstr("'gpt-oss.attention.sliding_window' is missing"));
+  EXPECT_THAT(read_shape(*gpt_oss.file()).error().context, HasSubstr("'gpt-oss.attention.sliding_window' is missing"));
 }
 
-TEST(model_config, reads_what_is_particular_to_gemma_2_and_3_and_gpt_oss) {
+TEST(shape_keys, reads_what_is_particular_to_gemma_2_and_3_and_gpt_oss) {
   tiny_model m = make_tiny_model({.architecture = "gemma2"});
-  auto c = read_config(*m.file());
+  auto c = read_shape(*m.file());
   ASSERT_TRUE(c) << c.error().describe();
   EXPECT_EQ(c->attention_cap, 5);
   EXPECT_EQ(c->logit_cap, 20);
   EXPECT_EQ(c->attention_scale, 0.25F) << "of heads of 16";
   EXPECT_EQ(c->embedding_scale, 8);
-  EXPECT_TRUE(c->post_norms);
+  EXPECT_TRUE(c->kind->has(role::attention_post_norm));
   EXPECT_EQ(c->window_rope_base, 0);
   m.metadata.erase("gemma2.attn_logit_softcapping");
   m.metadata["gemma2.final_logit_softcapping"] = 0.0F;
-  c = read_config(*m.file());
+  c = read_shape(*m.file());
   EXPECT_EQ(c->attention_cap, 50) << "what the family has";
   EXPECT_EQ(c->logit_cap, 0);
   m.metadata["gemma2.final_logit_softcapping"] = -1.0F;
-  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("final_logit_softcapping: expected a positive number"));
+  EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("final_logit_softcapping: expected a positive number"));
   const auto wide = make_tiny_model({.architecture = "gemma2", .layers = 46, .width = 128});
-  EXPECT_FLOAT_EQ(read_config(*wide.file())->attention_scale, 1 / std::sqrt(32.0F)) << "the 27B's: width / heads";
+  EXPECT_FLOAT_EQ(read_shape(*wide.file())->attention_scale, 1 / std::sqrt(32.0F)) << "the 27B's: width / heads";
 
   tiny_model gemma3 = make_tiny_model({.architecture = "gemma3"});
   gemma3.metadata["gemma3.attention.scale"] = 0.5F;
-  c = read_config(*gemma3.file());
+  c = read_shape(*gemma3.file());
   ASSERT_TRUE(c) << c.error().describe();
-  EXPECT_EQ(c->head_norms, head_norm::shared);
+  EXPECT_EQ(c->head_norms(), head_norm::shared);
   EXPECT_EQ(c->attention_cap, 0);
   EXPECT_EQ(c->logit_cap, 0);
   EXPECT_EQ(c->attention_scale, 0.5F);
   EXPECT_EQ(c->rope_base, 1e6F);
   EXPECT_EQ(c->window_rope_base, 10000);
   gemma3.metadata["gemma3.rope.freq_base_swa"] = 5000.0F;
-  EXPECT_EQ(read_config(*gemma3.file())->window_rope_base, 5000);
+  EXPECT_EQ(read_shape(*gemma3.file())->window_rope_base, 5000);
 
   tiny_model gpt_oss = make_tiny_model({.architecture = "gpt-oss", .experts = 4});
   gpt_oss.metadata["gpt-oss.rope.scaling.type"] = std::string("yarn");
   gpt_oss.metadata["gpt-oss.rope.scaling.factor"] = 4.0F;
   gpt_oss.metadata["gpt-oss.expert_gating_func"] = 3U;
-  c = read_config(*gpt_oss.file());
+  c = read_shape(*gpt_oss.file());
   ASSERT_TRUE(c) << c.error().describe();
-  EXPECT_TRUE(c->attention_sinks);
-  EXPECT_TRUE(c->output_bias);
-  EXPECT_TRUE(c->qkv_bias);
+  EXPECT_TRUE(c->kind->has(role::sinks));
+  EXPECT_TRUE(c->kind->has(role::attention_output_bias));
+  EXPECT_TRUE(c->qkv_biases);
   EXPECT_TRUE(c->normalises_experts);
-  EXPECT_EQ(c->activation, feed_forward_kind::clamped_swiglu);
-  EXPECT_FALSE(c->yarn->whole_pairs);
+  EXPECT_EQ(c->kind->activation, feed_forward_kind::clamped_swiglu);
+  EXPECT_FALSE(c->kind->yarn_whole_pairs);
 }
 
-TEST(model_config, chooses_long_ropes_factors_by_the_context_that_a_model_is_opened_with) {
+TEST(shape_keys, chooses_long_ropes_factors_by_the_context_that_a_model_is_opened_with) {
   tiny_model m = make_tiny_model({.architecture = "phi3", .rotary_dim = 12});
   m.metadata["phi3.rope.scaling.type"] = std::string("longrope");
-  const auto c = read_config(*m.file());
+  const auto c = read_shape(*m.file());
   ASSERT_TRUE(c) << c.error().describe();
-  EXPECT_TRUE(c->fused_qkv && c->fused_gate);
+  EXPECT_TRUE(c->kind->has(role::query_key_value) && c->kind->has_fused_gate());
   EXPECT_EQ(c->rotary_dim, 12U);
   EXPECT_EQ(c->rope_magnitude, 1.25F);
   EXPECT_EQ(c->short_context, 256U);
@@ -206,66 +213,66 @@ TEST(model_config, chooses_long_ropes_factors_by_the_context_that_a_model_is_ope
   EXPECT_EQ(describe_rotation(*c, 256), ", rotated for short sequences");
   EXPECT_EQ(describe_rotation(*c, 0), ", rotated for long sequences");
   m.metadata["phi3.context_length"] = 256U;
-  EXPECT_FALSE(uses_long_factors(*read_config(*m.file()), 100000)) << "never longer than the model's own";
+  EXPECT_FALSE(uses_long_factors(*read_shape(*m.file()), 100000)) << "never longer than the model's own";
   m.metadata.erase("phi3.rope.scaling.original_context_length");
-  EXPECT_THAT(read_config(*m.file()).error().context,
+  EXPECT_THAT(read_shape(*m.file()).error().context,
               HasSubstr("'phi3.rope.scaling.original_context_length' is missing"));
   std::erase_if(m.tensors, [](const auto& t) { return t.name.starts_with("rope_factors"); });
-  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("found 'longrope'")) << "without its factors";
+  EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("found 'longrope'")) << "without its factors";
   m.metadata.erase("phi3.rope.scaling.type");
-  const auto plain = read_config(*m.file());
+  const auto plain = read_shape(*m.file());
   ASSERT_TRUE(plain) << plain.error().describe();
   EXPECT_FALSE(uses_long_factors(*plain, 0));
   EXPECT_EQ(describe_rotation(*plain, 0), "");
   m.metadata["phi3.rope.scaling.attn_factor"] = 0.0F;
-  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("rope.scaling.attn_factor: expected a positive"));
+  EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("rope.scaling.attn_factor: expected a positive"));
 }
 
-TEST(model_config, reads_command_r) {
+TEST(shape_keys, reads_command_r) {
   tiny_model m = make_tiny_model({.architecture = "command-r", .layers = 1});
   m.metadata["command-r.rope.scaling.type"] = std::string("none");
-  auto c = read_config(*m.file());
+  auto c = read_shape(*m.file());
   ASSERT_TRUE(c) << c.error().describe();
-  EXPECT_EQ(c->layout, rope_layout::adjacent);
-  EXPECT_EQ(c->norm, norm_kind::layer);
-  EXPECT_FALSE(c->norm_shifts);
-  EXPECT_TRUE(c->parallel_halves);
-  EXPECT_EQ(c->logit_scale, 0.25F);
-  EXPECT_EQ(c->head_norms, head_norm::own);
+  EXPECT_EQ(c->kind->pairs, rope_pairs::adjacent);
+  EXPECT_EQ(c->kind->norm, norm_kind::layer);
+  EXPECT_FALSE(c->kind->has_norm_shifts());
+  EXPECT_FALSE(c->kind->has(role::feed_forward_norm)) << "both halves read one norm";
+  EXPECT_EQ(c->logit_multiplier(), 0.25F);
+  EXPECT_EQ(c->head_norms(), head_norm::own);
   std::erase_if(m.tensors, [](const auto& t) { return t.name.find("q_norm") != std::string::npos; });
-  EXPECT_EQ(read_config(*m.file())->head_norms, head_norm::none);
+  EXPECT_EQ(read_shape(*m.file())->head_norms(), head_norm::none);
   m.metadata.erase("command-r.logit_scale");
-  EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("'command-r.logit_scale' is missing"));
+  EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("'command-r.logit_scale' is missing"));
 }
 
-TEST(model_config, reads_glm_4) {
-  const auto c = read_config(*make_tiny_model({.architecture = "glm4", .rotary_dim = 8}).file());
+TEST(shape_keys, reads_glm_4) {
+  const auto c = read_shape(*make_tiny_model({.architecture = "glm4", .rotary_dim = 8}).file());
   ASSERT_TRUE(c) << c.error().describe();
-  EXPECT_EQ(c->layout, rope_layout::adjacent);
+  EXPECT_EQ(c->kind->pairs, rope_pairs::adjacent);
   EXPECT_EQ(c->rotary_dim, 8U);
-  EXPECT_TRUE(c->pre_norms && c->post_norms);
-  EXPECT_TRUE(c->fused_gate);
-  EXPECT_FALSE(c->fused_qkv);
-  EXPECT_TRUE(c->qkv_bias) << "where the file has them";
+  EXPECT_TRUE(c->kind->has(role::attention_norm) && c->kind->has(role::attention_post_norm));
+  EXPECT_TRUE(c->kind->has_fused_gate());
+  EXPECT_FALSE(c->kind->has(role::query_key_value));
+  EXPECT_TRUE(c->qkv_biases) << "where the file has them";
 }
 
-TEST(model_config, reads_olmo_2_and_the_windows_of_olmo_3) {
+TEST(shape_keys, reads_olmo_2_and_the_windows_of_olmo_3) {
   tiny_model m = make_tiny_model({.architecture = "olmo2", .layers = 5});
-  auto c = read_config(*m.file());
+  auto c = read_shape(*m.file());
   ASSERT_TRUE(c) << c.error().describe();
-  EXPECT_EQ(c->head_norms, head_norm::row);
-  EXPECT_FALSE(c->pre_norms);
-  EXPECT_TRUE(c->post_norms);
-  EXPECT_TRUE(c->windows.empty());
+  EXPECT_EQ(c->head_norms(), head_norm::row);
+  EXPECT_FALSE(c->kind->has(role::attention_norm));
+  EXPECT_TRUE(c->kind->has(role::attention_post_norm));
+  EXPECT_TRUE(c->layer_kinds.empty());
   m.metadata["olmo2.attention.sliding_window"] = 40U;
   m.metadata["olmo2.rope.scaling.type"] = std::string("yarn");
   m.metadata["olmo2.rope.scaling.factor"] = 8.0F;
-  c = read_config(*m.file());
+  c = read_shape(*m.file());
   ASSERT_TRUE(c) << c.error().describe();
-  EXPECT_EQ(c->windows, (std::vector<std::uint32_t>{40, 40, 40, 0, 40}));
+  EXPECT_EQ(windows_of(*c), (std::vector<std::uint32_t>{40, 40, 40, 0, 40}));
   EXPECT_EQ(c->window_rope_base, c->rope_base) << "without YaRN";
   m.metadata["olmo2.attention.sliding_window"] = 4096U;
-  EXPECT_FALSE(read_config(*m.file())->windows.empty()) << "longer than the context, but rotated otherwise";
+  EXPECT_FALSE(read_shape(*m.file())->layer_kinds.empty()) << "longer than the context, but rotated otherwise";
 }
 
 struct bad_metadata {
@@ -275,7 +282,7 @@ struct bad_metadata {
   const char* text;
 };
 
-TEST(model_config, refuses_metadata_by_key_and_says_what_it_wanted) {
+TEST(shape_keys, refuses_metadata_by_key_and_says_what_it_wanted) {
   const std::vector<bad_metadata> cases{
       {"general.architecture", std::string("mamba"), errc::unsupported_format, "found 'mamba'"},
       {"llama.block_count", 0U, errc::file_malformed, "llama.block_count: expected 1 to"},
@@ -306,7 +313,7 @@ TEST(model_config, refuses_metadata_by_key_and_says_what_it_wanted) {
   }
 }
 
-TEST(model_config, names_the_key_that_is_missing) {
+TEST(shape_keys, names_the_key_that_is_missing) {
   for (const char* key :
        {"general.architecture", "llama.block_count", "llama.embedding_length", "llama.attention.head_count",
         "llama.feed_forward_length", "llama.context_length", "llama.attention.layer_norm_rms_epsilon"}) {
@@ -319,8 +326,8 @@ tiny_model mixture(const std::string& architecture) {
   return make_tiny_model({.architecture = architecture, .experts = 8, .shared_feed_forward = 64});
 }
 
-TEST(model_config, reads_mixtures_of_experts) {
-  const auto qwen3 = read_config(*mixture("qwen3moe").file());
+TEST(shape_keys, reads_mixtures_of_experts) {
+  const auto qwen3 = read_shape(*mixture("qwen3moe").file());
   ASSERT_TRUE(qwen3) << qwen3.error().describe();
   EXPECT_EQ(qwen3->experts, 8U);
   EXPECT_EQ(qwen3->experts_used, 2U);
@@ -332,17 +339,17 @@ TEST(model_config, reads_mixtures_of_experts) {
   m.metadata["qwen2moe.expert_weights_norm"] = false;
   m.metadata["qwen2moe.expert_gating_func"] = 1U;
   m.metadata.erase("qwen2moe.expert_shared_feed_forward_length");
-  const auto qwen2 = read_config(*m.file());
+  const auto qwen2 = read_shape(*m.file());
   ASSERT_TRUE(qwen2) << qwen2.error().describe();
   EXPECT_EQ(qwen2->shared_feed_forward, qwen2->feed_forward);
   EXPECT_FALSE(qwen2->normalises_experts);
 
   tiny_model mixtral = mixture("llama");
   mixtral.metadata.erase("llama.expert_feed_forward_length");
-  EXPECT_EQ(read_config(*mixtral.file())->expert_feed_forward, 96U) << "that of a dense layer";
+  EXPECT_EQ(read_shape(*mixtral.file())->expert_feed_forward, 96U) << "that of a dense layer";
 }
 
-TEST(model_config, refuses_mixtures_that_cannot_be_and_those_of_other_families) {
+TEST(shape_keys, refuses_mixtures_that_cannot_be_and_those_of_other_families) {
   const std::vector<bad_metadata> cases{
       {"expert_count", 0U, errc::file_malformed, "expert_count: expected 1 to 1024, found 0"},
       {"expert_count", 1000000U, errc::file_malformed, "expert_count: expected 1 to 1024, found 1000000"},
@@ -358,17 +365,17 @@ TEST(model_config, refuses_mixtures_that_cannot_be_and_those_of_other_families) 
   for (const bad_metadata& c : cases) {
     tiny_model m = mixture("qwen3moe");
     m.metadata["qwen3moe." + std::string(c.key)] = c.value;
-    const auto config = read_config(*m.file());
+    const auto config = read_shape(*m.file());
     ASSERT_FALSE(config) << c.key;
     EXPECT_EQ(config.error().code, c.code) << c.key;
     EXPECT_THAT(config.error().context, HasSubstr(c.text));
   }
   tiny_model lacking = mixture("qwen3moe");
   lacking.metadata.erase("qwen3moe.expert_count");
-  EXPECT_THAT(read_config(*lacking.file()).error().context, HasSubstr("'qwen3moe.expert_count' is missing"));
+  EXPECT_THAT(read_shape(*lacking.file()).error().context, HasSubstr("'qwen3moe.expert_count' is missing"));
   tiny_model dense = make_tiny_model({.architecture = "gemma"});
   dense.metadata["gemma.expert_count"] = 8U;
-  EXPECT_THAT(read_config(*dense.file()).error().context, HasSubstr("expected a dense model, found 8 experts"));
+  EXPECT_THAT(read_shape(*dense.file()).error().context, HasSubstr("expected a dense model, found 8 experts"));
 }
 
 tiny_model deepseek2(bool one_matrix = false) {
@@ -381,9 +388,9 @@ tiny_model deepseek2(bool one_matrix = false) {
                           .dense_layers = 1});
 }
 
-TEST(model_config, reads_latent_attention_as_newer_and_as_older_files_have_it) {
+TEST(shape_keys, reads_latent_attention_as_newer_and_as_older_files_have_it) {
   for (const bool older : {false, true}) {
-    const auto c = read_config(*deepseek2(older).file());
+    const auto c = read_shape(*deepseek2(older).file());
     ASSERT_TRUE(c) << c.error().describe();
     ASSERT_TRUE(c->latent);
     EXPECT_EQ(c->latent->rank, 64U);
@@ -397,7 +404,7 @@ TEST(model_config, reads_latent_attention_as_newer_and_as_older_files_have_it) {
     EXPECT_FALSE(c->is_mixture(0));
     EXPECT_TRUE(c->is_mixture(1));
     EXPECT_EQ(c->shared_feed_forward, 64U) << "two experts of 32";
-    EXPECT_FALSE(c->weighs_shared_expert);
+    EXPECT_FALSE(c->kind->has(role::shared_router));
     EXPECT_FLOAT_EQ(c->expert_scale, 1.5F);
     EXPECT_FALSE(c->normalises_experts);
   }
@@ -405,20 +412,20 @@ TEST(model_config, reads_latent_attention_as_newer_and_as_older_files_have_it) {
   m.metadata["deepseek2.attention.q_lora_rank"] = 48U;
   m.metadata["deepseek2.expert_weights_norm"] = true;
   m.metadata["deepseek2.expert_gating_func"] = 1U;
-  const auto c = read_config(*m.file());
+  const auto c = read_shape(*m.file());
   ASSERT_TRUE(c) << c.error().describe();
   EXPECT_EQ(c->latent->query_rank, 48U);
   EXPECT_TRUE(c->normalises_experts);
 }
 
-TEST(model_config, yarn_grows_the_scores_of_latent_attention_and_not_what_is_rotated) {
+TEST(shape_keys, yarn_grows_the_scores_of_latent_attention_and_not_what_is_rotated) {
   tiny_model m = deepseek2();
   m.metadata["deepseek2.rope.scaling.type"] = std::string("yarn");
   m.metadata["deepseek2.rope.scaling.factor"] = 40.0F;
-  EXPECT_THAT(read_config(*m.file()).error().context,
+  EXPECT_THAT(read_shape(*m.file()).error().context,
               HasSubstr("'deepseek2.rope.scaling.yarn_log_multiplier' is missing"));
   m.metadata["deepseek2.rope.scaling.yarn_log_multiplier"] = 0.0707F;
-  const auto c = read_config(*m.file());
+  const auto c = read_shape(*m.file());
   ASSERT_TRUE(c) << c.error().describe();
   const float growth = 1 + 0.0707F * std::log(40.0F);
   EXPECT_FLOAT_EQ(c->attention_scale, growth * growth / std::sqrt(40.0F));
@@ -426,11 +433,11 @@ TEST(model_config, yarn_grows_the_scores_of_latent_attention_and_not_what_is_rot
   for (const char* key : {"attn_factor", "yarn_attn_factor"}) {
     tiny_model other = m;
     other.metadata["deepseek2.rope.scaling." + std::string(key)] = 1.5F;
-    EXPECT_THAT(read_config(*other.file()).error().context, HasSubstr(std::string(key) + ": expected 1"));
+    EXPECT_THAT(read_shape(*other.file()).error().context, HasSubstr(std::string(key) + ": expected 1"));
   }
 }
 
-TEST(model_config, refuses_latents_that_cannot_be_and_the_mixtures_of_deepseek_3) {
+TEST(shape_keys, refuses_latents_that_cannot_be_and_the_mixtures_of_deepseek_3) {
   const std::vector<bad_metadata> cases{
       {"attention.kv_lora_rank", 0U, errc::file_malformed, "kv_lora_rank: expected 1 to 1016, found 0"},
       {"attention.kv_lora_rank", 5000U, errc::file_malformed, "kv_lora_rank: expected 1 to 1016, found 5000"},
@@ -451,7 +458,7 @@ TEST(model_config, refuses_latents_that_cannot_be_and_the_mixtures_of_deepseek_3
   for (const bad_metadata& c : cases) {
     tiny_model m = deepseek2();
     m.metadata["deepseek2." + std::string(c.key)] = c.value;
-    const auto config = read_config(*m.file());
+    const auto config = read_shape(*m.file());
     ASSERT_FALSE(config) << c.key;
     EXPECT_EQ(config.error().code, c.code) << c.key;
     EXPECT_THAT(config.error().context, HasSubstr(c.text));
@@ -460,11 +467,11 @@ TEST(model_config, refuses_latents_that_cannot_be_and_the_mixtures_of_deepseek_3
        {"attention.kv_lora_rank", "expert_count", "rope.dimension_count", "attention.value_length_mla"}) {
     tiny_model m = deepseek2();
     m.metadata.erase("deepseek2." + std::string(key));
-    EXPECT_THAT(read_config(*m.file()).error().context, HasSubstr("deepseek2." + std::string(key)));
+    EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("deepseek2." + std::string(key)));
   }
 }
 
-TEST(model_config, survives_random_numbers_in_every_key) {
+TEST(shape_keys, survives_random_numbers_in_every_key) {
   test::tiny_random random(77);
   const tiny_model wholes[] = {make_tiny_model(),
                                make_tiny_model({.architecture = "gemma3"}),
@@ -481,16 +488,16 @@ TEST(model_config, survives_random_numbers_in_every_key) {
       if (number != nullptr && random.below(6) == 0)
         *number = static_cast<std::uint32_t>(random.bits() >> random.below(64));
     }
-    const auto config = read_config(*m.file());
+    const auto config = read_shape(*m.file());
     if (!config) continue;
     ++accepted;
     ASSERT_GT(config->head_dim, 0U);
     ASSERT_EQ(config->heads % config->kv_heads, 0U);
     ASSERT_LE(config->rotary_dim, config->head_dim);
-    ASSERT_TRUE(config->windows.empty() || config->windows.size() == config->layers);
+    ASSERT_TRUE(config->layer_kinds.empty() || config->layer_kinds.size() == config->layers);
   }
   EXPECT_GT(accepted, 0);
 }
 
 }  // namespace
-}  // namespace redline::model
+}  // namespace redline::architecture

@@ -1,13 +1,14 @@
-#include "runtime/model/model_config.hpp"
+#include "runtime/architecture/shape_keys.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <optional>
-#include <string_view>
+#include <string>
 
-namespace redline::model {
+#include "runtime/architecture/tensors.hpp"
+
+namespace redline::architecture {
 namespace {
 
 failure malformed(const gguf::gguf_file& file, const std::string& what) {
@@ -15,162 +16,6 @@ failure malformed(const gguf::gguf_file& file, const std::string& what) {
 }
 failure unsupported(const gguf::gguf_file& file, const std::string& what) {
   return {errc::unsupported_format, file.path() + ": " + what};
-}
-
-/// The known architectures and how they differ.
-struct architecture {
-  std::string_view name;
-  rope_layout layout;
-  bool qkv_bias = false;  // always there; else where the file has them
-  head_norm head_norms = head_norm::none;
-  norm_kind norm = norm_kind::rms;
-  bool norm_shifts = true;
-  bool parallel_halves = false;
-  feed_forward_kind activation = feed_forward_kind::gated_silu;
-  bool output_bias = false;
-  bool scales_embedding = false;  // by the square root of the width
-  bool has_multipliers = false;   // Granite's four, as the file says
-  bool scales_logits = false;     // by a number of the file
-  // Of every so many layers all but the last have a window, where the file has one; 0: all layers; nullopt: none may.
-  std::optional<std::uint32_t> window_period = std::nullopt;
-  std::uint32_t usual_window = 0;  // where the file does not say; 0: none
-  bool needs_window = false;
-  float window_rope_base = 0;     // usually, and then the file may say another; 0: as in other layers
-  bool unscaled_windows = false;  // layers with a window rotate by the base of the others, and without their scaling
-  bool has_caps = false;          // Gemma's; of the scores where `usual_attention_cap` is not 0
-  float usual_attention_cap = 0;
-  float usual_logit_cap = 0;
-  std::uint32_t wide_score_layers = 0;  // a model of so many layers scales its scores by width / heads, not head_dim
-  bool pre_norms = true;
-  bool post_norms = false;
-  bool attention_sinks = false;
-  bool fused_qkv = false;
-  bool fused_gate = false;
-  bool may_have_long_rope = false;
-  bool has_latents = false;
-  // Mixtures of experts.
-  bool may_have_experts = false;
-  bool needs_experts = false;
-  bool shares_expert = false;  // one that all rows go to, beside those that are chosen
-  bool says_mixture = false;   // the file says which layers have one, and how weights of a row's experts are made
-  bool normalises_experts = false;
-  double gating = 1;  // expert_gating_func: softmax over all experts, or over those that are chosen, which is the same
-                      // where the weights of a row's experts sum to one
-};
-constexpr architecture architectures[] = {
-    // With experts: Mixtral.
-    {.name = "llama",
-     .layout = rope_layout::adjacent,
-     .window_period = 0,
-     .may_have_experts = true,
-     .normalises_experts = true},
-    {.name = "qwen2", .layout = rope_layout::half_split, .qkv_bias = true},
-    {.name = "qwen3", .layout = rope_layout::half_split, .head_norms = head_norm::shared},
-    {.name = "qwen2moe",
-     .layout = rope_layout::half_split,
-     .qkv_bias = true,
-     .may_have_experts = true,
-     .needs_experts = true,
-     .shares_expert = true},
-    {.name = "qwen3moe",
-     .layout = rope_layout::half_split,
-     .head_norms = head_norm::shared,
-     .may_have_experts = true,
-     .needs_experts = true,
-     .normalises_experts = true},
-    {.name = "granite", .layout = rope_layout::adjacent, .has_multipliers = true},
-    {.name = "granitemoe",
-     .layout = rope_layout::adjacent,
-     .has_multipliers = true,
-     .may_have_experts = true,
-     .needs_experts = true,
-     .normalises_experts = true},
-    // GGUF files of gemma hold 1 + weight for its norms already.
-    {.name = "gemma",
-     .layout = rope_layout::half_split,
-     .activation = feed_forward_kind::gated_gelu,
-     .scales_embedding = true},
-    {.name = "gemma2",
-     .layout = rope_layout::half_split,
-     .activation = feed_forward_kind::gated_gelu,
-     .scales_embedding = true,
-     .window_period = 2,
-     .usual_window = 4096,
-     .has_caps = true,
-     .usual_attention_cap = 50,
-     .usual_logit_cap = 30,
-     .wide_score_layers = 46,
-     .post_norms = true},
-    {.name = "gemma3",
-     .layout = rope_layout::half_split,
-     .head_norms = head_norm::shared,
-     .activation = feed_forward_kind::gated_gelu,
-     .scales_embedding = true,
-     .window_period = 6,
-     .window_rope_base = 10000,
-     .has_caps = true,
-     .wide_score_layers = 62,
-     .post_norms = true},
-    {.name = "gpt-oss",
-     .layout = rope_layout::half_split,
-     .qkv_bias = true,
-     .activation = feed_forward_kind::clamped_swiglu,
-     .output_bias = true,
-     .window_period = 2,
-     .needs_window = true,
-     .attention_sinks = true,
-     .may_have_experts = true,
-     .needs_experts = true,
-     .normalises_experts = true,
-     .gating = 3},
-    // Larger ones normalise heads, where the file has weights for it.
-    {.name = "command-r",
-     .layout = rope_layout::adjacent,
-     .norm = norm_kind::layer,
-     .norm_shifts = false,
-     .parallel_halves = true,
-     .scales_logits = true},
-    {.name = "deepseek2",
-     .layout = rope_layout::adjacent,
-     .has_latents = true,
-     .may_have_experts = true,
-     .needs_experts = true,
-     .says_mixture = true},
-    {.name = "glm4", .layout = rope_layout::adjacent, .post_norms = true, .fused_gate = true},
-    // With windows: OLMo 3.
-    {.name = "olmo2",
-     .layout = rope_layout::half_split,
-     .head_norms = head_norm::row,
-     .window_period = 4,
-     .unscaled_windows = true,
-     .pre_norms = false,
-     .post_norms = true},
-    {.name = "phi3",
-     .layout = rope_layout::half_split,
-     .window_period = 0,
-     .fused_qkv = true,
-     .fused_gate = true,
-     .may_have_long_rope = true},
-    {.name = "starcoder2",
-     .layout = rope_layout::half_split,
-     .qkv_bias = true,
-     .norm = norm_kind::layer,
-     .activation = feed_forward_kind::gelu,
-     .output_bias = true,
-     .window_period = 0},
-};
-
-const architecture* find_architecture(std::string_view name) {
-  for (const architecture& a : architectures) {
-    if (a.name == name) return &a;
-  }
-  return nullptr;
-}
-
-std::string known_architectures() {
-  std::string names;
-  for (const architecture& a : architectures) names += (names.empty() ? "" : ", ") + std::string(a.name);
-  return names;
 }
 
 /// Reads keys below "<architecture>.".
@@ -215,20 +60,12 @@ class reader {
   std::string prefix_;
 };
 
-// Far above any real decoder; they keep every product of sizes far below 2^63.
-constexpr std::uint64_t layers_max = 4096;
-constexpr std::uint64_t width_max = 1U << 20;
-constexpr std::uint64_t head_dim_max = kernels::rotary_dim_max;
-constexpr std::uint64_t context_max = std::numeric_limits<std::int32_t>::max();
-constexpr std::uint64_t vocabulary_max = 1U << 24;
-constexpr std::uint64_t experts_max = 1024;
-
 /// Newer files describe attention as it is computed, and a head's own sizes beside it; older ones those alone, with a
 /// KV head for each head.
-result<void> read_latents(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+result<void> read_latents(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   latent_shape& l = c.latent.emplace();
   REDLINE_TRY_ASSIGN(const std::uint32_t rotated, keys.count("rope.dimension_count", head_dim_max));
-  REDLINE_TRY_ASSIGN(l.rank, keys.count("attention.kv_lora_rank", kernels::head_dim_max - rotated));
+  REDLINE_TRY_ASSIGN(l.rank, keys.count("attention.kv_lora_rank", cached_dim_max - rotated));
   if (l.rank % 2 != 0) {
     return malformed(file,
                      keys.key("attention.kv_lora_rank") + ": expected an even number, found " + std::to_string(l.rank));
@@ -265,7 +102,7 @@ result<void> read_latents(const gguf::gguf_file& file, const reader& keys, model
 }
 
 /// Heads of one size, as many for keys and values as the file says.
-result<void> read_heads(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+result<void> read_heads(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   REDLINE_TRY_ASSIGN(c.kv_heads, keys.count("attention.head_count_kv", width_max, c.heads));
   if (c.heads % c.kv_heads != 0) {
     return malformed(file, keys.key("attention.head_count_kv") + ": expected a divisor of " + std::to_string(c.heads) +
@@ -289,13 +126,12 @@ result<void> read_heads(const gguf::gguf_file& file, const reader& keys, model_c
   return {};
 }
 
-result<void> read_shape(const gguf::gguf_file& file, const reader& keys, const architecture& kind, model_config& c) {
-  REDLINE_TRY_ASSIGN(c.layers, keys.count("block_count", layers_max));
-  REDLINE_TRY_ASSIGN(c.width, keys.count("embedding_length", width_max));
-  REDLINE_TRY_ASSIGN(c.heads, keys.count("attention.head_count", width_max));
-  REDLINE_TRY_ASSIGN(c.feed_forward, keys.count("feed_forward_length", width_max, c.expert_feed_forward));
-  REDLINE_TRY_ASSIGN(c.context, keys.count("context_length", context_max));
-  REDLINE_TRY(kind.has_latents ? read_latents(file, keys, c) : read_heads(file, keys, c));
+result<void> read_sizes(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
+  for (const size_key& key : size_keys) {
+    const std::uint32_t usual = key.into == &model_shape::feed_forward ? c.expert_feed_forward : 0;
+    REDLINE_TRY_ASSIGN(c.*key.into, keys.count(key.gguf, key.most, usual));
+  }
+  REDLINE_TRY(c.kind->has_latents() ? read_latents(file, keys, c) : read_heads(file, keys, c));
   if (std::uint64_t{c.heads} * c.head_dim > width_max) {
     return malformed(file, keys.key("attention.head_count") + ": " + std::to_string(c.heads) + " heads of " +
                                std::to_string(c.head_dim) + " are too wide");
@@ -306,7 +142,7 @@ result<void> read_shape(const gguf::gguf_file& file, const reader& keys, const a
 constexpr std::string_view log_multiplier = "rope.scaling.yarn_log_multiplier";
 
 /// c.rope_magnitude: what the file says beside what follows from the factor.
-result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   yarn_scaling y;
   REDLINE_TRY_ASSIGN(y.factor, keys.positive("rope.scaling.factor"));
   REDLINE_TRY_ASSIGN(y.original_context, keys.count("rope.scaling.original_context_length", context_max, c.context));
@@ -348,13 +184,13 @@ result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, 
 constexpr std::string_view long_factors = "rope_factors_long.weight", short_factors = "rope_factors_short.weight";
 
 /// A file has LongRoPE where it has its factors; nothing else says so.
-result<void> read_long_rope(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+result<void> read_long_rope(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   if (file.find_tensor(long_factors) == nullptr && file.find_tensor(short_factors) == nullptr) return {};
   REDLINE_TRY_ASSIGN(c.short_context, keys.count("rope.scaling.original_context_length", context_max));
   return {};
 }
 
-result<void> read_rope(const gguf::gguf_file& file, const reader& keys, const architecture& kind, model_config& c) {
+result<void> read_rope(const gguf::gguf_file& file, const reader& keys, const family& kind, model_shape& c) {
   REDLINE_TRY_ASSIGN(c.rotary_dim, keys.count("rope.dimension_count", c.head_dim, c.head_dim));
   if (c.rotary_dim % 2 != 0) {
     return malformed(
@@ -386,14 +222,14 @@ result<void> read_rope(const gguf::gguf_file& file, const reader& keys, const ar
 }
 
 /// Refuses what other mixtures do and none of the known ones.
-result<void> refuse_other_mixtures(const gguf::gguf_file& file, const reader& keys, const architecture& kind) {
+result<void> refuse_other_mixtures(const gguf::gguf_file& file, const reader& keys, const family& kind) {
   struct setting {
     std::string_view name;
     double wanted;
     bool is_read = false;
   };
   const auto settings =
-      std::to_array<setting>({{"expert_gating_func", kind.gating},
+      std::to_array<setting>({{"expert_gating_func", kind.gates == gating::softmax ? 1.0 : 3.0},
                               {"expert_weights_scale", 1, kind.says_mixture},
                               {"expert_weights_norm", kind.normalises_experts ? 1.0 : 0.0, kind.says_mixture},
                               {"expert_group_count", 1},
@@ -414,7 +250,7 @@ result<void> refuse_other_mixtures(const gguf::gguf_file& file, const reader& ke
 }
 
 /// DeepSeek 2: layers before the first mixture, what their weights are, experts that all rows go to as one wide one.
-result<void> read_mixture(const gguf::gguf_file& file, const reader& keys, model_config& c) {
+result<void> read_mixture(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   REDLINE_TRY_ASSIGN(const std::uint64_t shared, file.get_unsigned(keys.key("expert_shared_count"), 0));
   if (shared > experts_max || shared * c.expert_feed_forward > width_max) {
     return malformed(file, keys.key("expert_shared_count") + ": expected experts no wider than " +
@@ -422,7 +258,6 @@ result<void> read_mixture(const gguf::gguf_file& file, const reader& keys, model
                                std::to_string(c.expert_feed_forward));
   }
   c.shared_feed_forward = static_cast<std::uint32_t>(shared * c.expert_feed_forward);
-  c.weighs_shared_expert = false;
   REDLINE_TRY_ASSIGN(const std::uint64_t dense, file.get_unsigned(keys.key("leading_dense_block_count"), 0));
   if (dense >= layers_max) {
     return malformed(file, keys.key("leading_dense_block_count") + ": expected less than " +
@@ -437,7 +272,7 @@ result<void> read_mixture(const gguf::gguf_file& file, const reader& keys, model
 }
 
 /// The sizes of a mixture of experts; before the width of the dense feed-forward part, which a mixture need not have.
-result<void> read_experts(const gguf::gguf_file& file, const reader& keys, const architecture& kind, model_config& c) {
+result<void> read_experts(const gguf::gguf_file& file, const reader& keys, const family& kind, model_shape& c) {
   if (file.find(keys.key("expert_count")) != nullptr) {
     REDLINE_TRY_ASSIGN(const std::uint64_t experts, file.get_unsigned(keys.key("expert_count")));
     if (experts > experts_max || (experts == 0 && kind.needs_experts)) {
@@ -449,15 +284,15 @@ result<void> read_experts(const gguf::gguf_file& file, const reader& keys, const
     return malformed(file, "metadata '" + keys.key("expert_count") + "' is missing");
   }
   if (c.experts == 0) return {};
-  if (!kind.may_have_experts) {
+  if (kind.experts_key.empty()) {
     return unsupported(
         file, keys.key("expert_count") + ": expected a dense model, found " + std::to_string(c.experts) + " experts");
   }
   REDLINE_TRY_ASSIGN(c.experts_used, keys.count("expert_used_count", c.experts));
   REDLINE_TRY_ASSIGN(const std::uint64_t dense, file.get_unsigned(keys.key("feed_forward_length"), 0));
-  const auto usual = static_cast<std::uint32_t>(std::min(dense, width_max));
+  const auto usual = static_cast<std::uint32_t>(std::min<std::uint64_t>(dense, width_max));
   REDLINE_TRY_ASSIGN(c.expert_feed_forward, keys.count("expert_feed_forward_length", width_max, usual));
-  if (kind.shares_expert) {
+  if (kind.has(role::shared_router)) {
     REDLINE_TRY_ASSIGN(c.shared_feed_forward, keys.count("expert_shared_feed_forward_length", width_max, usual));
   }
   c.normalises_experts = kind.normalises_experts;
@@ -466,23 +301,13 @@ result<void> read_experts(const gguf::gguf_file& file, const reader& keys, const
 }
 
 /// Refuses metadata that would change the arithmetic in an unsupported way.
-result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, const architecture& kind,
-                           const model_config& c) {
-  struct extra {
-    std::string_view name;
-    bool is_read = false;
-  };
-  const bool scales_scores = kind.has_multipliers || kind.wide_score_layers != 0;
-  for (const extra& e : {extra{"attention.clamp_kqv"},
-                         {"attention.max_alibi_bias"},
-                         {"attn_logit_softcapping", kind.usual_attention_cap != 0},
-                         {"final_logit_softcapping", kind.has_caps},
-                         {"logit_scale", kind.has_multipliers || kind.scales_logits},
-                         {"residual_scale", kind.has_multipliers},
-                         {"embedding_scale", kind.has_multipliers},
-                         {"attention.scale", scales_scores}}) {
-    if (!e.is_read && file.find(keys.key(e.name)) != nullptr) {
-      return unsupported(file, keys.key(e.name) + ": not supported in " + std::string(kind.name));
+result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, const family& kind, const model_shape& c) {
+  for (const std::string_view extra :
+       {"attention.clamp_kqv", "attention.max_alibi_bias", "attn_logit_softcapping", "final_logit_softcapping",
+        "logit_scale", "residual_scale", "embedding_scale", "attention.scale"}) {
+    const bool is_read = std::ranges::find(kind.factors, extra, &factor_key::gguf) != kind.factors.end();
+    if (!is_read && file.find(keys.key(extra)) != nullptr) {
+      return unsupported(file, keys.key(extra) + ": not supported in " + std::string(kind.name));
     }
   }
   if (kind.window_rope_base == 0 && !kind.unscaled_windows && file.find(keys.key("rope.freq_base_swa")) != nullptr) {
@@ -496,7 +321,7 @@ result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, cons
 }
 
 /// Which layers have a window: as the file says, a period or a flag for each layer, or as is usual.
-result<std::vector<bool>> read_window_pattern(const gguf::gguf_file& file, const reader& keys, const architecture& kind,
+result<std::vector<bool>> read_window_pattern(const gguf::gguf_file& file, const reader& keys, const family& kind,
                                               std::uint32_t layers) {
   const std::string key = keys.key("attention.sliding_window_pattern");
   const gguf::value* found = file.find(key);
@@ -516,7 +341,7 @@ result<std::vector<bool>> read_window_pattern(const gguf::gguf_file& file, const
 }
 
 /// Windows, and what is particular to layers that have one.
-result<void> read_windows(const gguf::gguf_file& file, const reader& keys, const architecture& kind, model_config& c) {
+result<void> read_windows(const gguf::gguf_file& file, const reader& keys, const family& kind, model_shape& c) {
   const std::string key = keys.key("attention.sliding_window");
   if (kind.needs_window && file.find(key) == nullptr) return malformed(file, "metadata '" + key + "' is missing");
   REDLINE_TRY_ASSIGN(const std::uint64_t window, file.get_unsigned(key, kind.usual_window));
@@ -532,42 +357,30 @@ result<void> read_windows(const gguf::gguf_file& file, const reader& keys, const
                                  std::to_string(window));
   }
   REDLINE_TRY_ASSIGN(const std::vector<bool> pattern, read_window_pattern(file, keys, kind, c.layers));
-  for (const bool has_window : pattern) c.windows.push_back(has_window ? static_cast<std::uint32_t>(window) : 0);
+  c.window = static_cast<std::uint32_t>(window);
+  for (const bool has_window : pattern) c.layer_kinds.push_back(has_window ? layer_kind::window : layer_kind::full);
   if (usual_base == 0) return {};
   REDLINE_TRY_ASSIGN(c.window_rope_base, keys.positive("rope.freq_base_swa", usual_base));
   return {};
 }
 
-/// A soft cap: a positive number, or 0 for none.
-result<float> read_cap(const gguf::gguf_file& file, const reader& keys, std::string_view name, float usual) {
-  REDLINE_TRY_ASSIGN(const double found, file.get_float(keys.key(name), usual));
-  return found == 0 ? result<float>(0.0F) : keys.positive(name, usual);
-}
-
-/// Gemma 2 and 3: soft caps and by what scores are scaled.
-result<void> read_caps(const gguf::gguf_file& file, const reader& keys, const architecture& kind, model_config& c) {
-  if (!kind.has_caps) return {};
-  if (kind.usual_attention_cap != 0) {
-    REDLINE_TRY_ASSIGN(c.attention_cap, read_cap(file, keys, "attn_logit_softcapping", kind.usual_attention_cap));
+result<void> read_factors(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
+  // The largest models of some families scale scores otherwise, and files do not tell them apart.
+  const std::uint32_t of_heads = c.layers == c.kind->wide_score_layers ? c.width / c.heads : c.head_dim;
+  for (const factor_key& key : c.kind->factors) {
+    std::optional<double> usual;
+    if (key.usual != 0) usual = key.usual;
+    if (key.is == factor_key::rule::scale) usual = 1 / std::sqrt(1.0 * of_heads);
+    if (key.is == factor_key::rule::cap) {
+      REDLINE_TRY_ASSIGN(const double cap, file.get_float(keys.key(key.gguf), key.usual));
+      if (cap == 0) continue;
+    }
+    REDLINE_TRY_ASSIGN(c.*key.into, keys.positive(key.gguf, usual));
   }
-  REDLINE_TRY_ASSIGN(c.logit_cap, read_cap(file, keys, "final_logit_softcapping", kind.usual_logit_cap));
-  // The largest model of either family, which files do not tell apart otherwise.
-  const bool is_wide = c.layers == kind.wide_score_layers;
-  const std::uint32_t of_heads = is_wide ? c.width / c.heads : c.head_dim;
-  REDLINE_TRY_ASSIGN(c.attention_scale, keys.positive("attention.scale", 1 / std::sqrt(1.0 * of_heads)));
   return {};
 }
 
-result<void> read_multipliers(const reader& keys, model_config& c) {
-  REDLINE_TRY_ASSIGN(c.embedding_scale, keys.positive("embedding_scale", 1.0));
-  REDLINE_TRY_ASSIGN(c.residual_scale, keys.positive("residual_scale", 1.0));
-  REDLINE_TRY_ASSIGN(c.attention_scale, keys.positive("attention.scale", 1 / std::sqrt(1.0 * c.head_dim)));
-  REDLINE_TRY_ASSIGN(const float divisor, keys.positive("logit_scale", 1.0));
-  c.logit_scale = 1 / divisor;
-  return {};
-}
-
-result<void> read_vocabulary(const gguf::gguf_file& file, model_config& c) {
+result<void> read_vocabulary(const gguf::gguf_file& file, model_shape& c) {
   const gguf::tensor* embedding = file.find_tensor("token_embd.weight");
   if (embedding == nullptr) return malformed(file, "tensor 'token_embd.weight' is missing");
   if (embedding->dimensions.size() != 2 || embedding->dimensions[1] == 0 || embedding->dimensions[1] > vocabulary_max) {
@@ -585,65 +398,111 @@ result<void> read_vocabulary(const gguf::gguf_file& file, model_config& c) {
   return {};
 }
 
+/// Names the nearest families and how the file's first layer differs from theirs.
+failure unknown_family(const gguf::gguf_file& file, std::string_view name) {
+  constexpr std::string_view first_layer = "blk.0.";
+  std::vector<std::string> tensors;
+  for (const gguf::tensor& t : file.tensors()) {
+    if (t.name.starts_with(first_layer)) tensors.emplace_back(t.name.substr(first_layer.size()));
+  }
+  std::string what = "general.architecture: expected one of " + family_names() + ", found '" + std::string(name) + "'";
+  if (!tensors.empty()) what += " (nearest: " + describe_nearest(name, tensors) + ")";
+  return unsupported(file, what);
+}
+
+void put_heads(const model_shape& s, const std::string& prefix, gguf::gguf_writer& to) {
+  to.put_u32(prefix + "attention.head_count", s.heads);
+  to.put_u32(prefix + "attention.head_count_kv", s.kv_heads);
+  to.put_u32(prefix + "attention.key_length", s.head_dim);
+  to.put_u32(prefix + "attention.value_length", s.latent ? s.latent->rank : s.head_dim);
+  if (!s.latent) return;
+  to.put_u32(prefix + "attention.key_length_mla", s.own_head_dim());
+  to.put_u32(prefix + "attention.value_length_mla", s.latent->value_dim);
+  to.put_u32(prefix + "attention.kv_lora_rank", s.latent->rank);
+  if (s.latent->query_rank != 0) to.put_u32(prefix + "attention.q_lora_rank", s.latent->query_rank);
+}
+
+void put_mixture(const model_shape& s, const std::string& prefix, gguf::gguf_writer& to) {
+  to.put_u32(prefix + "leading_dense_block_count", s.dense_layers);
+  to.put_u32(prefix + "expert_shared_count", s.shared_feed_forward / s.expert_feed_forward);
+  to.put_u32(prefix + "expert_gating_func", 1);
+  to.put_bool(prefix + "expert_weights_norm", s.normalises_experts);
+  to.put_f32(prefix + "expert_weights_scale", s.expert_scale == 0 ? 1 : s.expert_scale);
+}
+
+void put_experts(const model_shape& s, const std::string& prefix, gguf::gguf_writer& to) {
+  to.put_u32(prefix + "expert_count", s.experts);
+  to.put_u32(prefix + "expert_used_count", s.experts_used);
+  to.put_u32(prefix + "expert_feed_forward_length", s.expert_feed_forward);
+  if (s.shared_feed_forward != 0 && !s.kind->says_mixture) {
+    to.put_u32(prefix + "expert_shared_feed_forward_length", s.shared_feed_forward);
+  }
+}
+
+void put_rope_scaling(const model_shape& s, const std::string& prefix, gguf::gguf_writer& to) {
+  if (s.yarn) {
+    to.put_string(prefix + "rope.scaling.type", "yarn");
+    to.put_f32(prefix + "rope.scaling.factor", s.yarn->factor);
+    to.put_u32(prefix + "rope.scaling.original_context_length", s.yarn->original_context);
+  }
+  if (s.yarn_log_multiplier != 0) to.put_f32(prefix + std::string(log_multiplier), s.yarn_log_multiplier);
+  if (s.short_context != 0) to.put_u32(prefix + "rope.scaling.original_context_length", s.short_context);
+  if (s.rope_magnitude != 0) to.put_f32(prefix + "rope.scaling.attn_factor", s.rope_magnitude);
+}
+
 }  // namespace
 
-bool uses_long_factors(const model_config& config, std::uint32_t context_max) {
-  if (config.short_context == 0) return false;
-  return (context_max == 0 ? config.context : std::min(context_max, config.context)) > config.short_context;
-}
-
-std::string describe_rotation(const model_config& config, std::uint32_t context_max) {
-  if (config.short_context == 0) return {};
-  return uses_long_factors(config, context_max) ? ", rotated for long sequences" : ", rotated for short sequences";
-}
-
-result<model_config> read_config(const gguf::gguf_file& file) {
-  model_config c;
+result<model_shape> read_shape(const gguf::gguf_file& file) {
+  model_shape c;
   REDLINE_TRY_ASSIGN(const std::string_view name_of_it, file.get_string("general.architecture"));
-  c.architecture = name_of_it;
-  const architecture* kind = find_architecture(c.architecture);
-  if (kind == nullptr) {
-    return unsupported(
-        file, "general.architecture: expected one of " + known_architectures() + ", found '" + c.architecture + "'");
-  }
+  c.kind = find_family(name_of_it);
+  if (c.kind == nullptr) return unknown_family(file, name_of_it);
+  const family& kind = *c.kind;
   if (file.find("general.name") != nullptr) {
     REDLINE_TRY_ASSIGN(const std::string_view name, file.get_string("general.name"));
     c.name = name;
   }
-  const reader keys(file, c.architecture);
-  REDLINE_TRY(read_experts(file, keys, *kind, c));
-  REDLINE_TRY(read_shape(file, keys, *kind, c));
-  REDLINE_TRY(read_rope(file, keys, *kind, c));
-  REDLINE_TRY(refuse_extras(file, keys, *kind, c));
-  REDLINE_TRY(read_windows(file, keys, *kind, c));
-  REDLINE_TRY(read_caps(file, keys, *kind, c));
-  if (kind->has_multipliers) REDLINE_TRY(read_multipliers(keys, c));
-  if (kind->scales_logits) {
-    REDLINE_TRY_ASSIGN(c.logit_scale, keys.positive("logit_scale"));
-  }
+  c.embedding_scale = c.residual_scale = c.expert_scale = 1;
+  const reader keys(file, std::string(kind.name));
+  REDLINE_TRY(read_experts(file, keys, kind, c));
+  REDLINE_TRY(read_sizes(file, keys, c));
+  REDLINE_TRY(read_rope(file, keys, kind, c));
+  REDLINE_TRY(refuse_extras(file, keys, kind, c));
+  REDLINE_TRY(read_windows(file, keys, kind, c));
+  REDLINE_TRY(read_factors(file, keys, c));
   REDLINE_TRY(read_vocabulary(file, c));
-  const bool rms = kind->norm == norm_kind::rms;
+  const bool rms = kind.norm == norm_kind::rms;
   REDLINE_TRY_ASSIGN(c.norm_epsilon,
                      keys.positive(rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"));
-  c.layout = kind->layout;
-  c.qkv_bias = kind->qkv_bias || file.find_tensor("blk.0.attn_q.bias") != nullptr;
-  c.head_norms = kind->head_norms;
-  if (kind->parallel_halves && file.find_tensor("blk.0.attn_q_norm.weight") != nullptr) c.head_norms = head_norm::own;
-  c.norm = kind->norm;
-  c.norm_shifts = kind->norm_shifts;
-  c.parallel_halves = kind->parallel_halves;
-  c.activation = kind->activation;
-  c.output_bias = kind->output_bias;
-  c.pre_norms = kind->pre_norms;
-  c.post_norms = kind->post_norms;
-  c.attention_sinks = kind->attention_sinks;
-  c.fused_qkv = kind->fused_qkv;
-  c.fused_gate = kind->fused_gate;
-  // As gpt-oss was trained; its files do not say so.
-  if (c.yarn && kind->attention_sinks) c.yarn->whole_pairs = false;
-  if (kind->scales_embedding) c.embedding_scale = std::sqrt(static_cast<float>(c.width));
+  if (kind.scales_embedding) c.embedding_scale = std::sqrt(static_cast<float>(c.width));
+  c.qkv_biases = kind.qkv_biases || file.find_tensor("blk.0.attn_q.bias") != nullptr;
+  c.own_head_norms = kind.may_have_own_head_norms() && file.find_tensor("blk.0.attn_q_norm.weight") != nullptr;
   c.tied_head = file.find_tensor("output.weight") == nullptr;
   return c;
 }
 
-}  // namespace redline::model
+void put_shape(const model_shape& s, gguf::gguf_writer& to) {
+  const family& kind = *s.kind;
+  const std::string prefix = std::string(kind.name) + ".";
+  to.put_string("general.architecture", kind.name);
+  for (const size_key& key : size_keys) {
+    if (key.into != &model_shape::heads) to.put_u32(prefix + std::string(key.gguf), s.*key.into);
+  }
+  if (s.experts != 0) put_experts(s, prefix, to);
+  put_heads(s, prefix, to);
+  if (kind.says_mixture) put_mixture(s, prefix, to);
+  to.put_u32(prefix + "rope.dimension_count", s.rotated());
+  to.put_f32(prefix + "rope.freq_base", s.rope_base);
+  const bool rms = kind.norm == norm_kind::rms;
+  to.put_f32(prefix + (rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"), s.norm_epsilon);
+  for (const factor_key& key : kind.factors) {
+    if (s.*key.into != 0) to.put_f32(prefix + std::string(key.gguf), s.*key.into);
+  }
+  if (s.window_rope_base != 0) to.put_f32(prefix + "rope.freq_base_swa", s.window_rope_base);
+  if (s.window != 0) to.put_u32(prefix + "attention.sliding_window", s.window);
+  if (s.window_period != 0) to.put_u32(prefix + "attention.sliding_window_pattern", s.window_period);
+  put_rope_scaling(s, prefix, to);
+  to.put_u32(prefix + "vocab_size", s.vocabulary);
+}
+
+}  // namespace redline::architecture

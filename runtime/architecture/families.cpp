@@ -1,0 +1,442 @@
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "runtime/architecture/model_shape.hpp"
+#include "runtime/base/edit_distance.hpp"
+
+namespace redline::architecture {
+namespace {
+
+using enum role;
+using hub_form::same, hub_form::rotated, hub_form::norm, hub_form::one_row, hub_form::each, hub_form::stacked,
+    hub_form::interleaved;
+using enum presence;
+using rows = std::span<const tensor_row>;
+
+constexpr std::size_t name_bytes_max = 64;  // of a name whose nearest ones are looked for; the work grows with it
+
+// ---- blocks of tensors ---------------------------------------------------------------------------------------------
+
+constexpr tensor_row vector(role is, std::string_view gguf, std::string_view hub, dim length, hub_form form = same,
+                            presence when = always) {
+  return {is, gguf, hub, length, dim::none, dim::none, form, when};
+}
+constexpr tensor_row matrix(role is, std::string_view gguf, std::string_view hub, dim rows, dim columns,
+                            hub_form form = same, presence when = always) {
+  return {is, gguf, hub, rows, columns, dim::none, form, when};
+}
+/// A matrix, or with no columns a vector, for each expert or head.
+constexpr tensor_row many(role is, std::string_view gguf, std::string_view hub, dim rows, dim columns, dim count,
+                          hub_form form = same, presence when = always, std::uint8_t part = 0, std::uint8_t parts = 1) {
+  return {is, gguf, hub, rows, columns, count, form, when, part, parts};
+}
+
+constexpr tensor_row outer[] = {
+    matrix(token_embedding, "token_embd.weight", "model.embed_tokens.weight", dim::vocabulary, dim::width),
+    vector(output_norm, "output_norm.weight", "model.norm.weight", dim::width, norm),
+    vector(output_norm_shift, "output_norm.bias", "model.norm.bias", dim::width, same, norm_shifts),
+    matrix(output, "output.weight", "lm_head.weight", dim::vocabulary, dim::width, same, untied),
+};
+
+constexpr tensor_row input_norm[] = {
+    vector(attention_norm, "attn_norm.weight", "input_layernorm.weight", dim::width, norm)};
+constexpr tensor_row feed_forward_norm_rows[] = {
+    vector(feed_forward_norm, "ffn_norm.weight", "post_attention_layernorm.weight", dim::width, norm)};
+
+constexpr tensor_row separate_qkv[] = {
+    matrix(query, "attn_q.weight", "self_attn.q_proj.weight", dim::queries, dim::width, rotated),
+    matrix(key, "attn_k.weight", "self_attn.k_proj.weight", dim::keys, dim::width, rotated),
+    matrix(value, "attn_v.weight", "self_attn.v_proj.weight", dim::keys, dim::width),
+};
+constexpr tensor_row fused_qkv[] = {
+    matrix(query_key_value, "attn_qkv.weight", "self_attn.qkv_proj.weight", dim::query_key_value, dim::width)};
+/// Keys and values are made of a token's vector; older GGUF files have latent_keys and latent_values as one tensor,
+/// attn_kv_b.weight.
+constexpr tensor_row latents[] = {
+    matrix(query, "attn_q.weight", "self_attn.q_proj.weight", dim::queries, dim::width, same, direct_queries),
+    matrix(query_down, "attn_q_a.weight", "self_attn.q_a_proj.weight", dim::query_rank, dim::width, same,
+           low_rank_queries),
+    vector(query_down_norm, "attn_q_a_norm.weight", "self_attn.q_a_layernorm.weight", dim::query_rank, same,
+           low_rank_queries),
+    matrix(query_up, "attn_q_b.weight", "self_attn.q_b_proj.weight", dim::queries, dim::query_rank, same,
+           low_rank_queries),
+    matrix(latent_down, "attn_kv_a_mqa.weight", "self_attn.kv_a_proj_with_mqa.weight", dim::latent_and_rotated,
+           dim::width),
+    vector(latent_norm, "attn_kv_a_norm.weight", "self_attn.kv_a_layernorm.weight", dim::latent_rank),
+    many(role::latent_keys, "attn_k_b.weight", "self_attn.kv_b_proj.weight", dim::latent_rank, dim::plain_dim,
+         dim::heads, hub_form::latent_keys),
+    many(role::latent_values, "attn_v_b.weight", "self_attn.kv_b_proj.weight", dim::value_dim, dim::latent_rank,
+         dim::heads, hub_form::latent_values),
+};
+/// The product of what attention gives, and the biases of what it reads.
+constexpr tensor_row attention_output_rows[] = {
+    matrix(attention_output, "attn_output.weight", "self_attn.o_proj.weight", dim::width, dim::attended),
+    vector(query_bias, "attn_q.bias", "self_attn.q_proj.bias", dim::queries, rotated, qkv_biases),
+    vector(key_bias, "attn_k.bias", "self_attn.k_proj.bias", dim::keys, rotated, qkv_biases),
+    vector(value_bias, "attn_v.bias", "self_attn.v_proj.bias", dim::keys, same, qkv_biases),
+};
+constexpr tensor_row shared_head_norms[] = {
+    vector(query_norm, "attn_q_norm.weight", "self_attn.q_norm.weight", dim::head_dim, norm),
+    vector(key_norm, "attn_k_norm.weight", "self_attn.k_norm.weight", dim::head_dim, norm),
+};
+
+constexpr tensor_row gated_feed_forward[] = {
+    matrix(gate, "ffn_gate.weight", "mlp.gate_proj.weight", dim::feed_forward, dim::width, same, dense),
+    matrix(up, "ffn_up.weight", "mlp.up_proj.weight", dim::feed_forward, dim::width, same, dense),
+    matrix(down, "ffn_down.weight", "mlp.down_proj.weight", dim::width, dim::feed_forward, same, dense),
+};
+constexpr tensor_row fused_feed_forward[] = {
+    matrix(up, "ffn_up.weight", "mlp.gate_up_proj.weight", dim::gate_and_up, dim::width, same, dense),
+    matrix(down, "ffn_down.weight", "mlp.down_proj.weight", dim::width, dim::feed_forward, same, dense),
+};
+
+constexpr tensor_row qwen_mixture[] = {
+    matrix(router, "ffn_gate_inp.weight", "mlp.gate.weight", dim::experts, dim::width, same, mixture),
+    many(expert_gates, "ffn_gate_exps.weight", "mlp.experts.*.gate_proj.weight", dim::expert_feed_forward, dim::width,
+         dim::experts, each, mixture),
+    many(expert_ups, "ffn_up_exps.weight", "mlp.experts.*.up_proj.weight", dim::expert_feed_forward, dim::width,
+         dim::experts, each, mixture),
+    many(expert_downs, "ffn_down_exps.weight", "mlp.experts.*.down_proj.weight", dim::width, dim::expert_feed_forward,
+         dim::experts, each, mixture),
+};
+constexpr tensor_row qwen_shared_expert[] = {
+    vector(shared_router, "ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight", dim::width, one_row,
+           shared_expert),
+    matrix(shared_gate, "ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight", dim::shared_feed_forward,
+           dim::width, same, shared_expert),
+    matrix(shared_up, "ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight", dim::shared_feed_forward, dim::width,
+           same, shared_expert),
+    matrix(shared_down, "ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight", dim::width,
+           dim::shared_feed_forward, same, shared_expert),
+};
+constexpr tensor_row deepseek_shared_expert[] = {
+    matrix(shared_gate, "ffn_gate_shexp.weight", "mlp.shared_experts.gate_proj.weight", dim::shared_feed_forward,
+           dim::width, same, shared_expert),
+    matrix(shared_up, "ffn_up_shexp.weight", "mlp.shared_experts.up_proj.weight", dim::shared_feed_forward, dim::width,
+           same, shared_expert),
+    matrix(shared_down, "ffn_down_shexp.weight", "mlp.shared_experts.down_proj.weight", dim::width,
+           dim::shared_feed_forward, same, shared_expert),
+};
+constexpr tensor_row mixtral_mixture[] = {
+    matrix(router, "ffn_gate_inp.weight", "block_sparse_moe.gate.weight", dim::experts, dim::width, same, mixture),
+    many(expert_gates, "ffn_gate_exps.weight", "block_sparse_moe.experts.*.w1.weight", dim::expert_feed_forward,
+         dim::width, dim::experts, each, mixture),
+    many(expert_ups, "ffn_up_exps.weight", "block_sparse_moe.experts.*.w3.weight", dim::expert_feed_forward, dim::width,
+         dim::experts, each, mixture),
+    many(expert_downs, "ffn_down_exps.weight", "block_sparse_moe.experts.*.w2.weight", dim::width,
+         dim::expert_feed_forward, dim::experts, each, mixture),
+};
+/// Experts are matrices in one tensor, gates and ups one after the other.
+constexpr tensor_row granite_mixture[] = {
+    matrix(router, "ffn_gate_inp.weight", "block_sparse_moe.router.layer.weight", dim::experts, dim::width, same,
+           mixture),
+    many(expert_gates, "ffn_gate_exps.weight", "block_sparse_moe.input_linear.weight", dim::expert_feed_forward,
+         dim::width, dim::experts, stacked, mixture, 0, 2),
+    many(expert_ups, "ffn_up_exps.weight", "block_sparse_moe.input_linear.weight", dim::expert_feed_forward, dim::width,
+         dim::experts, stacked, mixture, 1, 2),
+    many(expert_downs, "ffn_down_exps.weight", "block_sparse_moe.output_linear.weight", dim::width,
+         dim::expert_feed_forward, dim::experts, stacked, mixture),
+};
+/// Files give the feed-forward part's norm the name that those of Gemma have for another one.
+constexpr tensor_row gpt_oss_middle[] = {
+    vector(attention_output_bias, "attn_output.bias", "self_attn.o_proj.bias", dim::width),
+    vector(sinks, "attn_sinks.weight", "self_attn.sinks", dim::heads),
+    vector(feed_forward_norm, "post_attention_norm.weight", "post_attention_layernorm.weight", dim::width, norm),
+};
+constexpr tensor_row gpt_oss_mixture[] = {
+    matrix(router, "ffn_gate_inp.weight", "mlp.router.weight", dim::experts, dim::width),
+    vector(router_bias, "ffn_gate_inp.bias", "mlp.router.bias", dim::experts),
+    many(expert_gates, "ffn_gate_exps.weight", "mlp.experts.gate_up_proj", dim::expert_feed_forward, dim::width,
+         dim::experts, interleaved, always, 0, 2),
+    many(expert_ups, "ffn_up_exps.weight", "mlp.experts.gate_up_proj", dim::expert_feed_forward, dim::width,
+         dim::experts, interleaved, always, 1, 2),
+    many(expert_downs, "ffn_down_exps.weight", "mlp.experts.down_proj", dim::width, dim::expert_feed_forward,
+         dim::experts, interleaved),
+    many(expert_gate_biases, "ffn_gate_exps.bias", "mlp.experts.gate_up_proj_bias", dim::expert_feed_forward, dim::none,
+         dim::experts, interleaved, always, 0, 2),
+    many(expert_up_biases, "ffn_up_exps.bias", "mlp.experts.gate_up_proj_bias", dim::expert_feed_forward, dim::none,
+         dim::experts, interleaved, always, 1, 2),
+    many(expert_down_biases, "ffn_down_exps.bias", "mlp.experts.down_proj_bias", dim::width, dim::none, dim::experts,
+         interleaved),
+};
+
+constexpr tensor_row gemma_norms[] = {
+    vector(attention_post_norm, "post_attention_norm.weight", "post_attention_layernorm.weight", dim::width, norm),
+    vector(feed_forward_norm, "ffn_norm.weight", "pre_feedforward_layernorm.weight", dim::width, norm),
+    vector(feed_forward_post_norm, "post_ffw_norm.weight", "post_feedforward_layernorm.weight", dim::width, norm),
+};
+constexpr tensor_row glm4_norms[] = {
+    vector(attention_post_norm, "post_attention_norm.weight", "post_self_attn_layernorm.weight", dim::width, norm),
+    vector(feed_forward_norm, "ffn_norm.weight", "post_attention_layernorm.weight", dim::width, norm),
+    vector(feed_forward_post_norm, "post_ffw_norm.weight", "post_mlp_layernorm.weight", dim::width, norm),
+};
+/// All queries of a row are normalised together, and all keys; what a layer's halves read is not.
+constexpr tensor_row olmo_norms[] = {
+    vector(query_norm, "attn_q_norm.weight", "self_attn.q_norm.weight", dim::queries),
+    vector(key_norm, "attn_k_norm.weight", "self_attn.k_norm.weight", dim::keys),
+    vector(attention_post_norm, "post_attention_norm.weight", "post_attention_layernorm.weight", dim::width, norm),
+    vector(feed_forward_post_norm, "post_ffw_norm.weight", "post_feedforward_layernorm.weight", dim::width, norm),
+};
+/// Larger models have them.
+constexpr tensor_row command_r_head_norms[] = {
+    many(query_norm, "attn_q_norm.weight", "self_attn.q_norm.weight", dim::head_dim, dim::none, dim::heads, same,
+         own_head_norms),
+    many(key_norm, "attn_k_norm.weight", "self_attn.k_norm.weight", dim::head_dim, dim::none, dim::kv_heads, same,
+         own_head_norms),
+};
+constexpr tensor_row starcoder_input_norm[] = {
+    vector(attention_norm, "attn_norm.weight", "input_layernorm.weight", dim::width, norm),
+    vector(attention_norm_shift, "attn_norm.bias", "input_layernorm.bias", dim::width),
+};
+constexpr tensor_row starcoder_feed_forward[] = {
+    vector(feed_forward_norm, "ffn_norm.weight", "post_attention_layernorm.weight", dim::width, norm),
+    vector(feed_forward_norm_shift, "ffn_norm.bias", "post_attention_layernorm.bias", dim::width),
+    vector(attention_output_bias, "attn_output.bias", "self_attn.o_proj.bias", dim::width),
+    matrix(up, "ffn_up.weight", "mlp.c_fc.weight", dim::feed_forward, dim::width),
+    vector(up_bias, "ffn_up.bias", "mlp.c_fc.bias", dim::feed_forward),
+    matrix(down, "ffn_down.weight", "mlp.c_proj.weight", dim::width, dim::feed_forward),
+    vector(down_bias, "ffn_down.bias", "mlp.c_proj.bias", dim::width),
+};
+
+// ---- layers --------------------------------------------------------------------------------------------------------
+
+constexpr rows plain_layer[] = {input_norm, separate_qkv, attention_output_rows, feed_forward_norm_rows,
+                                gated_feed_forward};
+constexpr rows llama_layer[] = {input_norm,         separate_qkv,   attention_output_rows, feed_forward_norm_rows,
+                                gated_feed_forward, mixtral_mixture};
+constexpr rows qwen3_layer[] = {input_norm,        separate_qkv,           attention_output_rows,
+                                shared_head_norms, feed_forward_norm_rows, gated_feed_forward};
+constexpr rows qwen2moe_layer[] = {input_norm,   separate_qkv,      attention_output_rows, feed_forward_norm_rows,
+                                   qwen_mixture, qwen_shared_expert};
+constexpr rows qwen3moe_layer[] = {input_norm,        separate_qkv,           attention_output_rows,
+                                   shared_head_norms, feed_forward_norm_rows, qwen_mixture};
+constexpr rows granitemoe_layer[] = {input_norm, separate_qkv, attention_output_rows, feed_forward_norm_rows,
+                                     granite_mixture};
+constexpr rows gemma2_layer[] = {input_norm, separate_qkv, attention_output_rows, gemma_norms, gated_feed_forward};
+constexpr rows gemma3_layer[] = {input_norm,        separate_qkv, attention_output_rows,
+                                 shared_head_norms, gemma_norms,  gated_feed_forward};
+constexpr rows gpt_oss_layer[] = {input_norm, separate_qkv, attention_output_rows, gpt_oss_middle, gpt_oss_mixture};
+constexpr rows command_r_layer[] = {input_norm, separate_qkv, attention_output_rows, command_r_head_norms,
+                                    gated_feed_forward};
+constexpr rows deepseek2_layer[] = {input_norm,         latents,      attention_output_rows, feed_forward_norm_rows,
+                                    gated_feed_forward, qwen_mixture, deepseek_shared_expert};
+constexpr rows glm4_layer[] = {input_norm, separate_qkv, attention_output_rows, glm4_norms, fused_feed_forward};
+constexpr rows olmo2_layer[] = {separate_qkv, attention_output_rows, olmo_norms, gated_feed_forward};
+constexpr rows phi3_layer[] = {input_norm, fused_qkv, attention_output_rows, feed_forward_norm_rows,
+                               fused_feed_forward};
+constexpr rows starcoder2_layer[] = {starcoder_input_norm, separate_qkv, attention_output_rows, starcoder_feed_forward};
+
+// ---- families ------------------------------------------------------------------------------------------------------
+
+constexpr hub_class llama_classes[] = {{"LlamaForCausalLM"},
+                                       {.name = "MistralForCausalLM", .has_windows = true},
+                                       {.name = "MixtralForCausalLM", .has_windows = true, .has_experts = true}};
+constexpr hub_class qwen2_classes[] = {{"Qwen2ForCausalLM"}};
+constexpr hub_class qwen3_classes[] = {{"Qwen3ForCausalLM"}};
+constexpr hub_class qwen2moe_classes[] = {{.name = "Qwen2MoeForCausalLM", .has_experts = true}};
+constexpr hub_class qwen3moe_classes[] = {{.name = "Qwen3MoeForCausalLM", .has_experts = true}};
+constexpr hub_class granite_classes[] = {{"GraniteForCausalLM"}};
+constexpr hub_class granitemoe_classes[] = {{.name = "GraniteMoeForCausalLM", .has_experts = true}};
+constexpr hub_class gemma_classes[] = {{"GemmaForCausalLM"}};
+constexpr hub_class gemma2_classes[] = {{.name = "Gemma2ForCausalLM", .has_windows = true}};
+constexpr hub_class gemma3_classes[] = {{.name = "Gemma3ForCausalLM", .has_windows = true}};
+constexpr hub_class gpt_oss_classes[] = {{.name = "GptOssForCausalLM", .has_windows = true, .has_experts = true}};
+constexpr hub_class command_r_classes[] = {{"CohereForCausalLM"}};
+constexpr hub_class deepseek2_classes[] = {{.name = "DeepseekV2ForCausalLM", .has_experts = true}};
+constexpr hub_class glm4_classes[] = {{"Glm4ForCausalLM"}};
+constexpr hub_class olmo2_classes[] = {{"Olmo2ForCausalLM"}, {.name = "Olmo3ForCausalLM", .has_windows = true}};
+constexpr hub_class phi3_classes[] = {{.name = "Phi3ForCausalLM", .has_windows = true}};
+constexpr hub_class starcoder2_classes[] = {{.name = "Starcoder2ForCausalLM", .has_windows = true}};
+
+constexpr factor_key granite_factors[] = {
+    {"embedding_scale", "embedding_multiplier", &model_shape::embedding_scale, 1},
+    {"residual_scale", "residual_multiplier", &model_shape::residual_scale, 1},
+    {"attention.scale", "attention_multiplier", &model_shape::attention_scale, 0, factor_key::rule::scale},
+    {"logit_scale", "logits_scaling", &model_shape::logit_scale, 1},
+};
+constexpr factor_key gemma2_factors[] = {
+    {"attention.scale", "", &model_shape::attention_scale, 0, factor_key::rule::scale},
+    {"attn_logit_softcapping", "attn_logit_softcapping", &model_shape::attention_cap, 50, factor_key::rule::cap},
+    {"final_logit_softcapping", "final_logit_softcapping", &model_shape::logit_cap, 30, factor_key::rule::cap},
+};
+constexpr factor_key gemma3_factors[] = {
+    {"attention.scale", "", &model_shape::attention_scale, 0, factor_key::rule::scale},
+    {"final_logit_softcapping", "final_logit_softcapping", &model_shape::logit_cap, 0, factor_key::rule::cap},
+};
+constexpr factor_key command_r_factors[] = {{"logit_scale", "logit_scale", &model_shape::logit_scale}};
+
+constexpr family table[] = {
+    // With experts: Mixtral.
+    {.name = "llama",
+     .hub = llama_classes,
+     .layer = llama_layer,
+     .pairs = rope_pairs::adjacent,
+     .hub_pairs_apart = true,
+     .window_period = 0,
+     .experts_key = "num_local_experts",
+     .normalises_experts = true},
+    {.name = "qwen2", .hub = qwen2_classes, .layer = plain_layer, .qkv_biases = true, .window_unless_denied = false},
+    {.name = "qwen3",
+     .hub = qwen3_classes,
+     .layer = qwen3_layer,
+     .head_norms = head_norm::shared,
+     .window_unless_denied = false},
+    {.name = "qwen2moe",
+     .hub = qwen2moe_classes,
+     .layer = qwen2moe_layer,
+     .qkv_biases = true,
+     .window_unless_denied = false,
+     .experts_key = "num_experts",
+     .needs_experts = true},
+    {.name = "qwen3moe",
+     .hub = qwen3moe_classes,
+     .layer = qwen3moe_layer,
+     .head_norms = head_norm::shared,
+     .window_unless_denied = false,
+     .experts_key = "num_experts",
+     .needs_experts = true,
+     .normalises_experts = true},
+    {.name = "granite",
+     .hub = granite_classes,
+     .layer = plain_layer,
+     .pairs = rope_pairs::adjacent,
+     .hub_pairs_apart = true,
+     .factors = granite_factors,
+     .divides_logits = true,
+     .window_unless_denied = false},
+    {.name = "granitemoe",
+     .hub = granitemoe_classes,
+     .layer = granitemoe_layer,
+     .pairs = rope_pairs::adjacent,
+     .hub_pairs_apart = true,
+     .factors = granite_factors,
+     .divides_logits = true,
+     .window_unless_denied = false,
+     .experts_key = "num_local_experts",
+     .needs_experts = true,
+     .normalises_experts = true},
+    {.name = "gemma",
+     .hub = gemma_classes,
+     .layer = plain_layer,
+     .hub_norms_less_one = true,
+     .activation = feed_forward_kind::gated_gelu,
+     .tied_unless_denied = true,
+     .scales_embedding = true,
+     .window_unless_denied = false},
+    {.name = "gemma2",
+     .hub = gemma2_classes,
+     .layer = gemma2_layer,
+     .hub_norms_less_one = true,
+     .activation = feed_forward_kind::gated_gelu,
+     .tied_unless_denied = true,
+     .scales_embedding = true,
+     .factors = gemma2_factors,
+     .wide_score_layers = 46,
+     .window_period = 2,
+     .usual_window = 4096},
+    {.name = "gemma3",
+     .hub = gemma3_classes,
+     .layer = gemma3_layer,
+     .hub_norms_less_one = true,
+     .head_norms = head_norm::shared,
+     .activation = feed_forward_kind::gated_gelu,
+     .tied_unless_denied = true,
+     .scales_embedding = true,
+     .factors = gemma3_factors,
+     .wide_score_layers = 62,
+     .window_period = 6,
+     .window_rope_base = 10000},
+    {.name = "gpt-oss",
+     .hub = gpt_oss_classes,
+     .layer = gpt_oss_layer,
+     .activation = feed_forward_kind::clamped_swiglu,
+     .qkv_biases = true,
+     .window_period = 2,
+     .needs_window = true,
+     .yarn_whole_pairs = false,
+     .experts_key = "num_local_experts",
+     .needs_experts = true,
+     .normalises_experts = true,
+     .gates = gating::softmax_of_chosen},
+    {.name = "command-r",
+     .hub = command_r_classes,
+     .layer = command_r_layer,
+     .pairs = rope_pairs::adjacent,
+     .norm = norm_kind::layer,
+     .epsilon_key = "layer_norm_eps",
+     .tied_unless_denied = true,
+     .factors = command_r_factors},
+    {.name = "deepseek2",
+     .hub = deepseek2_classes,
+     .layer = deepseek2_layer,
+     .pairs = rope_pairs::adjacent,
+     .window_unless_denied = false,
+     .experts_key = "n_routed_experts",
+     .needs_experts = true,
+     .says_mixture = true},
+    {.name = "glm4", .hub = glm4_classes, .layer = glm4_layer, .pairs = rope_pairs::adjacent, .hub_rotated = 0.5F},
+    // With windows: OLMo 3.
+    {.name = "olmo2",
+     .hub = olmo2_classes,
+     .layer = olmo2_layer,
+     .head_norms = head_norm::row,
+     .window_period = 4,
+     .unscaled_windows = true},
+    {.name = "phi3",
+     .hub = phi3_classes,
+     .layer = phi3_layer,
+     .window_period = 0,
+     .may_have_long_rope = true,
+     .hub_rotated = 1},
+    {.name = "starcoder2",
+     .hub = starcoder2_classes,
+     .layer = starcoder2_layer,
+     .norm = norm_kind::layer,
+     .activation = feed_forward_kind::gelu,
+     .epsilon_key = "norm_epsilon",
+     .qkv_biases = true,
+     .tied_unless_denied = true,
+     .window_period = 0},
+};
+
+}  // namespace
+
+namespace {
+template<class Is>
+bool any_row(const family& f, Is is) {
+  return std::ranges::any_of(f.layer, [&](rows block) { return std::ranges::any_of(block, is); });
+}
+}  // namespace
+
+bool family::has(role r) const {
+  return any_row(*this, [r](const tensor_row& t) { return t.is == r; });
+}
+bool family::may_have_own_head_norms() const {
+  return any_row(*this, [](const tensor_row& t) { return t.when == presence::own_head_norms; });
+}
+
+std::span<const family> families() { return table; }
+std::span<const tensor_row> outer_rows() { return outer; }
+
+const family* find_family(std::string_view name) {
+  const auto it = std::ranges::find(table, name, &family::name);
+  return it == std::end(table) ? nullptr : it;
+}
+
+std::string family_names() {
+  std::string names;
+  for (const family& f : table) names += (names.empty() ? "" : ", ") + std::string(f.name);
+  return names;
+}
+
+std::vector<const family*> nearest_families(std::string_view name) {
+  std::vector<const family*> nearest;
+  for (const family& f : table) nearest.push_back(&f);
+  const std::string_view some = name.substr(0, name_bytes_max);
+  std::ranges::stable_sort(nearest, {}, [&](const family* f) { return edit_distance(some, f->name); });
+  nearest.resize(3);
+  return nearest;
+}
+
+}  // namespace redline::architecture

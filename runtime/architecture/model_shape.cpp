@@ -1,0 +1,106 @@
+#include "runtime/architecture/model_shape.hpp"
+
+#include <algorithm>
+
+namespace redline::architecture {
+namespace {
+
+/// What is wrong with the sizes of latent attention and its mixture; empty: nothing is.
+std::string wrong_latents(const model_shape& s) {
+  const auto between = [](const char* what, std::uint32_t most, std::uint32_t found) {
+    return "expected " + std::string(what) + " from 1 to " + std::to_string(most) + ", found " + std::to_string(found);
+  };
+  const latent_shape& l = *s.latent;
+  if (s.rotary_dim == 0 || s.rotary_dim >= head_dim_max) {
+    return between("rotated dimensions", head_dim_max - 1, s.rotary_dim);
+  }
+  const std::uint32_t rank_max = cached_dim_max - s.rotary_dim;
+  if (l.rank == 0 || l.rank > rank_max) return between("a latent rank", rank_max, l.rank);
+  if (l.plain_dim == 0) return between("dimensions of a key that are not rotated", head_dim_max - s.rotary_dim, 0);
+  if (l.value_dim == 0 || l.value_dim > head_dim_max) return between("a value size", head_dim_max, l.value_dim);
+  if (s.head_dim != l.rank + s.rotary_dim) {
+    return "expected a head size of " + std::to_string(l.rank + s.rotary_dim) +
+           ", the latent rank and the rotated dimensions, found " + std::to_string(s.head_dim);
+  }
+  if (l.query_rank > width_max) return between("a query rank", width_max, l.query_rank);
+  if (s.kv_heads != 1) return between("heads for keys and values", 1, s.kv_heads);
+  if (std::uint64_t{s.heads} * (l.rank + s.rotary_dim) > width_max) {
+    return "expected less than " + std::to_string(width_max) + " numbers in a row's queries";
+  }
+  if (s.expert_feed_forward == 0 || s.shared_feed_forward % s.expert_feed_forward != 0) {
+    return "expected shared experts as wide as the others, found " + std::to_string(s.shared_feed_forward) +
+           " together, " + std::to_string(s.expert_feed_forward) + " each";
+  }
+  return {};
+}
+
+result<void> check_experts(const model_shape& s) {
+  const auto refuse = [&](const std::string& what) { return failure{errc::invalid_argument, "shape: " + what}; };
+  if (s.experts > experts_max || (s.kind->needs_experts && s.experts == 0)) {
+    return refuse("expected 1 to " + std::to_string(experts_max) + " experts, found " + std::to_string(s.experts));
+  }
+  if (s.experts != 0 && (s.experts_used == 0 || s.experts_used > s.experts)) {
+    return refuse("expected rows to use 1 to " + std::to_string(s.experts) + " experts, found " +
+                  std::to_string(s.experts_used));
+  }
+  const bool lacks_width = s.experts != 0 && s.expert_feed_forward == 0;
+  if (lacks_width || std::max(s.expert_feed_forward, s.shared_feed_forward) > width_max) {
+    return refuse("expected experts of a width from 1 to " + std::to_string(width_max) + ", found " +
+                  std::to_string(lacks_width ? 0 : std::max(s.expert_feed_forward, s.shared_feed_forward)));
+  }
+  return {};
+}
+
+}  // namespace
+
+result<void> check(const model_shape& s) {
+  const auto refuse = [&](const std::string& what) { return failure{errc::invalid_argument, "shape: " + what}; };
+  for (const std::uint32_t n : {s.layers, s.width, s.heads, s.kv_heads, s.head_dim, s.feed_forward, s.vocabulary}) {
+    if (n == 0 || n > vocabulary_max) {
+      return refuse("expected sizes from 1 to " + std::to_string(vocabulary_max) + ", found " + std::to_string(n));
+    }
+  }
+  if (s.context == 0 || s.context > context_max) {
+    return refuse("expected a context from 1 to " + std::to_string(context_max) + ", found " +
+                  std::to_string(s.context));
+  }
+  if (s.heads % s.kv_heads != 0) {
+    return refuse(std::to_string(s.heads) + " heads are no multiple of " + std::to_string(s.kv_heads) +
+                  " for keys and values");
+  }
+  if (s.latent) {
+    const std::string wrong = wrong_latents(s);
+    if (!wrong.empty()) return refuse(wrong);
+  }
+  const std::uint32_t own = s.own_head_dim();
+  if (own % 2 != 0 || own > head_dim_max) {
+    return refuse("expected an even head size up to " + std::to_string(head_dim_max) + ", found " +
+                  std::to_string(own));
+  }
+  if (s.rotated() % 2 != 0 || s.rotated() > own) {
+    return refuse("expected an even number of rotated dimensions up to " + std::to_string(own) + ", found " +
+                  std::to_string(s.rotated()));
+  }
+  for (const std::uint64_t n : {std::uint64_t{s.width}, std::uint64_t{s.feed_forward}, std::uint64_t{s.heads} * own}) {
+    if (n > width_max) {
+      return refuse("expected rows of at most " + std::to_string(width_max) + ", found " + std::to_string(n));
+    }
+  }
+  REDLINE_TRY(check_experts(s));
+  if (s.layers > layers_max) {
+    return refuse("expected at most " + std::to_string(layers_max) + " layers, found " + std::to_string(s.layers));
+  }
+  return {};
+}
+
+bool uses_long_factors(const model_shape& shape, std::uint32_t context_max) {
+  if (shape.short_context == 0) return false;
+  return (context_max == 0 ? shape.context : std::min(context_max, shape.context)) > shape.short_context;
+}
+
+std::string describe_rotation(const model_shape& shape, std::uint32_t context_max) {
+  if (shape.short_context == 0) return {};
+  return uses_long_factors(shape, context_max) ? ", rotated for long sequences" : ", rotated for short sequences";
+}
+
+}  // namespace redline::architecture

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/architecture/model_shape.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/gguf/gguf_file.hpp"
+#include "runtime/gguf/gguf_writer.hpp"
+
+namespace redline::architecture {
+
+/// A size that all families have, as both formats name it: from 1 to `most`.
+struct size_key {
+  std::string_view gguf;  // below "<family>."
+  std::string_view hub;   // in a config.json
+  std::uint32_t model_shape::*into;
+  std::uint32_t most;
+};
+inline constexpr size_key size_keys[] = {
+    {"block_count", "num_hidden_layers", &model_shape::layers, layers_max},
+    {"context_length", "max_position_embeddings", &model_shape::context, context_max},
+    {"embedding_length", "hidden_size", &model_shape::width, width_max},
+    {"feed_forward_length", "intermediate_size", &model_shape::feed_forward, width_max},
+    {"attention.head_count", "num_attention_heads", &model_shape::heads, width_max},
+};
+
+/// Reads and checks the metadata of a known family. A failure names the key that is missing, wrong or unsupported; of
+/// an unknown family it names the nearest known ones and what they lack.
+result<model_shape> read_shape(const gguf::gguf_file& file);
+
+/// general.architecture and the keys below "<family>.", for a file that read_shape reads.
+void put_shape(const model_shape& shape, gguf::gguf_writer& to);
+
+}  // namespace redline::architecture

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace redline::architecture {
+
+/// What a tensor is for. The order is that of synthetic files.
+enum class role : std::uint8_t {
+  token_embedding,
+  attention_norm,
+  attention_norm_shift,
+  query_key_value,  // one above the other
+  query,
+  key,
+  value,
+  query_down,  // latent attention (latent_shape)
+  query_down_norm,
+  query_up,
+  latent_down,
+  latent_norm,
+  latent_keys,
+  latent_values,
+  attention_output,
+  query_bias,
+  key_bias,
+  value_bias,
+  query_norm,
+  key_norm,
+  attention_output_bias,
+  sinks,
+  feed_forward_norm,
+  feed_forward_norm_shift,
+  attention_post_norm,
+  feed_forward_post_norm,
+  gate,
+  up,  // with a fused gate the gate above it
+  up_bias,
+  down,
+  down_bias,
+  router,
+  expert_gates,
+  expert_ups,
+  expert_downs,
+  router_bias,
+  expert_gate_biases,
+  expert_up_biases,
+  expert_down_biases,
+  shared_router,
+  shared_gate,
+  shared_up,
+  shared_down,
+  output_norm,
+  output_norm_shift,
+  output,
+};
+
+/// A size of a shape (size_of).
+enum class dim : std::uint8_t {
+  none,
+  width,
+  vocabulary,
+  heads,
+  kv_heads,
+  head_dim,
+  queries,          // numbers of all heads' own queries
+  keys,             // of all KV heads, as many values
+  query_key_value,  // the three together
+  attended,         // what attention's output product reads
+  feed_forward,
+  gate_and_up,
+  experts,
+  expert_feed_forward,
+  shared_feed_forward,
+  query_rank,
+  latent_rank,
+  latent_and_rotated,
+  plain_dim,
+  value_dim,
+};
+
+/// How a folder of the Hugging Face hub stores what a GGUF file has as one tensor of rows.
+enum class hub_form : std::uint8_t {
+  same,
+  rotated,        // rows are dimensions of heads; pairs may be half a head apart (family::hub_pairs_apart)
+  norm,           // may be one less (family::hub_norms_less_one)
+  one_row,        // a matrix of one row
+  each,           // a tensor for each expert; "*" in the name is its number
+  stacked,        // part `part` of `parts` equal parts that lie one above the other in each expert's matrix
+  interleaved,    // row `part` of each `parts` rows of an expert; matrices are turned, or MXFP4
+  latent_keys,    // of each head the first rows, turned
+  latent_values,  // of each head the other rows
+};
+
+/// When a layer has a tensor.
+enum class presence : std::uint8_t {
+  always,
+  untied,            // the head is not the embedding
+  norm_shifts,       // layer norms add a vector
+  dense,             // the layer is no mixture
+  mixture,           // of experts
+  shared_expert,     // a mixture with an expert that all rows go to
+  low_rank_queries,  // made of a vector of query_rank numbers
+  direct_queries,
+  qkv_biases,
+  own_head_norms,
+};
+
+/// A tensor that layers of a family have, or the model has once. Matrices are [rows, columns], and with a count there
+/// are so many of them; vectors have no columns.
+struct tensor_row {
+  role is;
+  std::string_view gguf;  // below "blk.<layer>."
+  std::string_view hub;   // below "model.layers.<layer>."
+  dim rows;
+  dim columns = dim::none;
+  dim count = dim::none;
+  hub_form form = hub_form::same;
+  presence when = presence::always;
+  std::uint8_t part = 0;
+  std::uint8_t parts = 1;
+};
+
+}  // namespace redline::architecture
