@@ -236,6 +236,7 @@ constexpr hub_class qwen2_classes[] = {{"Qwen2ForCausalLM"}};
 constexpr hub_class qwen3_classes[] = {{"Qwen3ForCausalLM"}};
 constexpr hub_class qwen2moe_classes[] = {{.name = "Qwen2MoeForCausalLM", .has_experts = true}};
 constexpr hub_class qwen3moe_classes[] = {{.name = "Qwen3MoeForCausalLM", .has_experts = true}};
+constexpr hub_class mellum_classes[] = {{.name = "MellumForCausalLM", .has_windows = true, .has_experts = true}};
 constexpr hub_class granite_classes[] = {{"GraniteForCausalLM"}};
 constexpr hub_class granitemoe_classes[] = {{.name = "GraniteMoeForCausalLM", .has_experts = true}};
 constexpr hub_class gemma_classes[] = {{"GemmaForCausalLM"}};
@@ -294,6 +295,16 @@ constexpr family table[] = {
      .layer = qwen3moe_layer,
      .head_norms = head_norm::shared,
      .window_unless_denied = false,
+     .experts_key = "num_experts",
+     .needs_experts = true,
+     .normalises_experts = true},
+    // Layers without a window may be rotated by YaRN, those with one never are.
+    {.name = "mellum",
+     .hub = mellum_classes,
+     .layer = qwen3moe_layer,
+     .head_norms = head_norm::shared,
+     .window_period = 4,
+     .unscaled_windows = true,
      .experts_key = "num_experts",
      .needs_experts = true,
      .normalises_experts = true},

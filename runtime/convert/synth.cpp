@@ -196,6 +196,15 @@ const std::array shapes = std::to_array<synth_shape>({
     {{of("qwen2"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{of("llama"), 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{of("qwen3moe"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
+    tiny("mellum", "tiny-mellum",
+         [](auto& s) {
+           s.layers = 5;
+           s.experts = 8;
+           s.experts_used = 2;
+           s.expert_feed_forward = 256;
+           s.window = 24;
+           s.yarn = {.factor = 8, .original_context = 256};
+         }),
     {{of("qwen2moe"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, false, 8, 2, 256, 512}, "tiny-qwen2moe"},
     {{of("llama"), 2, 256, 8, 2, 32, 512, 512, 2048, 1e4F, 1e-5F, false, 8, 2, 512}, "tiny-mixtral"},
     {{of("granite"), 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, true, 0, 0, 0, 0, 1.5F, 0.5F, 0.25F, 2},

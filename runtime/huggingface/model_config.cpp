@@ -324,18 +324,19 @@ result<void> read_scaling(const json_object& config, const known_class& of, cons
 
 constexpr double gemma3_window_base = 10000;  // where a file does not say
 
-/// Newer files of Gemma 3: one for each kind of layer.
+/// One for each kind of layer: in newer files of Gemma 3, and in Mellum's.
 result<void> read_both_ropes(const json_object& config, const known_class& of, const json_object& both,
                              model_config& c) {
   REDLINE_TRY_ASSIGN(const json_object full, both.object("full_attention"));
   REDLINE_TRY_ASSIGN(const json_object windowed, both.object("sliding_attention"));
   REDLINE_TRY(read_scaling(config, of, full, c));
   REDLINE_TRY_ASSIGN(const double base, full.positive("rope_theta"));
-  REDLINE_TRY_ASSIGN(const double window_base, windowed.positive_or("rope_theta", gemma3_window_base));
+  const double usual = of.kind.unscaled_windows ? base : gemma3_window_base;
+  REDLINE_TRY_ASSIGN(const double window_base, windowed.positive_or("rope_theta", usual));
   REDLINE_TRY_ASSIGN(const std::string type, windowed.text_or("rope_type", "default"));
   if (type != "default") return windowed.unsupported("rope_type", "expected 'default', found " + quote_bytes(type));
   c.shape.rope_base = static_cast<float>(base);
-  if (window_base != gemma3_window_base) c.shape.window_rope_base = static_cast<float>(window_base);
+  if (window_base != usual) c.shape.window_rope_base = static_cast<float>(window_base);
   return {};
 }
 
@@ -375,7 +376,7 @@ result<void> read_rope(const json_object& config, const known_class& of, model_c
   }
   if (config.has(key)) {
     REDLINE_TRY_ASSIGN(const json_object rope, config.object(key));
-    if (gemma3 && rope.has("full_attention")) {
+    if ((gemma3 || of.kind.unscaled_windows) && rope.has("full_attention")) {
       return read_both_ropes(config, of, rope, c);
     }
     REDLINE_TRY(read_scaling(config, of, rope, c));

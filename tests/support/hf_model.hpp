@@ -120,7 +120,7 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
       {"qwen3moe", "Qwen3Moe"}, {"granite", "Granite"},       {"granitemoe", "GraniteMoe"},
       {"gemma2", "Gemma2"},     {"gemma3", "Gemma3"},         {"gpt-oss", "GptOss"},
       {"phi3", "Phi3"},         {"olmo2", "Olmo2"},           {"glm4", "Glm4"},
-      {"command-r", "Cohere"},  {"deepseek2", "DeepseekV2"}};
+      {"command-r", "Cohere"},  {"deepseek2", "DeepseekV2"},  {"mellum", "Mellum"}};
   const bool gelu = s.architecture.starts_with("gemma") || s.architecture == "starcoder2";
   const bool mixtral = s.architecture == "llama" && s.experts != 0;
   json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},
@@ -151,6 +151,11 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
     for (std::uint32_t i = 0; i < s.layers; ++i) {
       config["layer_types"].push_back(i % 2 == 0 ? "sliding_attention" : "full_attention");
     }
+  }
+  if (s.architecture == "mellum") {
+    config["sliding_window"] = s.window;
+    config["rope_parameters"] = {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 10000.0}}},
+                                 {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 10000.0}}}};
   }
   if (s.architecture == "gemma2") {
     config["attn_logit_softcapping"] = 5.0;
@@ -207,7 +212,7 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
     return config;
   }
   config["moe_intermediate_size"] = s.expert_feed_forward;
-  config["norm_topk_prob"] = s.architecture == "qwen3moe";
+  config["norm_topk_prob"] = s.architecture == "qwen3moe" || s.architecture == "mellum";
   config["decoder_sparse_step"] = 1;
   config["mlp_only_layers"] = json::array();
   if (s.shared_feed_forward != 0) config["shared_expert_intermediate_size"] = s.shared_feed_forward;

@@ -26,7 +26,7 @@ namespace redline::test {
 struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
                                        // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4",
-                                       // "command-r" (with norms of heads), "deepseek2"
+                                       // "command-r" (with norms of heads), "deepseek2", "mellum"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -264,7 +264,8 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   const bool gpt_oss = s.architecture == "gpt-oss", gemma3 = s.architecture == "gemma3";
   const bool has_post_norms =
       s.architecture == "gemma2" || gemma3 || s.architecture == "olmo2" || s.architecture == "glm4";
-  if (gpt_oss || s.architecture == "gemma2" || gemma3) m.metadata[a + "attention.sliding_window"] = s.window;
+  if (gpt_oss || s.architecture == "gemma2" || gemma3 || s.architecture == "mellum")
+    m.metadata[a + "attention.sliding_window"] = s.window;
   if (s.architecture == "gemma2") {
     m.metadata[a + "attn_logit_softcapping"] = 5.0F;
     m.metadata[a + "final_logit_softcapping"] = 20.0F;
@@ -350,7 +351,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       bias(b + "attn_k.bias", kv);
       bias(b + "attn_v.bias", kv);
     }
-    if (s.architecture == "qwen3" || s.architecture == "qwen3moe" || gemma3) {
+    if (s.architecture == "qwen3" || s.architecture == "qwen3moe" || s.architecture == "mellum" || gemma3) {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
     }

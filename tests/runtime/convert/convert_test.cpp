@@ -84,11 +84,11 @@ std::vector<float> logits_of(const gguf::gguf_file& file, const std::vector<toke
 TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
   for (const std::string name :
        {"llama", "qwen2", "qwen3", "gemma", "starcoder2", "mixtral", "qwen2moe", "qwen3moe", "granite", "granitemoe",
-        "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4", "command-r", "deepseek2"}) {
+        "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4", "command-r", "deepseek2", "mellum"}) {
     SCOPED_TRACE(name);
     for (const bool tied : {true, false}) {
       tiny_shape shape = {.architecture = name == "mixtral" ? "llama" : name, .tied_head = tied};
-      if (name == "mixtral" || name.ends_with("moe")) shape.experts = 5;
+      if (name == "mixtral" || name == "mellum" || name.ends_with("moe")) shape.experts = 5;
       if (name == "qwen2moe") shape.shared_feed_forward = 64;
       shape.window = 4;
       if (name == "phi3" || name == "glm4") shape.rotary_dim = 12;

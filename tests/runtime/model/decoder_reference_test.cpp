@@ -105,7 +105,7 @@ test::tiny_model reference_model(const std::string& name) {
                                                      : 16U,
                          .tied_head = !llama && !mixtral && !granite};
   const bool shares_expert = architecture == "qwen2moe";
-  const bool is_mixture = mixtral || shares_expert || architecture == "qwen3moe" || gpt_oss;
+  const bool is_mixture = mixtral || shares_expert || architecture == "qwen3moe" || architecture == "mellum" || gpt_oss;
   shape.window = 4;
   if (is_mixture) {
     shape.experts = 6;
@@ -143,7 +143,8 @@ test::tiny_model reference_model(const std::string& name) {
     }
     if (architecture == "llama" || architecture == "gemma" || gemma2 || granite || phi3 || name == "command-r")
       continue;
-    if (architecture == "qwen3" || architecture == "qwen3moe" || gemma3 || olmo2 || name == "command-r-plus") {
+    if (architecture == "qwen3" || architecture == "qwen3moe" || architecture == "mellum" || gemma3 || olmo2 ||
+        name == "command-r-plus") {
       for (const char* each : {"attn_q_norm", "attn_k_norm"}) set(b + each + ".weight", 1, 0.25F);
       continue;
     }
@@ -166,7 +167,8 @@ test::tiny_model reference_model(const std::string& name) {
     m.metadata["olmo2.attention.sliding_window"] = 4U;
     m.metadata["olmo2.attention.sliding_window_pattern"] = 2U;
   }
-  if (name.ends_with("-yarn") || gpt_oss || name == "olmo2-windows") {
+  if (name == "mellum") m.metadata["mellum.attention.sliding_window_pattern"] = 2U;
+  if (name.ends_with("-yarn") || gpt_oss || name == "mellum" || name == "olmo2-windows") {
     m.metadata[architecture + ".rope.scaling.type"] = std::string("yarn");
     m.metadata[architecture + ".rope.scaling.factor"] = 4.0F;
     m.metadata[architecture + ".rope.scaling.original_context_length"] = 64U;
@@ -233,7 +235,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 66);
+  EXPECT_EQ(rows_checked, 69);
 }
 
 // Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned. Windows, and layers that
@@ -279,7 +281,7 @@ TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementatio
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 48);
+  EXPECT_EQ(checked, 52);
 }
 
 }  // namespace

@@ -234,8 +234,8 @@ void check_invariance(const kernels::kernel_table& table, const tiny_shape& shap
 
 tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
   const bool deepseek = architecture == "deepseek2";
-  const bool is_mixture =
-      architecture == "mixtral" || architecture == "gpt-oss" || architecture.ends_with("moe") || deepseek;
+  const bool is_mixture = architecture == "mixtral" || architecture == "gpt-oss" || architecture == "mellum" ||
+                          architecture.ends_with("moe") || deepseek;
   if (architecture == "mixtral") architecture = "llama";
   tiny_shape shape{.architecture = architecture, .matrices = matrices, .seed = 3};
   using enum gguf::tensor_type;
@@ -315,9 +315,9 @@ class every_target : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
-  constexpr const char* architectures[] = {"llama",      "gemma2",   "qwen2", "gemma3",     "qwen3",    "gpt-oss",
-                                           "gemma",      "qwen3moe", "phi3",  "starcoder2", "mixtral",  "qwen2moe",
-                                           "granitemoe", "olmo2",    "glm4",  "command-r",  "deepseek2"};
+  constexpr const char* architectures[] = {"llama",      "gemma2",   "qwen2", "gemma3",     "qwen3",     "gpt-oss",
+                                           "gemma",      "qwen3moe", "phi3",  "starcoder2", "mixtral",   "qwen2moe",
+                                           "granitemoe", "olmo2",    "glm4",  "command-r",  "deepseek2", "mellum"};
   unsigned seed = 100;
   std::size_t combination = 0;
   using enum gguf::tensor_type;

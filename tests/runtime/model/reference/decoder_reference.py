@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of twenty-two tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of twenty-three tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
@@ -23,6 +23,7 @@ frequencies are divided by LongRoPE's factors for long sequences, and what is ro
 Case "olmo2": as a qwen2 without biases; a row's queries, and its keys, are normalised together before they are rotated; attention
 and the feed-forward part read what is not normalised, and what they give is normalised before it is added. "olmo2-windows" (OLMo 3):
 the first layer sees four tokens; the second is rotated as in qwen2-yarn.
+Case "mellum": as qwen3moe; the first layer sees four tokens; the second is rotated as in qwen2-yarn.
 Case "glm4": as qwen2; adjacent pairs, half of each head rotated; gate and up are one matrix; what attention and the feed-forward
 part give is normalised before it is added.
 Cases "deepseek2": keys and values are made, head by head, of a vector of 64 numbers that is normalised before, as published and not
@@ -42,9 +43,9 @@ import numpy as np
 
 LAYERS, WIDTH, HEADS, KV_HEADS, HEAD_DIM, FEED_FORWARD, VOCABULARY = 2, 64, 4, 2, 16, 96, 300
 EXPERTS, USED, EXPERT_WIDTH, SHARED_WIDTH = 6, 2, 32, 64
-MIXTURES = ("qwen3moe", "qwen2moe", "mixtral", "gpt-oss")
+MIXTURES = ("qwen3moe", "qwen2moe", "mixtral", "gpt-oss", "mellum")
 DEEPSEEK2, RANK, PLAIN, ROTATED, VALUE_DIM = ("deepseek2", "deepseek2-yarn"), 64, 32, 8, 16
-WINDOWED, WINDOW = ("gemma2", "gemma3", "gpt-oss", "olmo2-windows"), 4
+WINDOWED, WINDOW = ("gemma2", "gemma3", "gpt-oss", "olmo2-windows", "mellum"), 4
 COMMAND_R = ("command-r", "command-r-plus")
 OLMO2 = ("olmo2", "olmo2-windows")
 PHI3, PHI3_WINDOW, PHI3_ROTARY = ("phi3", "phi3-short"), 5, 12
@@ -103,7 +104,7 @@ def weights(kind):
         elif kind == "command-r-plus":
             l |= {"own_q": tensor(next(number), (HEADS, HEAD_DIM), 1, 0.25),
                   "own_k": tensor(next(number), (KV_HEADS, HEAD_DIM), 1, 0.25)}
-        elif kind in ("qwen3", "qwen3moe", "gemma3"):
+        elif kind in ("qwen3", "qwen3moe", "gemma3", "mellum"):
             l |= {"qn": tensor(next(number), (HEAD_DIM,), 1, 0.25), "kn": tensor(next(number), (HEAD_DIM,), 1, 0.25)}
         elif kind in ("qwen2", "qwen2-yarn", "qwen2moe", "starcoder2", "gpt-oss", "glm4"):
             l |= {"qb": bias(q), "kb": bias(kv), "vb": bias(kv)}
@@ -354,7 +355,7 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
         old_k, old_v = cache.layers[i]
         cache.layers[i] = (np.concatenate([old_k[:at], k, old_k[at:]]), np.concatenate([old_v[:at], v, old_v[at:]]))
         k, v = (t[:at + n] for t in cache.layers[i])
-        turn = {"gemma3": rope_gemma3, "olmo2-windows": rope_yarn}.get(kind, rope) if i == 1 else rope
+        turn = {"gemma3": rope_gemma3, "olmo2-windows": rope_yarn, "mellum": rope_yarn}.get(kind, rope) if i == 1 else rope
         q, k = turn(q, positions), turn(k, seen)
         k, v = (np.repeat(t, HEADS // KV_HEADS, axis=1) for t in (k, v))
         score = np.einsum("ihd,jhd->hij", q, k) * scores
