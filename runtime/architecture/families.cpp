@@ -258,12 +258,12 @@ constexpr factor_key granite_factors[] = {
 };
 constexpr factor_key gemma2_factors[] = {
     {"attention.scale", "", &model_shape::attention_scale, 0, factor_key::rule::scale},
-    {"attn_logit_softcapping", "attn_logit_softcapping", &model_shape::attention_cap, 50, factor_key::rule::cap},
-    {"final_logit_softcapping", "final_logit_softcapping", &model_shape::logit_cap, 30, factor_key::rule::cap},
+    {"attn_logit_softcapping", "attn_logit_softcapping", &model_shape::attention_cap, 50, factor_key::rule::optional},
+    {"final_logit_softcapping", "final_logit_softcapping", &model_shape::logit_cap, 30, factor_key::rule::optional},
 };
 constexpr factor_key gemma3_factors[] = {
     {"attention.scale", "", &model_shape::attention_scale, 0, factor_key::rule::scale},
-    {"final_logit_softcapping", "final_logit_softcapping", &model_shape::logit_cap, 0, factor_key::rule::cap},
+    {"final_logit_softcapping", "final_logit_softcapping", &model_shape::logit_cap, 0, factor_key::rule::optional},
 };
 constexpr factor_key command_r_factors[] = {{"logit_scale", "logit_scale", &model_shape::logit_scale}};
 
@@ -383,6 +383,7 @@ constexpr family table[] = {
      .layer = deepseek2_layer,
      .pairs = rope_pairs::adjacent,
      .window_unless_denied = false,
+     .yarn_grows = yarn_growth::scores,
      .experts_key = "n_routed_experts",
      .needs_experts = true,
      .says_mixture = true},

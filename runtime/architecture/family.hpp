@@ -27,6 +27,13 @@ enum class head_norm : std::uint8_t { none, shared, own, row };
 /// How a router's logits become the weights of a row's experts.
 enum class gating : std::uint8_t { softmax, softmax_of_chosen };
 
+/// What grows with the length to which YaRN stretches a context, by a factor f.
+enum class yarn_growth : std::uint8_t {
+  rotated,  // what is rotated of queries and keys, by 1 + 0.1 ln f
+  scores,   // by the square of 1 + m ln f, with m of the file (DeepSeek 2)
+  ratio,    // what is rotated, by (1 + 0.1 ln f) / (1 + 0.1 m ln f), with m of the file
+};
+
 struct model_shape;
 
 /// A number of a shape that only some families have, as both formats name it.
@@ -37,7 +44,7 @@ struct factor_key {
   float usual = 0;  // where a GGUF file does not say; 0: it must
   enum class rule : std::uint8_t {
     positive,  // and a config.json must say it
-    cap,       // 0: none; a config.json need not say it
+    optional,  // 0: none; a config.json need not say it, or says it elsewhere
     scale,     // of scores; usual is one over a root, see family::wide_score_layers
   } is = rule::positive;
 };
@@ -80,8 +87,9 @@ struct family {
   float window_rope_base = 0;        // usual in layers with a window, and the file may say another; 0: the others'
   bool unscaled_windows = false;     // layers with a window rotate by the base of the others, without scaling
   bool may_have_long_rope = false;   // LongRoPE's two sets of factors
-  bool yarn_whole_pairs = true;      // YaRN's ends are rounded outwards to whole pairs
-  float hub_rotated = 0;             // the part of a head that is rotated where a config.json may say it; 0: all
+  yarn_growth yarn_grows = yarn_growth::rotated;
+  bool yarn_whole_pairs = true;  // YaRN's ends are rounded outwards to whole pairs
+  float hub_rotated = 0;         // the part of a head that is rotated where a config.json may say it; 0: all
 
   std::string_view experts_key = {};  // in a config.json; empty: there are no mixtures
   bool needs_experts = false;

@@ -64,7 +64,9 @@ struct model_shape {
   float residual_scale = 0;   // of what a layer's halves add to the residual stream
   float attention_scale = 0;  // of the scores; 0: one over the root of head_dim
   float logit_scale = 0;      // as files have it: Granite divides logits by it, Command-R multiplies them with it
-  float attention_cap = 0;    // soft caps: of the scores, once scaled, and of the logits; 0 in a read shape: none
+  /// A query at position p is multiplied by 1 + this * ln(1 + floor(p / n)), n tokens being YaRN's original context.
+  float temperature_scale = 0;
+  float attention_cap = 0;  // soft caps: of the scores, once scaled, and of the logits; 0 in a read shape: none
   float logit_cap = 0;
 
   std::uint32_t window = 0;             // tokens that a row of a layer with a window sees, its own among them; 0: none
@@ -75,7 +77,7 @@ struct model_shape {
   std::uint32_t rotary_dim = 0;   // leading dimensions of a head that are rotated; 0: all
   float rope_position_scale = 1;  // linear scaling: position * this
   std::optional<yarn_scaling> yarn;
-  float yarn_log_multiplier = 0;    // to be written: scores grow by the square of 1 + this * log(factor)
+  float yarn_log_multiplier = 0;    // to be written: m of yarn_growth
   float rope_magnitude = 0;         // what is rotated of queries and keys grows by it (YaRN, LongRoPE)
   std::uint32_t short_context = 0;  // LongRoPE: the longest context of its short factors, in tokens; 0: there is none
 

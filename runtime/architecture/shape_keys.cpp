@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/architecture/tensors.hpp"
 
@@ -161,21 +162,24 @@ result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, 
     std::string_view name;
     double wanted;
   };
-  // What is rotated grows by the length of the context; in DeepSeek 2 scores do instead, by as much as the file says.
-  const bool scores_grow = c.latent.has_value();
-  for (const setting& s : {setting{"rope.scaling.yarn_ext_factor", 1},
-                           scores_grow ? setting{"rope.scaling.yarn_attn_factor", 1} : setting{log_multiplier, 0}}) {
+  const bool scores_grow = c.kind->yarn_grows == yarn_growth::scores;
+  std::vector<setting> fixed{{"rope.scaling.yarn_ext_factor", 1}};
+  if (scores_grow) fixed.push_back({"rope.scaling.yarn_attn_factor", 1});
+  if (c.kind->yarn_grows == yarn_growth::rotated) fixed.push_back({log_multiplier, 0});
+  for (const setting& s : fixed) {
     REDLINE_TRY_ASSIGN(const double found, file.get_float(keys.key(s.name), s.wanted));
     if (found != s.wanted) {
       return unsupported(
           file, keys.key(s.name) + ": expected " + std::to_string(s.wanted) + ", found " + std::to_string(found));
     }
   }
+  if (!scores_grow) c.rope_magnitude *= yarn_attention * (1 + 0.1F * std::log(y.factor));
+  if (c.kind->yarn_grows == yarn_growth::rotated) return y;
+  REDLINE_TRY_ASSIGN(const float multiplier, keys.positive(log_multiplier));
   if (!scores_grow) {
-    c.rope_magnitude *= yarn_attention * (1 + 0.1F * std::log(y.factor));
+    c.rope_magnitude /= 1 + 0.1F * multiplier * std::log(y.factor);
     return y;
   }
-  REDLINE_TRY_ASSIGN(const float multiplier, keys.positive(log_multiplier));
   const float growth = 1 + multiplier * std::log(y.factor);
   c.attention_scale *= growth * growth;
   return y;
@@ -371,11 +375,16 @@ result<void> read_factors(const gguf::gguf_file& file, const reader& keys, model
     std::optional<double> usual;
     if (key.usual != 0) usual = key.usual;
     if (key.is == factor_key::rule::scale) usual = 1 / std::sqrt(1.0 * of_heads);
-    if (key.is == factor_key::rule::cap) {
+    if (key.is == factor_key::rule::optional) {
       REDLINE_TRY_ASSIGN(const double cap, file.get_float(keys.key(key.gguf), key.usual));
       if (cap == 0) continue;
     }
     REDLINE_TRY_ASSIGN(c.*key.into, keys.positive(key.gguf, usual));
+  }
+  if (c.temperature_scale != 0 && !c.yarn) {
+    return malformed(file, keys.key("attention.temperature_scale") +
+                               ": expected YaRN, whose original context says where it begins; found no "
+                               "rope.scaling.type 'yarn'");
   }
   return {};
 }

@@ -342,7 +342,7 @@ void put_rope(const model_config& config, gguf::gguf_writer& to) {
     to.put_u32(prefix + "original_context_length", static_cast<std::uint32_t>(yarn.original_context));
     to.put_f32(prefix + "yarn_beta_fast", static_cast<float>(yarn.turns_kept));
     to.put_f32(prefix + "yarn_beta_slow", static_cast<float>(yarn.turns_slowed));
-    if (yarn.score_growth != 0) to.put_f32(prefix + "yarn_log_multiplier", static_cast<float>(0.1 * yarn.score_growth));
+    if (yarn.log_multiplier != 0) to.put_f32(prefix + "yarn_log_multiplier", static_cast<float>(yarn.log_multiplier));
     // Readers of GGUF multiply it with what follows from the factor.
     const double usual = 1 + 0.1 * std::log(yarn.factor);
     if (yarn.attention_factor != 0) {

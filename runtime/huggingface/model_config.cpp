@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "runtime/architecture/shape_keys.hpp"
 #include "runtime/base/hex.hpp"
@@ -29,6 +30,10 @@ constexpr auto wrappers = std::to_array<wrapper>({
      .usual = R"({"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
                   "rms_norm_eps": 1e-6, "max_position_embeddings": 131072, "query_pre_attn_scalar": 256})"},
     {.theirs = "Mistral3ForConditionalGeneration", .text_type = "mistral", .text = "MistralForCausalLM", .usual = "{}"},
+    {.theirs = "Mistral3ForConditionalGeneration",
+     .text_type = "ministral3",
+     .text = "Ministral3ForCausalLM",
+     .usual = "{}"},
 });
 
 constexpr std::uint64_t size_max = 0x7fffffff;  // fits every integer; `check` knows the bounds that count
@@ -44,7 +49,9 @@ std::string known_classes() {
   for (const family& f : architecture::families()) {
     for (const auto& named : f.hub) names += (names.empty() ? "" : ", ") + std::string(named.name);
   }
-  for (const wrapper& w : wrappers) names += ", " + std::string(w.theirs);
+  for (std::string_view last; const wrapper& w : wrappers) {
+    if (std::exchange(last, w.theirs) != w.theirs) names += ", " + std::string(w.theirs);
+  }
   return names;
 }
 
@@ -154,7 +161,7 @@ result<void> read_experts(const json_object& config, const known_class& of, mode
 
 result<void> read_factors(const json_object& config, model_shape& s) {
   for (const architecture::factor_key& key : s.kind->factors) {
-    if (key.hub.empty() || (key.is == architecture::factor_key::rule::cap && !config.has(key.hub))) continue;
+    if (key.hub.empty() || (key.is == architecture::factor_key::rule::optional && !config.has(key.hub))) continue;
     REDLINE_TRY_ASSIGN(const double number, config.positive(key.hub));
     s.*key.into = static_cast<float>(number);
   }
@@ -169,13 +176,14 @@ result<void> read_command_r(const json_object& config, model_shape& s) {
   return {};
 }
 
+bool has_factor(const family& kind, float model_shape::*factor) {
+  return std::ranges::find(kind.factors, factor, &architecture::factor_key::into) != kind.factors.end();
+}
+
 /// By what scores are scaled, where readers of the file would not know it.
 result<void> read_gemma(const json_object& config, model_shape& s) {
   if (s.kind->wide_score_layers == 0) return {};
-  const auto caps = [&](std::string_view name) {
-    return std::ranges::find(s.kind->factors, name, &architecture::factor_key::hub) != s.kind->factors.end();
-  };
-  if (!caps("attn_logit_softcapping") && config.has("attn_logit_softcapping")) {
+  if (!has_factor(*s.kind, &model_shape::attention_cap) && config.has("attn_logit_softcapping")) {
     return config.unsupported("attn_logit_softcapping", "expected none in Gemma 3");
   }
   REDLINE_TRY_ASSIGN(const bool both_ways, config.flag_or("use_bidirectional_attention", false));
@@ -227,19 +235,23 @@ result<llama3_scaling> read_llama3(const json_object& rope) {
   return s;
 }
 
-/// DeepSeek's: with one number twice scores grow and what is rotated does not.
-result<void> read_score_growth(const json_object& rope, yarn_scaling& s) {
-  REDLINE_TRY_ASSIGN(s.score_growth, rope.positive("mscale_all_dim"));
+/// "mscale" and "mscale_all_dim", where the family's YaRN grows by them: DeepSeek's scores grow with one number twice,
+/// and then what is rotated does not.
+result<void> read_growth(const json_object& rope, architecture::yarn_growth grows, yarn_scaling& s) {
+  REDLINE_TRY_ASSIGN(const double all, rope.positive("mscale_all_dim"));
   REDLINE_TRY_ASSIGN(const double rotated, rope.positive("mscale"));
-  if (rotated != s.score_growth) {
-    return rope.unsupported(
-        "mscale", "expected mscale_all_dim " + std::to_string(s.score_growth) + ", found " + std::to_string(rotated));
+  const bool scores_grow = grows == architecture::yarn_growth::scores;
+  const double wanted = scores_grow ? all : 1;
+  if (rotated != wanted) {
+    return rope.unsupported("mscale", "expected " + std::string(scores_grow ? "mscale_all_dim " : "") +
+                                          std::to_string(wanted) + ", found " + std::to_string(rotated));
   }
-  if (s.attention_factor != 0) return rope.unsupported("attention_factor", "expected YaRN of DeepSeek without it");
+  if (s.attention_factor != 0) return rope.unsupported("attention_factor", "expected YaRN with mscale without it");
+  s.log_multiplier = scores_grow ? 0.1 * all : all;
   return {};
 }
 
-result<yarn_scaling> read_yarn(const json_object& rope, const model_shape& shape) {
+result<yarn_scaling> read_yarn(const json_object& rope, model_shape& shape) {
   yarn_scaling s;
   REDLINE_TRY_ASSIGN(s.factor, rope.positive("factor"));
   REDLINE_TRY_ASSIGN(s.original_context, rope.positive_or("original_max_position_embeddings", shape.context));
@@ -249,12 +261,19 @@ result<yarn_scaling> read_yarn(const json_object& rope, const model_shape& shape
     REDLINE_TRY_ASSIGN(s.attention_factor, rope.positive("attention_factor"));
   }
   if (s.factor < 1) return rope.malformed("factor", "expected at least 1, found " + std::to_string(s.factor));
-  if (shape.latent) {
-    REDLINE_TRY(read_score_growth(rope, s));
+  if (shape.kind->yarn_grows != architecture::yarn_growth::rotated) {
+    REDLINE_TRY(read_growth(rope, shape.kind->yarn_grows, s));
   } else {
     for (const char* name : {"mscale", "mscale_all_dim"}) {
       if (rope.has(name)) return rope.unsupported(name, "expected YaRN without it");
     }
+  }
+  if (rope.has("llama_4_scaling_beta")) {
+    if (!has_factor(*shape.kind, &model_shape::temperature_scale)) {
+      return rope.unsupported("llama_4_scaling_beta", "expected YaRN without it");
+    }
+    REDLINE_TRY_ASSIGN(const double beta, rope.positive("llama_4_scaling_beta"));
+    shape.temperature_scale = static_cast<float>(beta);
   }
   // Files do not say it: it is the architecture's.
   const bool truncates = shape.kind->yarn_whole_pairs;
@@ -469,22 +488,30 @@ result<void> refuse_extras(const json_object& config, const known_class& of) {
   return {};
 }
 
-/// Null: the model is no wrapper.
-const wrapper* find_wrapper(const json_object& config) {
+/// Whether the class is one of several parts.
+bool is_wrapper(const json_object& config) {
   const json* names = config.find("architectures");
   const bool is_one = names != nullptr && names->is_array() && names->size() == 1 && names->front().is_string();
-  if (!is_one) return nullptr;
-  const auto it = std::ranges::find(wrappers, names->front().get_ref<const std::string&>(), &wrapper::theirs);
-  return it == wrappers.end() ? nullptr : &*it;
+  return is_one &&
+         std::ranges::find(wrappers, names->front().get_ref<const std::string&>(), &wrapper::theirs) != wrappers.end();
+}
+
+result<wrapper> read_wrapper(const json_object& config, const json_object& part) {
+  REDLINE_TRY_ASSIGN(const std::string type, part.text("model_type"));
+  const auto& name = config.find("architectures")->front().get_ref<const std::string&>();
+  std::string expected;
+  for (const wrapper& w : wrappers) {
+    if (w.theirs != name) continue;
+    if (w.text_type == type) return w;
+    expected += (expected.empty() ? "" : " or ") + quote_bytes(w.text_type);
+  }
+  return part.unsupported("model_type", "expected " + expected + ", found " + quote_bytes(type));
 }
 
 /// The members of the text part as if it stood alone. Files of a wrapper may leave out what is usual.
-result<json> unwrap(const json_object& config, const wrapper& of) {
+result<json> unwrap(const json_object& config) {
   REDLINE_TRY_ASSIGN(const json_object part, config.object("text_config"));
-  REDLINE_TRY_ASSIGN(const std::string type, part.text("model_type"));
-  if (type != of.text_type) {
-    return part.unsupported("model_type", "expected " + quote_bytes(of.text_type) + ", found " + quote_bytes(type));
-  }
+  REDLINE_TRY_ASSIGN(const wrapper of, read_wrapper(config, part));
   if (config.has("quantization_config")) {
     return config.unsupported("quantization_config", "expected weights that are not quantised yet");
   }
@@ -511,9 +538,8 @@ result<model_config> read_alone(const json_object& config) {
 }  // namespace
 
 result<model_config> read_model_config(const json_object& config) {
-  const wrapper* const wrapped = find_wrapper(config);
-  if (wrapped == nullptr) return read_alone(config);
-  REDLINE_TRY_ASSIGN(const json text, unwrap(config, *wrapped));
+  if (!is_wrapper(config)) return read_alone(config);
+  REDLINE_TRY_ASSIGN(const json text, unwrap(config));
   REDLINE_TRY_ASSIGN(const json_object object, json_object::of(text, config.file(), "text_config"));
   REDLINE_TRY_ASSIGN(model_config c, read_alone(object));
   c.is_wrapped = true;

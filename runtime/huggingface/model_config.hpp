@@ -30,7 +30,7 @@ struct yarn_scaling {
   double turns_kept = 32;
   double turns_slowed = 1;
   double attention_factor = 0;  // of queries and keys; 0: what follows from the factor
-  double score_growth = 0;      // DeepSeek 2: scores grow by the square of 1 + 0.1 * this * log(factor)
+  double log_multiplier = 0;    // m of architecture::yarn_growth; 0: none
 
   bool operator==(const yarn_scaling&) const = default;
 };

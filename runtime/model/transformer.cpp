@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/machine/memory.hpp"
+#include "runtime/base/portable_math.hpp"
 #include "runtime/model/feed_forward.hpp"
 #include "runtime/model/kv_moves.hpp"
 #include "runtime/model/latent_projections.hpp"
@@ -104,6 +105,8 @@ struct transformer::state {
   void add(const norm_weights& post_norm);
   void add_and_normalise(const norm_weights& post_norm, const norm_weights& next);
   void normalise_heads(const layer_weights& l);
+  [[nodiscard]] float query_scale(std::int64_t position) const;
+  void scale_queries();
   void store_keys_and_values(std::size_t layer);
   [[nodiscard]] kernels::attention_args attention_of(std::size_t layer, const row_block& block,
                                                      std::size_t kv_head) const;
@@ -160,6 +163,7 @@ struct transformer::state {
   std::array<std::vector<std::uint32_t>, 2> slots;                            // by storage, by row
   std::array<std::vector<kernels::rope_angles>, 2> key_angles, query_angles;  // as `ropes`: by row; by run, offset, row
   std::array<std::vector<attention_tile>, 2> tiles;                           // by storage, by run, in token order
+  std::vector<float> query_scales;                                            // by row; empty: none is scaled
   std::vector<std::int32_t> offsets;                                          // distinct ones of the run at hand
   std::vector<row_block> blocks, wanted_blocks;                               // the second: only rows that want logits
   struct kv_split {
@@ -264,6 +268,7 @@ void transformer::state::remember_and_attend(std::size_t layer) {
   const bool last = layer + 1 == w->layers.size();
   timed(spent.query_key_value, [&] { make_queries_keys_values(l); });
   if (config.head_norms() != architecture::head_norm::none) timed(spent.norms, [&] { normalise_heads(l); });
+  if (!query_scales.empty()) scale_queries();
   timed(spent.store, [&] { store_keys_and_values(layer); });
   if (last && wanted_rows.empty()) {
     rows = 0;
@@ -330,6 +335,7 @@ void transformer::state::prepare(std::span<const run> batch) {
   for (auto& angles : key_angles) angles.clear();
   for (auto& angles : query_angles) angles.clear();
   for (auto& each : tiles) each.clear();
+  query_scales.clear();
   blocks.clear();
   wanted_blocks.clear();
   wanted_rows.clear();
@@ -365,6 +371,10 @@ void transformer::state::prepare_run(const run& r) {
       const std::int64_t at = std::int64_t{r.first_position} + i - offset;
       for (std::size_t kind = 0; kind < ropes.size(); ++kind) query_angles[kind].push_back(ropes[kind].at(at));
     }
+  }
+  if (config.temperature_scale != 0) {
+    for (std::uint32_t i = 0; i < p.row_count; ++i)
+      query_scales.push_back(query_scale(std::int64_t{r.first_position} + i));
   }
   for (std::uint32_t i = p.logits_begin; i < p.row_count; ++i) wanted_rows.push_back(p.first_row + i);
   runs.push_back(p);
@@ -544,6 +554,20 @@ void transformer::state::normalise_heads(const layer_weights& l) {
   for_rows([&](std::size_t row) {
     normalise_parts(query.data() + row * attention_width, attention_width, l.query_norm);
     normalise_parts(key.data() + row * kv_width, kv_width, l.key_norm);
+  });
+}
+
+/// model_shape::temperature_scale says it. The same double on every machine.
+float transformer::state::query_scale(std::int64_t position) const {
+  const double times = std::floor(static_cast<double>(position) / config.yarn->original_context);
+  return static_cast<float>(1 + config.temperature_scale * portable_log(1 + std::max(times, 0.0)));
+}
+
+void transformer::state::scale_queries() {
+  for_rows([&](std::size_t row) {
+    if (query_scales[row] == 1) return;
+    float* const of_row = query.data() + row * attention_width;
+    for (std::size_t i = 0; i < attention_width; ++i) of_row[i] *= query_scales[row];
   });
 }
 

@@ -380,7 +380,7 @@ TEST(model_config, deepseek_makes_keys_and_values_of_a_vector) {
   EXPECT_EQ(s.shared_feed_forward, 96U);
   EXPECT_EQ(s.expert_scale, 2.5F);
   ASSERT_TRUE(c->yarn);
-  EXPECT_EQ(c->yarn->score_growth, 0.707);
+  EXPECT_EQ(c->yarn->log_multiplier, 0.1 * 0.707);
 }
 
 TEST(model_config, deepseeks_that_compute_something_else_are_refused_by_field) {
