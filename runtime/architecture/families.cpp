@@ -232,6 +232,7 @@ constexpr rows starcoder2_layer[] = {starcoder_input_norm, separate_qkv, attenti
 constexpr hub_class llama_classes[] = {{"LlamaForCausalLM"},
                                        {.name = "MistralForCausalLM", .has_windows = true},
                                        {.name = "MixtralForCausalLM", .has_windows = true, .has_experts = true}};
+constexpr hub_class mistral3_classes[] = {{"Ministral3ForCausalLM"}};
 constexpr hub_class qwen2_classes[] = {{"Qwen2ForCausalLM"}};
 constexpr hub_class qwen3_classes[] = {{"Qwen3ForCausalLM"}};
 constexpr hub_class qwen2moe_classes[] = {{.name = "Qwen2MoeForCausalLM", .has_experts = true}};
@@ -250,6 +251,8 @@ constexpr hub_class olmo2_classes[] = {{"Olmo2ForCausalLM"}, {.name = "Olmo3ForC
 constexpr hub_class phi3_classes[] = {{.name = "Phi3ForCausalLM", .has_windows = true}};
 constexpr hub_class starcoder2_classes[] = {{.name = "Starcoder2ForCausalLM", .has_windows = true}};
 
+constexpr factor_key mistral3_factors[] = {
+    {"attention.temperature_scale", "", &model_shape::temperature_scale, 0, factor_key::rule::optional}};
 constexpr factor_key granite_factors[] = {
     {"embedding_scale", "embedding_multiplier", &model_shape::embedding_scale, 1},
     {"residual_scale", "residual_multiplier", &model_shape::residual_scale, 1},
@@ -277,6 +280,13 @@ constexpr family table[] = {
      .window_period = 0,
      .experts_key = "num_local_experts",
      .normalises_experts = true},
+    {.name = "mistral3",
+     .hub = mistral3_classes,
+     .layer = plain_layer,
+     .pairs = rope_pairs::adjacent,
+     .hub_pairs_apart = true,
+     .factors = mistral3_factors,
+     .yarn_grows = yarn_growth::ratio},
     {.name = "qwen2", .hub = qwen2_classes, .layer = plain_layer, .qkv_biases = true, .window_unless_denied = false},
     {.name = "qwen3",
      .hub = qwen3_classes,

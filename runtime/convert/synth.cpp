@@ -196,6 +196,12 @@ const std::array shapes = std::to_array<synth_shape>({
     {{of("qwen2"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{of("llama"), 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{of("qwen3moe"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
+    tiny("mistral3", "tiny-mistral3",
+         [](auto& s) {
+           s.yarn = {.factor = 8, .original_context = 256};
+           s.yarn_log_multiplier = 1;
+           s.temperature_scale = 0.1F;
+         }),
     tiny("mellum", "tiny-mellum",
          [](auto& s) {
            s.layers = 5;

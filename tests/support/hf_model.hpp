@@ -115,12 +115,13 @@ inline std::vector<float> factors_of(const tiny_model& m, const std::string& ten
 /// m: the model of that shape.
 inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
   static const std::map<std::string, std::string> names = {
-      {"llama", "Llama"},       {"qwen2", "Qwen2"},           {"qwen3", "Qwen3"},
-      {"gemma", "Gemma"},       {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"},
-      {"qwen3moe", "Qwen3Moe"}, {"granite", "Granite"},       {"granitemoe", "GraniteMoe"},
-      {"gemma2", "Gemma2"},     {"gemma3", "Gemma3"},         {"gpt-oss", "GptOss"},
-      {"phi3", "Phi3"},         {"olmo2", "Olmo2"},           {"glm4", "Glm4"},
-      {"command-r", "Cohere"},  {"deepseek2", "DeepseekV2"},  {"mellum", "Mellum"}};
+      {"llama", "Llama"},        {"qwen2", "Qwen2"},           {"qwen3", "Qwen3"},
+      {"gemma", "Gemma"},        {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"},
+      {"qwen3moe", "Qwen3Moe"},  {"granite", "Granite"},       {"granitemoe", "GraniteMoe"},
+      {"gemma2", "Gemma2"},      {"gemma3", "Gemma3"},         {"gpt-oss", "GptOss"},
+      {"phi3", "Phi3"},          {"olmo2", "Olmo2"},           {"glm4", "Glm4"},
+      {"command-r", "Cohere"},   {"deepseek2", "DeepseekV2"},  {"mellum", "Mellum"},
+      {"mistral3", "Ministral3"}};
   const bool gelu = s.architecture.starts_with("gemma") || s.architecture == "starcoder2";
   const bool mixtral = s.architecture == "llama" && s.experts != 0;
   json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},
@@ -151,6 +152,12 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
     for (std::uint32_t i = 0; i < s.layers; ++i) {
       config["layer_types"].push_back(i % 2 == 0 ? "sliding_attention" : "full_attention");
     }
+  }
+  if (s.architecture == "mistral3") {
+    config["rope_parameters"] = {
+        {"rope_type", "yarn"},        {"rope_theta", 10000.0}, {"factor", 4.0}, {"original_max_position_embeddings", 4},
+        {"beta_fast", 32.0},          {"beta_slow", 1.0},      {"mscale", 1.0}, {"mscale_all_dim", 1.0},
+        {"llama_4_scaling_beta", 0.5}};
   }
   if (s.architecture == "mellum") {
     config["sliding_window"] = s.window;
@@ -466,7 +473,8 @@ inline hf_model make_hf_model(const tiny_shape& s) {
     }
     if (t.name.ends_with("ffn_gate_inp_shexp.weight")) shape = {1, shape[0]};
     const bool rotated = t.name.find(".attn_q.") != std::string::npos || t.name.find(".attn_k.") != std::string::npos;
-    const bool moved = (s.architecture == "llama" || s.architecture.starts_with("granite")) && rotated;
+    const bool moved =
+        (s.architecture == "llama" || s.architecture == "mistral3" || s.architecture.starts_with("granite")) && rotated;
     const bool less = s.architecture.starts_with("gemma") && t.name.find("norm.weight") != std::string::npos;
     out.tensors[before.empty() ? hf_name(t.name, s.architecture) : before] = {
         gguf::name_of(t.type), shape,

@@ -26,7 +26,7 @@ namespace redline::test {
 struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
                                        // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4",
-                                       // "command-r" (with norms of heads), "deepseek2", "mellum"
+                                       // "command-r" (with norms of heads), "deepseek2", "mellum", "mistral3"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -266,6 +266,13 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       s.architecture == "gemma2" || gemma3 || s.architecture == "olmo2" || s.architecture == "glm4";
   if (gpt_oss || s.architecture == "gemma2" || gemma3 || s.architecture == "mellum")
     m.metadata[a + "attention.sliding_window"] = s.window;
+  if (s.architecture == "mistral3") {
+    m.metadata[a + "rope.scaling.type"] = std::string("yarn");
+    m.metadata[a + "rope.scaling.factor"] = 4.0F;
+    m.metadata[a + "rope.scaling.original_context_length"] = 4U;
+    m.metadata[a + "rope.scaling.yarn_log_multiplier"] = 1.0F;
+    m.metadata[a + "attention.temperature_scale"] = 0.5F;
+  }
   if (s.architecture == "gemma2") {
     m.metadata[a + "attn_logit_softcapping"] = 5.0F;
     m.metadata[a + "final_logit_softcapping"] = 20.0F;

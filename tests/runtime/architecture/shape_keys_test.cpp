@@ -245,6 +245,22 @@ TEST(shape_keys, reads_command_r) {
   EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("'command-r.logit_scale' is missing"));
 }
 
+TEST(shape_keys, reads_mistral_3_whose_queries_grow_with_their_position) {
+  tiny_model m = make_tiny_model({.architecture = "mistral3"});
+  m.metadata["mistral3.attention.temperature_scale"] = 0.1F;
+  auto c = read_shape(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->temperature_scale, 0.1F);
+  EXPECT_EQ(c->yarn->original_context, 4U);
+  EXPECT_NEAR(c->rope_magnitude, 1, 1e-6) << "mscale is mscale_all_dim";
+  m.metadata["mistral3.rope.scaling.yarn_log_multiplier"] = 0.5F;
+  EXPECT_NEAR(read_shape(*m.file())->rope_magnitude, (1 + 0.1 * std::log(4)) / (1 + 0.05 * std::log(4)), 1e-6);
+  m.metadata["mistral3.rope.scaling.type"] = std::string("none");
+  EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("temperature_scale: expected YaRN"));
+  m.metadata.erase("mistral3.attention.temperature_scale");
+  EXPECT_TRUE(read_shape(*m.file()));
+}
+
 TEST(shape_keys, reads_glm_4) {
   const auto c = read_shape(*make_tiny_model({.architecture = "glm4", .rotary_dim = 8}).file());
   ASSERT_TRUE(c) << c.error().describe();

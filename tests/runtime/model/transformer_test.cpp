@@ -315,9 +315,10 @@ class every_target : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
-  constexpr const char* architectures[] = {"llama",      "gemma2",   "qwen2", "gemma3",     "qwen3",     "gpt-oss",
-                                           "gemma",      "qwen3moe", "phi3",  "starcoder2", "mixtral",   "qwen2moe",
-                                           "granitemoe", "olmo2",    "glm4",  "command-r",  "deepseek2", "mellum"};
+  constexpr const char* architectures[] = {"llama",     "gemma2",    "qwen2",      "gemma3",  "qwen3",
+                                           "gpt-oss",   "gemma",     "qwen3moe",   "phi3",    "starcoder2",
+                                           "mixtral",   "qwen2moe",  "granitemoe", "olmo2",   "glm4",
+                                           "command-r", "deepseek2", "mellum",     "mistral3"};
   unsigned seed = 100;
   std::size_t combination = 0;
   using enum gguf::tensor_type;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of twenty-three tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of twenty-four tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
@@ -24,6 +24,8 @@ Case "olmo2": as a qwen2 without biases; a row's queries, and its keys, are norm
 and the feed-forward part read what is not normalised, and what they give is normalised before it is added. "olmo2-windows" (OLMo 3):
 the first layer sees four tokens; the second is rotated as in qwen2-yarn.
 Case "mellum": as qwen3moe; the first layer sees four tokens; the second is rotated as in qwen2-yarn.
+Case "mistral3": as mixtral without experts, head tied; rotated by YaRN's table for four times a context of four tokens, without
+growth; queries times 1 + 0.5 ln(1 + floor(position / 4)).
 Case "glm4": as qwen2; adjacent pairs, half of each head rotated; gate and up are one matrix; what attention and the feed-forward
 part give is normalised before it is added.
 Cases "deepseek2": keys and values are made, head by head, of a vector of 64 numbers that is normalised before, as published and not
@@ -197,6 +199,17 @@ def rope_yarn(x, positions, factor=4.0, original=64, whole=True):
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
 
 
+def rope_mistral3(x, positions, original=4):  # partner next door; by YaRN, which slows by four
+    pair = np.arange(HEAD_DIM // 2)
+    frequency = BASE ** (-2 * pair / HEAD_DIM)
+    of_turns = lambda turns: HEAD_DIM * np.log(original / (turns * 2 * np.pi)) / (2 * np.log(BASE))
+    low, high = max(np.floor(of_turns(32)), 0), min(np.ceil(of_turns(1)), HEAD_DIM - 1)
+    slowed = np.clip((pair - low) / max(high - low, 0.001), 0, 1)
+    angle = positions[:, None] * (frequency * (1 - slowed) + frequency / 4 * slowed)
+    turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angle)[:, None]
+    return np.stack([turned.real, turned.imag], -1).reshape(x.shape)
+
+
 def rope_qwen2(x, positions):  # x: [tokens, heads, dim]; partner half a head away
     half = HEAD_DIM // 2
     angle = positions[:, None] * BASE ** (-np.arange(half) / half)
@@ -331,7 +344,7 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
     w = weights(kind)
     rope = {"llama": rope_llama, "glm4": rope_glm4, "mixtral": rope_mixtral, "granite": rope_mixtral, **dict.fromkeys(COMMAND_R, rope_mixtral),
             "phi3": lambda x, p: rope_phi3(x, p, LONG_FACTORS), "phi3-short": lambda x, p: rope_phi3(x, p, SHORT_FACTORS),
-            "qwen2-yarn": rope_yarn, "gpt-oss": lambda x, p: rope_yarn(x, p, whole=False)}.get(kind, rope_qwen2)
+            "qwen2-yarn": rope_yarn, "mistral3": rope_mistral3, "gpt-oss": lambda x, p: rope_yarn(x, p, whole=False)}.get(kind, rope_qwen2)
     score_cap, logit_cap = (3, 15) if kind == "gemma2" else (0, 0)
     granite = kind == "granite"
     embedding, residual, scores, divisor = (12, 0.22, 0.0625, 8) if granite else (1, 1, 1 / np.sqrt(HEAD_DIM), 4 if kind in COMMAND_R else 1)
@@ -357,6 +370,8 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
         k, v = (t[:at + n] for t in cache.layers[i])
         turn = {"gemma3": rope_gemma3, "olmo2-windows": rope_yarn, "mellum": rope_yarn}.get(kind, rope) if i == 1 else rope
         q, k = turn(q, positions), turn(k, seen)
+        if kind == "mistral3":
+            q = q * (1 + 0.5 * np.log(1 + np.floor(positions / 4)))[:, None, None]
         k, v = (np.repeat(t, HEADS // KV_HEADS, axis=1) for t in (k, v))
         score = np.einsum("ihd,jhd->hij", q, k) * scores
         score = capped(score, score_cap)
@@ -406,13 +421,13 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", *COMMAND_R, *DEEPSEEK2):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", "mistral3", *COMMAND_R, *DEEPSEEK2):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
             out.write(f"{row} " + " ".join(f"{v:.6g}" for v in result[row]) + "\n")
 with open(os.path.join(here, "decoder_splices.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen2-yarn", *WINDOWED, "phi3", "glm4", "command-r-plus", *DEEPSEEK2):
+    for name in ("qwen2", "llama", "qwen2-yarn", *WINDOWED, "phi3", "glm4", "mistral3", "command-r-plus", *DEEPSEEK2):
         for splice, at, removed, inserted, moves in SPLICES:
             out.write(f"{name} {splice} {at} {removed} {len(inserted)} " + " ".join(map(str, inserted)) + "\n")
             out.write(" ".join(f"{v:.6g}" for v in spliced(name, at, removed, inserted, moves)) + "\n")
