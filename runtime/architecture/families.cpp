@@ -11,8 +11,10 @@ namespace {
 using enum role;
 using hub_form::same, hub_form::rotated, hub_form::norm, hub_form::one_row, hub_form::each, hub_form::stacked,
     hub_form::interleaved;
-using enum presence;
-using rows = std::span<const tensor_row>;
+using presence::always, presence::untied, presence::norm_shifts, presence::dense, presence::mixture,
+    presence::shared_expert, presence::low_rank_queries, presence::direct_queries, presence::qkv_biases,
+    presence::own_head_norms;
+using block = std::span<const tensor_row>;
 
 constexpr std::size_t name_bytes_max = 64;  // of a name whose nearest ones are looked for; the work grows with it
 
@@ -111,6 +113,8 @@ constexpr tensor_row qwen_shared_expert[] = {
            dim::shared_feed_forward, same, shared_expert),
 };
 constexpr tensor_row deepseek_shared_expert[] = {
+    vector(role::selection_bias, "exp_probs_b.bias", "mlp.gate.e_score_correction_bias", dim::experts, same,
+           presence::selection_bias),
     matrix(shared_gate, "ffn_gate_shexp.weight", "mlp.shared_experts.gate_proj.weight", dim::shared_feed_forward,
            dim::width, same, shared_expert),
     matrix(shared_up, "ffn_up_shexp.weight", "mlp.shared_experts.up_proj.weight", dim::shared_feed_forward, dim::width,
@@ -201,31 +205,32 @@ constexpr tensor_row starcoder_feed_forward[] = {
 
 // ---- layers --------------------------------------------------------------------------------------------------------
 
-constexpr rows plain_layer[] = {input_norm, separate_qkv, attention_output_rows, feed_forward_norm_rows,
-                                gated_feed_forward};
-constexpr rows llama_layer[] = {input_norm,         separate_qkv,   attention_output_rows, feed_forward_norm_rows,
-                                gated_feed_forward, mixtral_mixture};
-constexpr rows qwen3_layer[] = {input_norm,        separate_qkv,           attention_output_rows,
-                                shared_head_norms, feed_forward_norm_rows, gated_feed_forward};
-constexpr rows qwen2moe_layer[] = {input_norm,   separate_qkv,      attention_output_rows, feed_forward_norm_rows,
-                                   qwen_mixture, qwen_shared_expert};
-constexpr rows qwen3moe_layer[] = {input_norm,        separate_qkv,           attention_output_rows,
-                                   shared_head_norms, feed_forward_norm_rows, qwen_mixture};
-constexpr rows granitemoe_layer[] = {input_norm, separate_qkv, attention_output_rows, feed_forward_norm_rows,
-                                     granite_mixture};
-constexpr rows gemma2_layer[] = {input_norm, separate_qkv, attention_output_rows, gemma_norms, gated_feed_forward};
-constexpr rows gemma3_layer[] = {input_norm,        separate_qkv, attention_output_rows,
-                                 shared_head_norms, gemma_norms,  gated_feed_forward};
-constexpr rows gpt_oss_layer[] = {input_norm, separate_qkv, attention_output_rows, gpt_oss_middle, gpt_oss_mixture};
-constexpr rows command_r_layer[] = {input_norm, separate_qkv, attention_output_rows, command_r_head_norms,
-                                    gated_feed_forward};
-constexpr rows deepseek2_layer[] = {input_norm,         latents,      attention_output_rows, feed_forward_norm_rows,
-                                    gated_feed_forward, qwen_mixture, deepseek_shared_expert};
-constexpr rows glm4_layer[] = {input_norm, separate_qkv, attention_output_rows, glm4_norms, fused_feed_forward};
-constexpr rows olmo2_layer[] = {separate_qkv, attention_output_rows, olmo_norms, gated_feed_forward};
-constexpr rows phi3_layer[] = {input_norm, fused_qkv, attention_output_rows, feed_forward_norm_rows,
-                               fused_feed_forward};
-constexpr rows starcoder2_layer[] = {starcoder_input_norm, separate_qkv, attention_output_rows, starcoder_feed_forward};
+constexpr block plain_layer[] = {input_norm, separate_qkv, attention_output_rows, feed_forward_norm_rows,
+                                 gated_feed_forward};
+constexpr block llama_layer[] = {input_norm,         separate_qkv,   attention_output_rows, feed_forward_norm_rows,
+                                 gated_feed_forward, mixtral_mixture};
+constexpr block qwen3_layer[] = {input_norm,        separate_qkv,           attention_output_rows,
+                                 shared_head_norms, feed_forward_norm_rows, gated_feed_forward};
+constexpr block qwen2moe_layer[] = {input_norm,   separate_qkv,      attention_output_rows, feed_forward_norm_rows,
+                                    qwen_mixture, qwen_shared_expert};
+constexpr block qwen3moe_layer[] = {input_norm,        separate_qkv,           attention_output_rows,
+                                    shared_head_norms, feed_forward_norm_rows, qwen_mixture};
+constexpr block granitemoe_layer[] = {input_norm, separate_qkv, attention_output_rows, feed_forward_norm_rows,
+                                      granite_mixture};
+constexpr block gemma2_layer[] = {input_norm, separate_qkv, attention_output_rows, gemma_norms, gated_feed_forward};
+constexpr block gemma3_layer[] = {input_norm,        separate_qkv, attention_output_rows,
+                                  shared_head_norms, gemma_norms,  gated_feed_forward};
+constexpr block gpt_oss_layer[] = {input_norm, separate_qkv, attention_output_rows, gpt_oss_middle, gpt_oss_mixture};
+constexpr block command_r_layer[] = {input_norm, separate_qkv, attention_output_rows, command_r_head_norms,
+                                     gated_feed_forward};
+constexpr block deepseek2_layer[] = {input_norm,         latents,      attention_output_rows, feed_forward_norm_rows,
+                                     gated_feed_forward, qwen_mixture, deepseek_shared_expert};
+constexpr block glm4_layer[] = {input_norm, separate_qkv, attention_output_rows, glm4_norms, fused_feed_forward};
+constexpr block olmo2_layer[] = {separate_qkv, attention_output_rows, olmo_norms, gated_feed_forward};
+constexpr block phi3_layer[] = {input_norm, fused_qkv, attention_output_rows, feed_forward_norm_rows,
+                                fused_feed_forward};
+constexpr block starcoder2_layer[] = {starcoder_input_norm, separate_qkv, attention_output_rows,
+                                      starcoder_feed_forward};
 
 // ---- families ------------------------------------------------------------------------------------------------------
 
@@ -427,7 +432,7 @@ constexpr family table[] = {
 namespace {
 template<class Is>
 bool any_row(const family& f, Is is) {
-  return std::ranges::any_of(f.layer, [&](rows block) { return std::ranges::any_of(block, is); });
+  return std::ranges::any_of(f.layer, [&](block some) { return std::ranges::any_of(some, is); });
 }
 }  // namespace
 

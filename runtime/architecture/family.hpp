@@ -24,8 +24,9 @@ enum class feed_forward_kind : std::uint8_t { gated_silu, gated_gelu, gelu, clam
 /// own, or all heads of a row together.
 enum class head_norm : std::uint8_t { none, shared, own, row };
 
-/// How a router's logits become the weights of a row's experts.
-enum class gating : std::uint8_t { softmax, softmax_of_chosen };
+/// How a router's logits become the weights of a row's experts: by a softmax over all or over those that are chosen,
+/// which is the same where the weights sum to one; or each by its sigmoid.
+enum class gating : std::uint8_t { softmax, softmax_of_chosen, sigmoid };
 
 /// What grows with the length to which YaRN stretches a context, by a factor f.
 enum class yarn_growth : std::uint8_t {
@@ -54,6 +55,7 @@ struct hub_class {
   std::string_view name;
   bool has_windows = false;  // files of the class may say a sliding window that becomes a key
   bool has_experts = false;
+  bool has_sigmoid = false;  // routers of says_mixture choose by sigmoids
 };
 
 /// What is the same in all decoders of a family: its row is all that distinguishes it from the others. Where a file

@@ -1,6 +1,7 @@
 #include "runtime/architecture/model_shape.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace redline::architecture {
 namespace {
@@ -43,6 +44,12 @@ result<void> check_experts(const model_shape& s) {
     return refuse("expected rows to use 1 to " + std::to_string(s.experts) + " experts, found " +
                   std::to_string(s.experts_used));
   }
+  if (s.expert_groups == 0 || (s.experts != 0 && s.experts % s.expert_groups != 0) || s.expert_groups_used == 0 ||
+      s.expert_groups_used > s.expert_groups) {
+    return refuse("expected experts in equal groups, of which rows use at most all, found " +
+                  std::to_string(s.expert_groups_used) + " of " + std::to_string(s.expert_groups) + " groups of " +
+                  std::to_string(s.experts) + " experts");
+  }
   const bool lacks_width = s.experts != 0 && s.expert_feed_forward == 0;
   if (lacks_width || std::max(s.expert_feed_forward, s.shared_feed_forward) > width_max) {
     return refuse("expected experts of a width from 1 to " + std::to_string(width_max) + ", found " +
@@ -53,6 +60,15 @@ result<void> check_experts(const model_shape& s) {
 
 }  // namespace
 
+bool model_shape::is_extra(std::string_view tensor) const {
+  constexpr std::string_view before = "blk.";
+  if (extra_layers == 0 || !tensor.starts_with(before)) return false;
+  std::uint32_t layer = 0;
+  const char* const end = tensor.data() + tensor.size();
+  const auto [rest, problem] = std::from_chars(tensor.data() + before.size(), end, layer);
+  return problem == std::errc() && rest != end && *rest == '.' && layer >= layers && layer - layers < extra_layers;
+}
+
 result<void> check(const model_shape& s) {
   const auto refuse = [&](const std::string& what) { return failure{errc::invalid_argument, "shape: " + what}; };
   for (const std::uint32_t n : {s.layers, s.width, s.heads, s.kv_heads, s.head_dim, s.feed_forward, s.vocabulary}) {
@@ -60,8 +76,8 @@ result<void> check(const model_shape& s) {
       return refuse("expected sizes from 1 to " + std::to_string(vocabulary_max) + ", found " + std::to_string(n));
     }
   }
-  if (s.context == 0 || s.context > context_max) {
-    return refuse("expected a context from 1 to " + std::to_string(context_max) + ", found " +
+  if (s.context == 0 || s.context > trained_context_max) {
+    return refuse("expected a context from 1 to " + std::to_string(trained_context_max) + ", found " +
                   std::to_string(s.context));
   }
   if (s.heads % s.kv_heads != 0) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -85,6 +86,12 @@ struct model_shape {
   std::uint32_t dense_layers = 0;  // before the first mixture
   bool normalises_experts = false;
   float expert_scale = 0;  // of the weights of a row's experts
+  gating gates = gating::softmax;
+  // Experts lie in so many equal groups one after the other, and a row's are chosen of its best ones.
+  std::uint32_t expert_groups = 1;
+  std::uint32_t expert_groups_used = 1;
+  bool selection_bias = false;     // sigmoids have one added for the choice of experts, not in their weights
+  std::uint32_t extra_layers = 0;  // that a file has after the others, to predict further tokens; they are not read
 
   bool qkv_biases = false;
   bool own_head_norms = false;  // each head is normalised with weights of its own (Command R+)
@@ -96,9 +103,13 @@ struct model_shape {
   [[nodiscard]] std::uint32_t own_head_dim() const { return latent ? latent->plain_dim + rotated() : head_dim; }
   /// Numbers of a row that attention's output product reads.
   [[nodiscard]] std::uint32_t attended_width() const { return heads * (latent ? latent->value_dim : head_dim); }
+  /// Whether the tensor of a GGUF file is one of the extra layers.
+  [[nodiscard]] bool is_extra(std::string_view tensor) const;
   [[nodiscard]] bool is_mixture(std::size_t layer) const { return experts != 0 && layer >= dense_layers; }
   /// Layers that are mixtures.
-  [[nodiscard]] std::uint32_t mixture_layers() const { return experts == 0 ? 0 : layers - dense_layers; }
+  [[nodiscard]] std::uint32_t mixture_layers() const {
+    return experts == 0 ? 0 : layers - std::min(layers, dense_layers);
+  }
   /// In a read shape.
   [[nodiscard]] layer_kind kind_of(std::size_t layer) const {
     return layer_kinds.empty() ? layer_kind::full : layer_kinds[layer];
@@ -122,7 +133,7 @@ inline constexpr std::uint32_t layers_max = 4096;
 inline constexpr std::uint32_t width_max = 1U << 20;
 inline constexpr std::uint32_t head_dim_max = 256;     // that kernels rotate
 inline constexpr std::uint32_t cached_dim_max = 1024;  // that kernels read, with latent attention
-inline constexpr std::uint32_t context_max = 0x7fffffff;
+inline constexpr std::uint32_t trained_context_max = 0x7fffffff;
 inline constexpr std::uint32_t vocabulary_max = 1U << 24;
 inline constexpr std::uint32_t experts_max = 1024;
 

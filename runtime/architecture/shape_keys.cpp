@@ -132,6 +132,13 @@ result<void> read_sizes(const gguf::gguf_file& file, const reader& keys, model_s
     const std::uint32_t usual = key.into == &model_shape::feed_forward ? c.expert_feed_forward : 0;
     REDLINE_TRY_ASSIGN(c.*key.into, keys.count(key.gguf, key.most, usual));
   }
+  REDLINE_TRY_ASSIGN(const std::uint64_t extra, file.get_unsigned(keys.key("nextn_predict_layers"), 0));
+  if (extra >= c.layers) {
+    return malformed(file, keys.key("nextn_predict_layers") + ": expected less than the " + std::to_string(c.layers) +
+                               " layers of block_count, found " + std::to_string(extra));
+  }
+  c.extra_layers = static_cast<std::uint32_t>(extra);
+  c.layers -= c.extra_layers;
   REDLINE_TRY(c.kind->has_latents() ? read_latents(file, keys, c) : read_heads(file, keys, c));
   if (std::uint64_t{c.heads} * c.head_dim > width_max) {
     return malformed(file, keys.key("attention.head_count") + ": " + std::to_string(c.heads) + " heads of " +
@@ -146,7 +153,8 @@ constexpr std::string_view log_multiplier = "rope.scaling.yarn_log_multiplier";
 result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   yarn_scaling y;
   REDLINE_TRY_ASSIGN(y.factor, keys.positive("rope.scaling.factor"));
-  REDLINE_TRY_ASSIGN(y.original_context, keys.count("rope.scaling.original_context_length", context_max, c.context));
+  REDLINE_TRY_ASSIGN(y.original_context,
+                     keys.count("rope.scaling.original_context_length", trained_context_max, c.context));
   REDLINE_TRY_ASSIGN(y.turns_kept, keys.positive("rope.scaling.yarn_beta_fast", y.turns_kept));
   REDLINE_TRY_ASSIGN(y.turns_slowed, keys.positive("rope.scaling.yarn_beta_slow", y.turns_slowed));
   REDLINE_TRY_ASSIGN(const float yarn_attention, keys.positive("rope.scaling.yarn_attn_factor", 1.0));
@@ -190,7 +198,7 @@ constexpr std::string_view long_factors = "rope_factors_long.weight", short_fact
 /// A file has LongRoPE where it has its factors; nothing else says so.
 result<void> read_long_rope(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   if (file.find_tensor(long_factors) == nullptr && file.find_tensor(short_factors) == nullptr) return {};
-  REDLINE_TRY_ASSIGN(c.short_context, keys.count("rope.scaling.original_context_length", context_max));
+  REDLINE_TRY_ASSIGN(c.short_context, keys.count("rope.scaling.original_context_length", trained_context_max));
   return {};
 }
 
@@ -233,11 +241,11 @@ result<void> refuse_other_mixtures(const gguf::gguf_file& file, const reader& ke
     bool is_read = false;
   };
   const auto settings =
-      std::to_array<setting>({{"expert_gating_func", kind.gates == gating::softmax ? 1.0 : 3.0},
+      std::to_array<setting>({{"expert_gating_func", kind.gates == gating::softmax ? 1.0 : 3.0, kind.says_mixture},
                               {"expert_weights_scale", 1, kind.says_mixture},
                               {"expert_weights_norm", kind.normalises_experts ? 1.0 : 0.0, kind.says_mixture},
-                              {"expert_group_count", 1},
-                              {"expert_group_used_count", 1},
+                              {"expert_group_count", 1, kind.says_mixture},
+                              {"expert_group_used_count", 1, kind.says_mixture},
                               {"leading_dense_block_count", 0, kind.says_mixture},
                               {"interleave_moe_layer_step", 1},
                               {"moe_every_n_layers", 1}});
@@ -245,10 +253,38 @@ result<void> refuse_other_mixtures(const gguf::gguf_file& file, const reader& ke
     if (s.is_read || file.find(keys.key(s.name)) == nullptr) continue;
     REDLINE_TRY_ASSIGN(const double number, keys.number_or_flag(s.name));
     if (number != s.wanted) {
-      const bool is_sigmoid = number == 2 && s.name == "expert_gating_func";
-      return unsupported(file, keys.key(s.name) + ": expected " + std::to_string(s.wanted) + ", found " +
-                                   std::to_string(number) + (is_sigmoid ? " (a sigmoid, as in DeepSeek 3)" : ""));
+      return unsupported(
+          file, keys.key(s.name) + ": expected " + std::to_string(s.wanted) + ", found " + std::to_string(number));
     }
+  }
+  return {};
+}
+
+/// How a router chooses. Files of GLM-4.7-Flash may leave the function out, as those of DeepSeek 2 do.
+result<void> read_gating(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
+  const std::string key = keys.key("expert_gating_func");
+  REDLINE_TRY_ASSIGN(const std::uint64_t function, file.get_unsigned(key, 1));
+  if (function != 1 && function != 2) {
+    return unsupported(file, key + ": expected 1, a softmax, or 2, a sigmoid, found " + std::to_string(function));
+  }
+  c.gates = function == 2 ? gating::sigmoid : gating::softmax;
+  REDLINE_TRY_ASSIGN(const std::uint64_t groups, file.get_unsigned(keys.key("expert_group_count"), 1));
+  c.expert_groups = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(groups, 1, experts_max + 1));
+  REDLINE_TRY_ASSIGN(const std::uint64_t used, file.get_unsigned(keys.key("expert_group_used_count"), groups));
+  c.expert_groups_used = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(used, 1, experts_max + 1));
+  if (c.experts % c.expert_groups != 0 || c.expert_groups_used > c.expert_groups) {
+    return malformed(file, keys.key("expert_group_count") + ": expected equal groups of " + std::to_string(c.experts) +
+                               " experts, of which rows use at most all, found " + std::to_string(used) + " of " +
+                               std::to_string(groups));
+  }
+  if (c.experts / c.expert_groups * c.expert_groups_used < c.experts_used) {
+    return malformed(file, keys.key("expert_group_used_count") + ": expected groups that have " +
+                               std::to_string(c.experts_used) + " experts, found " + std::to_string(used) + " of " +
+                               std::to_string(c.experts / c.expert_groups));
+  }
+  if (c.gates == gating::softmax && c.expert_groups > 1) {
+    return unsupported(file,
+                       keys.key("expert_group_count") + ": expected 1 with a softmax, found " + std::to_string(groups));
   }
   return {};
 }
@@ -272,7 +308,7 @@ result<void> read_mixture(const gguf::gguf_file& file, const reader& keys, model
   if (file.find(keys.key("expert_weights_norm")) != nullptr) {
     REDLINE_TRY_ASSIGN(c.normalises_experts, file.get_bool(keys.key("expert_weights_norm")));
   }
-  return {};
+  return read_gating(file, keys, c);
 }
 
 /// The sizes of a mixture of experts; before the width of the dense feed-forward part, which a mixture need not have.
@@ -349,9 +385,9 @@ result<void> read_windows(const gguf::gguf_file& file, const reader& keys, const
   const std::string key = keys.key("attention.sliding_window");
   if (kind.needs_window && file.find(key) == nullptr) return malformed(file, "metadata '" + key + "' is missing");
   REDLINE_TRY_ASSIGN(const std::uint64_t window, file.get_unsigned(key, kind.usual_window));
-  if (window > context_max || (window == 0 && kind.needs_window)) {
-    return malformed(file,
-                     key + ": expected 1 to " + std::to_string(context_max) + ", found " + std::to_string(window));
+  if (window > trained_context_max || (window == 0 && kind.needs_window)) {
+    return malformed(
+        file, key + ": expected 1 to " + std::to_string(trained_context_max) + ", found " + std::to_string(window));
   }
   const float usual_base = kind.unscaled_windows ? c.rope_base : kind.window_rope_base;
   const bool is_full = window == 0 || (window >= c.context && usual_base == 0);
@@ -407,6 +443,15 @@ result<void> read_vocabulary(const gguf::gguf_file& file, model_shape& c) {
   return {};
 }
 
+/// What other sizes tell of a mixture.
+void read_late_mixture(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
+  const std::string first = "blk." + std::to_string(c.dense_layers) + ".";
+  c.selection_bias = file.find_tensor(first + "exp_probs_b.bias") != nullptr;
+  // GLM-4.7-Flash in its first files.
+  const bool is_glm = c.layers == 47 && c.vocabulary == 154880;
+  if (is_glm && file.find(keys.key("expert_gating_func")) == nullptr) c.gates = gating::sigmoid;
+}
+
 /// Names the nearest families and how the file's first layer differs from theirs.
 failure unknown_family(const gguf::gguf_file& file, std::string_view name) {
   constexpr std::string_view first_layer = "blk.0.";
@@ -434,7 +479,11 @@ void put_heads(const model_shape& s, const std::string& prefix, gguf::gguf_write
 void put_mixture(const model_shape& s, const std::string& prefix, gguf::gguf_writer& to) {
   to.put_u32(prefix + "leading_dense_block_count", s.dense_layers);
   to.put_u32(prefix + "expert_shared_count", s.shared_feed_forward / s.expert_feed_forward);
-  to.put_u32(prefix + "expert_gating_func", 1);
+  to.put_u32(prefix + "expert_gating_func", s.gates == gating::sigmoid ? 2 : 1);
+  if (s.expert_groups > 1) {
+    to.put_u32(prefix + "expert_group_count", s.expert_groups);
+    to.put_u32(prefix + "expert_group_used_count", s.expert_groups_used);
+  }
   to.put_bool(prefix + "expert_weights_norm", s.normalises_experts);
   to.put_f32(prefix + "expert_weights_scale", s.expert_scale == 0 ? 1 : s.expert_scale);
 }
@@ -486,6 +535,7 @@ result<model_shape> read_shape(const gguf::gguf_file& file) {
   if (kind.scales_embedding) c.embedding_scale = std::sqrt(static_cast<float>(c.width));
   c.qkv_biases = kind.qkv_biases || file.find_tensor("blk.0.attn_q.bias") != nullptr;
   c.own_head_norms = kind.may_have_own_head_norms() && file.find_tensor("blk.0.attn_q_norm.weight") != nullptr;
+  if (kind.says_mixture) read_late_mixture(file, keys, c);
   c.tied_head = file.find_tensor("output.weight") == nullptr;
   return c;
 }

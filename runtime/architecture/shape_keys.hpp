@@ -19,7 +19,7 @@ struct size_key {
 };
 inline constexpr size_key size_keys[] = {
     {"block_count", "num_hidden_layers", &model_shape::layers, layers_max},
-    {"context_length", "max_position_embeddings", &model_shape::context, context_max},
+    {"context_length", "max_position_embeddings", &model_shape::context, trained_context_max},
     {"embedding_length", "hidden_size", &model_shape::width, width_max},
     {"feed_forward_length", "intermediate_size", &model_shape::feed_forward, width_max},
     {"attention.head_count", "num_attention_heads", &model_shape::heads, width_max},

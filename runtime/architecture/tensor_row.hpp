@@ -42,6 +42,7 @@ enum class role : std::uint8_t {
   expert_gates,
   expert_ups,
   expert_downs,
+  selection_bias,  // of experts, for their choice alone
   router_bias,
   expert_gate_biases,
   expert_up_biases,
@@ -104,6 +105,7 @@ enum class presence : std::uint8_t {
   direct_queries,
   qkv_biases,
   own_head_norms,
+  selection_bias,  // a mixture whose router has it
 };
 
 /// A tensor that layers of a family have, or the model has once. Matrices are [rows, columns], and with a count there

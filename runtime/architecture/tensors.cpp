@@ -28,6 +28,8 @@ bool is_present(presence when, const model_shape& s, std::uint32_t layer) {
       return s.qkv_biases;
     case presence::own_head_norms:
       return s.own_head_norms;
+    case presence::selection_bias:
+      return s.is_mixture(layer) && s.selection_bias;
   }
   return false;
 }

@@ -74,7 +74,7 @@ class tensor_mover {
       : from_(from), shape_(config.shape), type_(type), team_(team), to_(to) {
     for (const auto& [name, place] : from.tensors()) {
       const auto known_as = config.is_wrapped ? huggingface::text_name(name) : std::optional(name);
-      if (!known_as) {
+      if (!known_as || is_extra(*known_as)) {
         ++left_out_;
       } else if (!tensors_.emplace(*known_as, named_place{name, place}).second) {
         twice_.push_back({name, place});
@@ -106,7 +106,7 @@ class tensor_mover {
   }
 
   [[nodiscard]] bool has(const std::string& theirs) const { return tensors_.contains(theirs); }
-  /// Tensors of parts that are no text.
+  /// Tensors of parts that are no text, and of layers that predict further tokens.
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
 
   [[nodiscard]] result<void> check_all_used() const {
@@ -121,6 +121,12 @@ class tensor_mover {
   }
 
  private:
+  /// Whether the tensor is one of the layers that predict further tokens.
+  [[nodiscard]] bool is_extra(const std::string& theirs) const {
+    constexpr std::string_view before = "model.layers.";
+    return theirs.starts_with(before) && shape_.is_extra("blk." + theirs.substr(before.size()));
+  }
+
   /// A matrix of each expert, whose number is the "*" of the name, as one tensor.
   result<void> experts(const tensor& t) {
     const std::uint64_t shape[] = {t.rows, t.columns}, rows = t.rows;

@@ -90,19 +90,22 @@ result<void> read_latents(const json_object& config, model_shape& s) {
   s.kv_heads = 1;
   REDLINE_TRY_ASSIGN(const bool biases, config.flag_or("attention_bias", false));
   if (biases) return config.unsupported("attention_bias", "expected false");
+  REDLINE_TRY_ASSIGN(const bool neighbors, config.flag_or("rope_interleave", true));
+  if (!neighbors) return config.unsupported("rope_interleave", "expected true");
   return {};
 }
 
 /// The layers before the first mixture, and what its weights are.
-result<void> read_mixture(const json_object& config, model_shape& s) {
+result<void> read_mixture(const json_object& config, const known_class& of, model_shape& s) {
   if (!s.kind->says_mixture) return {};
+  const bool by_sigmoid = of.named.has_sigmoid;
   if (config.has("first_k_dense_replace")) {
     REDLINE_TRY_ASSIGN(const std::uint64_t dense, config.whole("first_k_dense_replace", 0, size_max));
     s.dense_layers = static_cast<std::uint32_t>(dense);
   }
   REDLINE_TRY_ASSIGN(const double scale, config.positive_or("routed_scaling_factor", 1));
-  REDLINE_TRY_ASSIGN(s.normalises_experts, config.flag_or("norm_topk_prob", false));
-  if (s.normalises_experts && scale != 1) {
+  REDLINE_TRY_ASSIGN(s.normalises_experts, config.flag_or("norm_topk_prob", by_sigmoid));
+  if (!by_sigmoid && s.normalises_experts && scale != 1) {
     return config.unsupported("routed_scaling_factor",
                               "expected 1 where weights are normalised, found " + std::to_string(scale));
   }
@@ -111,7 +114,8 @@ result<void> read_mixture(const json_object& config, model_shape& s) {
     std::string_view name;
     std::string_view wanted;
   };
-  for (const setting& t : {setting{"scoring_func", "softmax"}, {"topk_method", "greedy"}}) {
+  for (const setting& t : {setting{"scoring_func", by_sigmoid ? "sigmoid" : "softmax"},
+                           {"topk_method", by_sigmoid ? "noaux_tc" : "greedy"}}) {
     REDLINE_TRY_ASSIGN(const std::string found, config.text_or(t.name, t.wanted));
     if (found != t.wanted) {
       return config.unsupported(t.name, "expected " + quote_bytes(t.wanted) + ", found " + quote_bytes(found));
@@ -121,6 +125,15 @@ result<void> read_mixture(const json_object& config, model_shape& s) {
   if (frequency != 1) {
     return config.unsupported("moe_layer_freq", "expected 1, found " + std::to_string(frequency));
   }
+  if (config.has("num_nextn_predict_layers")) {
+    REDLINE_TRY_ASSIGN(const std::uint64_t extra, config.whole("num_nextn_predict_layers", 0, size_max));
+    s.extra_layers = static_cast<std::uint32_t>(extra);
+  }
+  if (!by_sigmoid) return {};
+  s.gates = architecture::gating::sigmoid;
+  s.selection_bias = true;
+  REDLINE_TRY_ASSIGN(s.expert_groups, size_or(config, "n_group", 1));
+  REDLINE_TRY_ASSIGN(s.expert_groups_used, size_or(config, "topk_group", s.expert_groups));
   return {};
 }
 
@@ -211,7 +224,7 @@ result<void> read_sizes(const json_object& config, const known_class& of, model_
   REDLINE_TRY_ASSIGN(s.head_dim, size_or(config, "head_dim", std::max(1U, s.width / s.heads)));
   REDLINE_TRY(read_gemma(config, s));
   REDLINE_TRY(read_latents(config, s));
-  REDLINE_TRY(read_mixture(config, s));
+  REDLINE_TRY(read_mixture(config, of, s));
   REDLINE_TRY(read_command_r(config, s));
   REDLINE_TRY_ASSIGN(const double epsilon, config.positive(of.kind.epsilon_key));
   s.norm_epsilon = static_cast<float>(epsilon);

@@ -56,7 +56,12 @@ void feed_forward::choose(const mixture_weights& mixture, const float* x, std::s
   const std::size_t used = config_.experts_used;
   products_.for_rows(rows, [&](std::size_t row) {
     choose_experts(products_.table(), {router_logits_.data() + row * config_.experts, config_.experts},
-                   {.normalises = config_.normalises_experts, .scale = config_.expert_scale},
+                   {.gates = config_.gates,
+                    .normalises = config_.normalises_experts,
+                    .scale = config_.expert_scale,
+                    .selection_bias = mixture.selection_bias,
+                    .groups = config_.expert_groups,
+                    .groups_used = config_.expert_groups_used},
                    {shares_.data() + row * used, used});
   });
 }

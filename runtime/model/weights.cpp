@@ -76,7 +76,7 @@ std::uint64_t matrix_bytes(const gguf::tensor& t, const model_shape& c, const ke
   const std::optional<weight_type> type = matrix_type(t.type);
   const bool has_rows = t.dimensions.size() == 2 || t.dimensions.size() == 3;
   const bool is_matrix = has_rows && !t.name.ends_with(".bias") && !t.name.ends_with("_norm.weight");
-  if (!type || !is_matrix || t.dimensions[0] % kernels::block_columns(*type) != 0) return 0;
+  if (!type || !is_matrix || c.is_extra(t.name) || t.dimensions[0] % kernels::block_columns(*type) != 0) return 0;
   if (t.dimensions.size() == 3) return t.dimensions[2] * matrix_bytes(*type, t.dimensions[1], t.dimensions[0], table);
   if (c.latent && t.name.ends_with(keys_and_values)) {
     return c.heads * (matrix_bytes(turned_type, t.dimensions[0], c.latent->plain_dim, table) +
@@ -126,6 +126,15 @@ class loader {
   result<std::vector<float>> vector(const tensor* t) {
     if (t == nullptr) return std::vector<float>();
     return floats(t->gguf, t->dimensions(), t->rows * t->count);
+  }
+
+  /// Likewise; numbers that are not finite are refused.
+  result<std::vector<float>> finite(const tensor* t) {
+    REDLINE_TRY_ASSIGN(std::vector<float> values, vector(t));
+    const auto odd = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
+    if (odd == values.end()) return values;
+    return failure{errc::file_malformed,
+                   file_.path() + ": tensor '" + t->gguf + "': expected finite numbers, found " + std::to_string(*odd)};
   }
 
   /// A tensor of several matrices, one above the other.
@@ -198,9 +207,9 @@ class loader {
   }
 
   /// Fails for a tensor that was not used, because ignoring it would change the result.
-  [[nodiscard]] result<void> check_all_used() const {
+  [[nodiscard]] result<void> check_all_used(const model_shape& c) const {
     for (const gguf::tensor& t : file_.tensors()) {
-      if (used_.contains(t.name)) continue;
+      if (used_.contains(t.name) || c.is_extra(t.name)) continue;
       return failure{errc::unsupported_format, file_.path() + ": tensor '" + std::string(t.name) +
                                                    "' is not part of this architecture; expected a file without it"};
     }
@@ -352,6 +361,7 @@ result<mixture_weights> load_mixture(loader& from, const model_shape& c, const t
     m.experts[e].up = std::move(ups[e]);
     m.experts[e].down = std::move(downs[e]);
   }
+  REDLINE_TRY_ASSIGN(m.selection_bias, from.finite(t.find(role::selection_bias)));
   REDLINE_TRY(load_expert_biases(from, t, m));
   REDLINE_TRY_ASSIGN(m.shared_router, from.row(t.find(role::shared_router)));
   REDLINE_TRY_ASSIGN(m.shared, load_feed_forward(from, c, t.find(role::shared_gate), t.find(role::shared_up),
@@ -470,7 +480,7 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
     REDLINE_TRY_ASSIGN(layer_weights layer, load_layer(from, c, i));
     w->layers.push_back(std::move(layer));
   }
-  REDLINE_TRY(from.check_all_used());
+  REDLINE_TRY(from.check_all_used(c));
   REDLINE_TRY(file.check_unchanged());
   return std::shared_ptr<const weights>(w);
 }
@@ -480,6 +490,7 @@ std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_ta
   const auto read = architecture::read_shape(file);
   const model_shape config = read ? *read : model_shape();  // without one nothing is loaded
   for (const gguf::tensor& t : file.tensors()) {
+    if (config.is_extra(t.name)) continue;
     const std::uint64_t packed = matrix_bytes(t, config, table);
     bytes += packed != 0 ? packed : t.element_count() * sizeof(float);  // vectors are kept as floats
   }

@@ -23,6 +23,7 @@ struct feed_forward_weights {
 struct mixture_weights {
   kernels::packed_weights router;             // [experts, width]
   std::vector<float> router_bias;             // [experts], or empty
+  std::vector<float> selection_bias;          // likewise
   std::vector<feed_forward_weights> experts;  // empty: the layer has no mixture
   kernels::packed_weights shared_router;      // [1, width]; empty without an expert that all rows go to
   feed_forward_weights shared;

@@ -28,8 +28,10 @@ result<void> run(const flags& f) {
                      }));
   line.clear();
   if (left_out > 0) {
-    std::printf("%s: left out %zu tensors that are not for text (images): the model reads and writes text only\n",
-                f.out.c_str(), left_out);
+    std::printf(
+        "%s: left out %zu tensors that Redline does not use: what reads images, and layers that predict further "
+        "tokens\n",
+        f.out.c_str(), left_out);
   }
   return {};
 }

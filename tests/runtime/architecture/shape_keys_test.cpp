@@ -453,7 +453,7 @@ TEST(shape_keys, yarn_grows_the_scores_of_latent_attention_and_not_what_is_rotat
   }
 }
 
-TEST(shape_keys, refuses_latents_that_cannot_be_and_the_mixtures_of_deepseek_3) {
+TEST(shape_keys, refuses_latents_and_mixtures_that_cannot_be) {
   const std::vector<bad_metadata> cases{
       {"attention.kv_lora_rank", 0U, errc::file_malformed, "kv_lora_rank: expected 1 to 1016, found 0"},
       {"attention.kv_lora_rank", 5000U, errc::file_malformed, "kv_lora_rank: expected 1 to 1016, found 5000"},
@@ -468,8 +468,11 @@ TEST(shape_keys, refuses_latents_that_cannot_be_and_the_mixtures_of_deepseek_3) 
       {"leading_dense_block_count", 4096U, errc::file_malformed, "leading_dense_block_count: expected less than 4096"},
       {"expert_weights_scale", 0.0F, errc::file_malformed, "expert_weights_scale: expected a positive number"},
       {"expert_used_count", 9U, errc::file_malformed, "expert_used_count: expected 1 to 8, found 9"},
-      {"expert_gating_func", 2U, errc::unsupported_format, "(a sigmoid, as in DeepSeek 3)"},
-      {"expert_group_count", 8U, errc::unsupported_format, "expert_group_count: expected 1"},
+      {"expert_gating_func", 3U, errc::unsupported_format, "expected 1, a softmax, or 2, a sigmoid, found 3"},
+      {"expert_group_count", 8U, errc::unsupported_format, "expert_group_count: expected 1 with a softmax, found 8"},
+      {"expert_group_count", 5U, errc::file_malformed, "expert_group_count: expected equal groups of 8 experts"},
+      {"expert_group_used_count", 2U, errc::file_malformed, "found 2 of 1"},
+      {"nextn_predict_layers", 99U, errc::file_malformed, "nextn_predict_layers: expected less than the"},
   };
   for (const bad_metadata& c : cases) {
     tiny_model m = deepseek2();
@@ -485,6 +488,28 @@ TEST(shape_keys, refuses_latents_that_cannot_be_and_the_mixtures_of_deepseek_3) 
     m.metadata.erase("deepseek2." + std::string(key));
     EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("deepseek2." + std::string(key)));
   }
+}
+
+TEST(shape_keys, reads_mixtures_that_choose_by_sigmoids) {
+  tiny_model m = make_tiny_model(
+      {.architecture = "deepseek2", .rotary_dim = 8, .experts = 6, .shared_feed_forward = 64, .by_sigmoid = true});
+  auto c = read_shape(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->gates, gating::sigmoid);
+  EXPECT_TRUE(c->selection_bias);
+  EXPECT_EQ(c->expert_groups, 2U);
+  EXPECT_EQ(c->expert_groups_used, 1U);
+  EXPECT_FALSE(c->is_extra("blk.1.attn_norm.weight"));
+  m.metadata["deepseek2.nextn_predict_layers"] = 1U;
+  c = read_shape(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->layers, 1U);
+  EXPECT_TRUE(c->is_extra("blk.1.attn_norm.weight"));
+  EXPECT_FALSE(c->is_extra("blk.0.attn_norm.weight") || c->is_extra("blk.2.attn_norm.weight") || c->is_extra("blk.1") ||
+               c->is_extra("output.weight"));
+  m.metadata["deepseek2.expert_group_count"] = 3U;
+  m.metadata["deepseek2.expert_used_count"] = 3U;
+  EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("groups that have 3 experts, found 1 of 2"));
 }
 
 TEST(shape_keys, survives_random_numbers_in_every_key) {

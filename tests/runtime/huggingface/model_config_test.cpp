@@ -383,6 +383,61 @@ TEST(model_config, deepseek_makes_keys_and_values_of_a_vector) {
   EXPECT_EQ(c->yarn->log_multiplier, 0.1 * 0.707);
 }
 
+TEST(model_config, glm_and_deepseek_3_choose_experts_by_sigmoids) {
+  json document = deepseek2();
+  document["architectures"] = {"Glm4MoeLiteForCausalLM"};
+  document["scoring_func"] = "sigmoid";
+  document["norm_topk_prob"] = true;
+  document["topk_method"] = "noaux_tc";
+  document["n_group"] = 4;
+  document["topk_group"] = 2;
+  document["num_nextn_predict_layers"] = 1;
+  auto c = read(document);
+  ASSERT_TRUE(c) << c.error().describe();
+  EXPECT_EQ(c->shape.gates, architecture::gating::sigmoid);
+  EXPECT_TRUE(c->shape.selection_bias);
+  EXPECT_TRUE(c->shape.normalises_experts) << "and is scaled";
+  EXPECT_EQ(c->shape.expert_scale, 2.5F);
+  EXPECT_EQ(c->shape.expert_groups, 4U);
+  EXPECT_EQ(c->shape.expert_groups_used, 2U);
+  EXPECT_EQ(c->shape.extra_layers, 1U);
+  const auto refusal = [&](const std::string& name, const json& value) { return refusal_with(name, value, document); };
+  EXPECT_THAT(refusal("n_group", 3), HasSubstr("experts in equal groups"));
+  EXPECT_THAT(refusal("topk_group", 5), HasSubstr("found 5 of 4 groups of 8 experts"));
+  EXPECT_THAT(refusal("scoring_func", "softmax"), HasSubstr("scoring_func: expected 'sigmoid', found 'softmax'"));
+  EXPECT_THAT(refusal("rope_interleave", false), HasSubstr("rope_interleave: expected true"));
+}
+
+TEST(model_config, ministral_3_is_known_alone_and_as_a_part) {
+  json document = llama();
+  document["architectures"] = {"Ministral3ForCausalLM"};
+  document["rope_parameters"] = {{"rope_type", "yarn"},
+                                 {"rope_theta", 1e6},
+                                 {"factor", 16},
+                                 {"original_max_position_embeddings", 128},
+                                 {"mscale", 1},
+                                 {"mscale_all_dim", 1},
+                                 {"llama_4_scaling_beta", 0.1}};
+  const auto alone = read(document);
+  ASSERT_TRUE(alone) << alone.error().describe();
+  EXPECT_EQ(alone->shape.family_name(), "mistral3");
+  EXPECT_EQ(alone->shape.temperature_scale, 0.1F);
+  EXPECT_EQ(alone->yarn->log_multiplier, 1);
+  json part = document;
+  part.erase("architectures");
+  part["model_type"] = "ministral3";
+  json whole = {{"architectures", {"Mistral3ForConditionalGeneration"}}, {"text_config", part}};
+  EXPECT_EQ(read(whole)->shape.family_name(), "mistral3");
+  whole["text_config"]["model_type"] = "mamba";
+  EXPECT_THAT(read(whole).error().context, HasSubstr("expected 'mistral' or 'ministral3', found 'mamba'"));
+  document["rope_parameters"]["mscale"] = 2;
+  EXPECT_THAT(read(document).error().context, HasSubstr("mscale: expected 1"));
+  document["architectures"] = {"LlamaForCausalLM"};
+  document["rope_parameters"].erase("mscale");
+  document["rope_parameters"].erase("mscale_all_dim");
+  EXPECT_THAT(read(document).error().context, HasSubstr("llama_4_scaling_beta: expected YaRN without it"));
+}
+
 TEST(model_config, deepseeks_that_compute_something_else_are_refused_by_field) {
   const auto refusal = [](const std::string& name, const json& value) {
     return refusal_with(name, value, deepseek2());

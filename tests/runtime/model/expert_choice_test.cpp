@@ -40,6 +40,38 @@ TEST(expert_choice, weights_are_scaled_after_they_are_normalised) {
   EXPECT_NEAR(chosen[1].weight, 1, 1e-6);
 }
 
+TEST(expert_choice, sigmoids_choose_with_a_bias_that_no_weight_has) {
+  std::vector<float> logits{0, std::log(3.0F), std::log(3.0F), -2};
+  const std::vector<float> bias{0, 0, 0.1F, 0.9F};
+  std::vector<expert_share> chosen(2);
+  const auto& table = *kernels::choose_table("scalar").table;
+  expert_weighting how{.gates = architecture::gating::sigmoid, .selection_bias = bias};
+  choose_experts(table, logits, how, chosen);
+  EXPECT_EQ(chosen[0].expert, 3U);
+  EXPECT_NEAR(chosen[0].weight, 1 / (1 + std::exp(2)), 1e-6);
+  EXPECT_EQ(chosen[1].expert, 2U);
+  EXPECT_NEAR(chosen[1].weight, 0.75, 1e-6);
+  logits = {-200, -200, -200, -200};
+  how.normalises = true;
+  choose_experts(table, logits, how, chosen);
+  EXPECT_NEAR(chosen[0].weight, 0, 1e-9) << "a number, where all are nothing";
+}
+
+TEST(expert_choice, groups_whose_two_best_have_the_greatest_sum_are_chosen_from) {
+  const auto& table = *kernels::choose_table("scalar").table;
+  const expert_weighting how{.gates = architecture::gating::sigmoid, .groups = 3, .groups_used = 2};
+  std::vector<float> logits{5, -5, -5, 2, 2, 1, 1, 1, 4};  // sums of two: 0.99 + 0.01, 0.88 + 0.88, 0.98 + 0.73
+  std::vector<expert_share> chosen(4);
+  choose_experts(table, logits, how, chosen);
+  std::vector<std::uint32_t> experts;
+  for (const expert_share& share : chosen) experts.push_back(share.expert);
+  EXPECT_EQ(experts, (std::vector<std::uint32_t>{8, 3, 4, 5})) << "the best of all is in none of them";
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  logits.assign(9, nan);
+  choose_experts(table, logits, how, chosen);
+  for (const expert_share& share : chosen) EXPECT_LT(share.expert, 9U);
+}
+
 TEST(expert_choice, the_first_of_equal_ones_is_taken) {
   const auto chosen = choose({1, 3, 3, 3, 1}, 4, true);
   EXPECT_EQ(chosen[0].expert, 1U);
