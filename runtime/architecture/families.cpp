@@ -250,7 +250,10 @@ constexpr hub_class gemma2_classes[] = {{.name = "Gemma2ForCausalLM", .has_windo
 constexpr hub_class gemma3_classes[] = {{.name = "Gemma3ForCausalLM", .has_windows = true}};
 constexpr hub_class gpt_oss_classes[] = {{.name = "GptOssForCausalLM", .has_windows = true, .has_experts = true}};
 constexpr hub_class command_r_classes[] = {{"CohereForCausalLM"}};
-constexpr hub_class deepseek2_classes[] = {{.name = "DeepseekV2ForCausalLM", .has_experts = true}};
+constexpr hub_class deepseek2_classes[] = {
+    {.name = "DeepseekV2ForCausalLM", .has_experts = true},
+    {.name = "DeepseekV3ForCausalLM", .has_experts = true, .has_sigmoid = true},
+    {.name = "Glm4MoeLiteForCausalLM", .has_experts = true, .has_sigmoid = true}};
 constexpr hub_class glm4_classes[] = {{"Glm4ForCausalLM"}};
 constexpr hub_class olmo2_classes[] = {{"Olmo2ForCausalLM"}, {.name = "Olmo3ForCausalLM", .has_windows = true}};
 constexpr hub_class phi3_classes[] = {{.name = "Phi3ForCausalLM", .has_windows = true}};

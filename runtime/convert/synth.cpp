@@ -193,6 +193,30 @@ const std::array shapes = std::to_array<synth_shape>({
       .latent = latent_shape{.rank = 512, .plain_dim = 128, .value_dim = 128},
       .dense_layers = 1},
      "deepseek-v2-lite"},
+    {{.kind = of("deepseek2"),
+      .layers = 47,
+      .width = 2048,
+      .heads = 20,
+      .kv_heads = 1,
+      .head_dim = 576,
+      .feed_forward = 10240,
+      .vocabulary = 154880,
+      .context = 202752,
+      .rope_base = 1e6F,
+      .norm_epsilon = 1e-5F,
+      .tied_head = false,
+      .experts = 64,
+      .experts_used = 4,
+      .expert_feed_forward = 1536,
+      .shared_feed_forward = 1536,
+      .rotary_dim = 64,
+      .latent = latent_shape{.rank = 512, .query_rank = 768, .plain_dim = 192, .value_dim = 256},
+      .dense_layers = 1,
+      .normalises_experts = true,
+      .expert_scale = 1.8F,
+      .gates = architecture::gating::sigmoid,
+      .selection_bias = true},
+     "glm-4.7-flash"},
     {{of("qwen2"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{of("llama"), 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{of("qwen3moe"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
@@ -267,6 +291,18 @@ const std::array shapes = std::to_array<synth_shape>({
            s.tied_head = false;
            make_small_latents(s);
            s.latent->query_rank = 256;
+         }),
+    tiny("deepseek2", "tiny-glm-flash",
+         [](auto& s) {
+           s.tied_head = false;
+           make_small_latents(s);
+           s.latent->query_rank = 256;
+           s.yarn.reset();
+           s.yarn_log_multiplier = 0;
+           s.normalises_experts = true;
+           s.gates = architecture::gating::sigmoid;
+           s.expert_groups = 2;
+           s.selection_bias = true;
          }),
     // llama.cpp takes queries that are made of the row itself in models of 27 layers alone.
     tiny("deepseek2", "tiny-deepseek2-lite",

@@ -208,6 +208,15 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
     config["routed_scaling_factor"] = 1.5;
     config["scoring_func"] = "softmax";
     config["topk_method"] = "greedy";
+    if (s.by_sigmoid) {
+      config["architectures"] = {"Glm4MoeLiteForCausalLM"};
+      config["scoring_func"] = "sigmoid";
+      config["topk_method"] = "noaux_tc";
+      config["norm_topk_prob"] = true;
+      config["n_group"] = s.experts % 2 == 0 ? 2 : 1;
+      config["topk_group"] = 1;
+      config["num_nextn_predict_layers"] = 1;
+    }
     return config;
   }
   const bool granite = s.architecture == "granitemoe";
@@ -284,6 +293,7 @@ inline std::string hf_name(const std::string& ours, const std::string& architect
                                                            {"ffn_up", "mlp.up_proj"},
                                                            {"ffn_down", "mlp.down_proj"}};
   const std::size_t last = ours.rfind('.');
+  if (ours.ends_with(".exp_probs_b.bias")) return layer + "mlp.gate.e_score_correction_bias";
   if (!ours.starts_with("blk.")) return names.at(ours.substr(0, last)) + ours.substr(last);
   const std::size_t layer_end = ours.find('.', 4);
   if (ours.ends_with("attn_sinks.weight")) {

@@ -50,6 +50,7 @@ struct tiny_shape {
   std::uint32_t query_rank = 0;
   bool one_latent_matrix = false;  // as older files: of each head that of keys and that of values in one tensor
   std::uint32_t dense_layers = 0;
+  bool by_sigmoid = false;  // experts are chosen as in DeepSeek 3, in two groups where their number is even
 };
 
 struct tiny_tensor {
@@ -238,6 +239,12 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     if (s.query_rank != 0) m.metadata[a + "attention.q_lora_rank"] = s.query_rank;
     m.metadata[a + "leading_dense_block_count"] = s.dense_layers;
     m.metadata[a + "expert_weights_scale"] = 1.5F;
+    if (s.by_sigmoid) {
+      m.metadata[a + "expert_gating_func"] = 2U;
+      m.metadata[a + "expert_weights_norm"] = true;
+      m.metadata[a + "expert_group_count"] = s.experts % 2 == 0 ? 2U : 1U;
+      m.metadata[a + "expert_group_used_count"] = 1U;
+    }
   }
   const bool starcoder = s.architecture == "starcoder2";
   const bool command_r = s.architecture == "command-r";
@@ -391,6 +398,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       };
       add(b + "ffn_gate_inp.weight", gguf::tensor_type::f32, {s.width, s.experts}, 0,
           2 / std::sqrt(static_cast<float>(s.width)));
+      if (s.by_sigmoid) bias(b + "exp_probs_b.bias", s.experts);
       experts(b + "ffn_gate_exps.weight", s.expert_feed_forward, s.width);
       experts(b + "ffn_up_exps.weight", s.expert_feed_forward, s.width);
       experts(b + "ffn_down_exps.weight", s.width, s.expert_feed_forward);

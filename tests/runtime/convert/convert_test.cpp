@@ -82,18 +82,22 @@ std::vector<float> logits_of(const gguf::gguf_file& file, const std::vector<toke
 }
 
 TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
-  std::vector<std::string> names{"mixtral"};
+  std::vector<std::string> names{"mixtral", "deepseek3"};
   for (const architecture::family& f : architecture::families()) names.emplace_back(f.name);
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     for (const bool tied : {true, false}) {
-      tiny_shape shape = {.architecture = name == "mixtral" ? "llama" : name, .tied_head = tied};
+      tiny_shape shape = {.architecture = name == "mixtral"     ? "llama"
+                                          : name == "deepseek3" ? "deepseek2"
+                                                                : name,
+                          .tied_head = tied};
       if (name == "mixtral" || name == "mellum" || name.ends_with("moe")) shape.experts = 5;
       if (name == "qwen2moe") shape.shared_feed_forward = 64;
       shape.window = 4;
       if (name == "phi3" || name == "glm4") shape.rotary_dim = 12;
-      if (name == "deepseek2") {
-        shape.experts = 5;
+      if (name.starts_with("deepseek")) {
+        shape.by_sigmoid = name == "deepseek3";
+        shape.experts = shape.by_sigmoid ? 6 : 5;
         shape.shared_feed_forward = 64;
         shape.query_rank = tied ? 32 : 0;
         shape.dense_layers = 1;
@@ -103,7 +107,9 @@ TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
         if (tied) shape.expert_matrices = gguf::tensor_type::mxfp4;  // as it is published; else as others tune it
       }
       const auto wanted = test::make_tiny_model(shape).file();
-      const auto found = converted(folder_of(make_hf_model(shape)));
+      auto folder = make_hf_model(shape);
+      if (shape.by_sigmoid) folder.tensors["model.layers.2.eh_proj.weight"] = {"F32", {1}, std::vector<std::byte>(4)};
+      const auto found = converted(folder_of(folder));
       expect_same_tensors(*found, *wanted);
       EXPECT_EQ(architecture::read_shape(*found)->short_context, architecture::read_shape(*wanted)->short_context);
       EXPECT_EQ(logits_of(*found, {17, 3, 250, 99, 262, 17}), logits_of(*wanted, {17, 3, 250, 99, 262, 17}));

@@ -43,16 +43,18 @@ void split_latent_matrix(test::tiny_model& m, const std::string& prefix, std::ui
   m.tensors.push_back({prefix + "attn_v_b.weight", f32, {rank, value, heads}, test::tiny_encode(f32, values)});
 }
 
-/// "deepseek2" in the form of older files, "deepseek2-yarn" in that of newer ones.
+/// "deepseek2" in the form of older files, "deepseek2-yarn" in that of newer ones, "deepseek2-sigmoid" with the choice
+/// of experts of DeepSeek 3.
 test::tiny_model reference_deepseek2(const std::string& name) {
-  const bool yarn = name == "deepseek2-yarn";
+  const bool yarn = name == "deepseek2-yarn", sigmoid = name == "deepseek2-sigmoid";
   test::tiny_shape shape{.architecture = "deepseek2",
                          .rotary_dim = 8,
                          .experts = 6,
                          .shared_feed_forward = 64,
                          .query_rank = yarn ? 64U : 0U,
                          .one_latent_matrix = true,
-                         .dense_layers = 1};
+                         .dense_layers = 1,
+                         .by_sigmoid = sigmoid};
   test::tiny_model m = test::make_tiny_model(shape);
   std::uint64_t number = 0;
   const auto set = [&](const std::string& tensor, float centre, float spread) {
@@ -73,6 +75,7 @@ test::tiny_model reference_deepseek2(const std::string& name) {
     const auto& of_layer = b == "blk.0." ? dense : mixed;
     tensors.insert(tensors.end(), of_layer.begin(), of_layer.end());
     for (const std::string& each : tensors) set(b + each + ".weight", each.ends_with("norm") ? 1 : 0, 0.25F);
+    if (sigmoid && b == "blk.1.") set(b + "exp_probs_b.bias", 0, 0.5F);
     if (yarn) split_latent_matrix(m, b, shape.heads, shape.width / 2, shape.width / 4, shape.width);
   }
   if (!yarn) return m;
@@ -236,7 +239,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 72);
+  EXPECT_EQ(rows_checked, 75);
 }
 
 // Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned. Windows, and layers that
@@ -282,7 +285,7 @@ TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementatio
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 56);
+  EXPECT_EQ(checked, 60);
 }
 
 }  // namespace

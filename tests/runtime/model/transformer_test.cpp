@@ -262,6 +262,7 @@ tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
       shape.query_rank = shape.width;
       shape.one_latent_matrix = matrices == gguf::tensor_type::f32;
       shape.dense_layers = 1;
+      shape.by_sigmoid = matrices == gguf::tensor_type::q8_0 || matrices == gguf::tensor_type::f16;
     }
   }
   return shape;

@@ -101,8 +101,8 @@ TEST(special_splitter, cuts_as_one_token_after_the_other_would) {
   }
 }
 
-// Each byte, and each place where a token stands, is looked at once: not once for each token that there is, nor for each
-// piece that others have cut.
+// Each byte, and each place where a token stands, is looked at once: not once for each token that there is, nor for
+// each piece that others have cut.
 TEST(special_splitter, takes_steps_in_proportion_to_the_text_however_many_tokens_there_are) {
   for (const std::size_t tokens : {8U, 64U, 512U}) {
     auto tiny = test::tiny_bpe();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of twenty-four tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of twenty-five tiny decoders, computed in float64 from the published definitions.
 
 Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
 have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
@@ -33,6 +33,8 @@ as the runtime computes it; a head's key has 32 dimensions of it and 8 that are 
 value 16. The first layer is dense; the second a mixture of six experts, of which a token uses two, with the weights of the softmax
 times 1.5, and of two that all tokens go to. "deepseek2-yarn": queries are made of such a vector, too, the weights sum to one before,
 and YaRN for four times a context of 64 tokens grows the scores and not what is rotated.
+"deepseek2-sigmoid": as deepseek2; experts are chosen by sigmoids plus a bias, of the three whose two best have the greater sum;
+their weights are the sigmoids alone, and sum to one before they are multiplied.
 Case "command-r": as mixtral without experts, head tied; norms by mean and variance without a shift; attention and the feed-forward
 part read the same norm, and both are added; logits times 0.25. "command-r-plus": each head of Q and K has such a norm with its own
 weights.
@@ -46,7 +48,7 @@ import numpy as np
 LAYERS, WIDTH, HEADS, KV_HEADS, HEAD_DIM, FEED_FORWARD, VOCABULARY = 2, 64, 4, 2, 16, 96, 300
 EXPERTS, USED, EXPERT_WIDTH, SHARED_WIDTH = 6, 2, 32, 64
 MIXTURES = ("qwen3moe", "qwen2moe", "mixtral", "gpt-oss", "mellum")
-DEEPSEEK2, RANK, PLAIN, ROTATED, VALUE_DIM = ("deepseek2", "deepseek2-yarn"), 64, 32, 8, 16
+DEEPSEEK2, RANK, PLAIN, ROTATED, VALUE_DIM = ("deepseek2", "deepseek2-yarn", "deepseek2-sigmoid"), 64, 32, 8, 16
 WINDOWED, WINDOW = ("gemma2", "gemma3", "gpt-oss", "olmo2-windows", "mellum"), 4
 COMMAND_R = ("command-r", "command-r-plus")
 OLMO2 = ("olmo2", "olmo2-windows")
@@ -154,6 +156,18 @@ def mixture(l, x, normalise):
     return out
 
 
+def mixture_by_sigmoid(l, x):
+    out = np.zeros_like(x)
+    for token, h in enumerate(x):
+        p = 1 / (1 + np.exp(-(l["router"] @ h)))
+        score = p + l["choice"]
+        halves = [sorted(range(a, a + 3), key=lambda e: -score[e])[:2] for a in (0, 3)]
+        best = max(halves, key=lambda two: score[two].sum())
+        for e in best:
+            out[token] += p[e] / p[best].sum() * (l["downs"][e] @ (silu(l["gates"][e] @ h) * (l["ups"][e] @ h)))
+    return out
+
+
 def mixture_of_gpt_oss(l, x):
     out = np.zeros_like(x)
     for token, h in enumerate(x):
@@ -252,7 +266,7 @@ def deepseek2_weights(kind):
     for i in range(LAYERS):
         l = {"attn_norm": ones(WIDTH)}
         queries = HEADS * (PLAIN + ROTATED)
-        if kind == "deepseek2":
+        if kind != "deepseek2-yarn":
             l["q"] = draw(queries, WIDTH)
         else:
             l |= {"q_down": draw(RANK, WIDTH), "q_norm": ones(RANK), "q": draw(queries, RANK)}
@@ -264,6 +278,8 @@ def deepseek2_weights(kind):
             l |= {"router": draw(EXPERTS, WIDTH), "gates": draw(EXPERTS, EXPERT_WIDTH, WIDTH),
                   "ups": draw(EXPERTS, EXPERT_WIDTH, WIDTH), "downs": draw(EXPERTS, WIDTH, EXPERT_WIDTH),
                   "gate": draw(SHARED_WIDTH, WIDTH), "ffn_up": draw(SHARED_WIDTH, WIDTH), "ffn_down": draw(WIDTH, SHARED_WIDTH)}
+            if kind == "deepseek2-sigmoid":
+                l["choice"] = draw(EXPERTS, spread=0.5)
         w["layers"].append(l)
     return w
 
@@ -318,7 +334,7 @@ def deepseek2_logits(kind, tokens, cache, at):
         h = rms_norm(x, l["ffn_norm"])
         x = x + (silu(h @ l["gate"].T) * (h @ l["ffn_up"].T)) @ l["ffn_down"].T
         if "router" in l:
-            x = x + 1.5 * mixture(l, h, kind == "deepseek2-yarn")
+            x = x + 1.5 * (mixture_by_sigmoid(l, h) if "choice" in l else mixture(l, h, kind == "deepseek2-yarn"))
     return rms_norm(x, w["norm"]) @ w["embedding"].T
 
 
