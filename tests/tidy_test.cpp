@@ -1,6 +1,7 @@
-// What a reviewer would otherwise have to look for: who includes whom, headers nobody needs, vector registers where
-// they do not belong, leftovers. Reads the sources as text.
+// What a reviewer would otherwise have to look for: who includes whom, headers that no file includes, vector registers
+// where they do not belong, leftovers, paths in documents that lead nowhere. Reads sources and documents as text.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -161,7 +162,8 @@ TEST(tidy, every_header_exists_and_is_needed) {
 
 TEST(tidy, vector_registers_stay_in_the_kernels) {
   const std::regex wide(R"(\b(_mm\d*_|__m(128|256|512)|_tile_))");
-  const std::regex home(R"(^kernels/(simd|ops|targets)/|^kernels/worker_team\.cpp$|^kernels/cpu_features\.cpp$)");
+  const std::regex home(
+      R"(^kernels/(simd|ops|targets)/|^kernels/worker_team\.cpp$|^kernels/machine/cpu_features\.cpp$)");
   for (const source& s : sources()) {
     if (std::regex_search(s.path, home) || s.path == "tests/tidy_test.cpp") continue;
     EXPECT_FALSE(std::regex_search(s.text, wide)) << s.path;
@@ -173,6 +175,180 @@ TEST(tidy, nothing_is_left_over) {
   for (const source& s : sources()) {
     if (s.path == "tests/tidy_test.cpp") continue;
     EXPECT_FALSE(std::regex_search(s.text, leftover)) << s.path;
+  }
+}
+
+/// Every file and folder of the repository, from the root, also without a file's extensions: documents call
+/// `runtime/draft/book.hpp` and `book.cpp` by one name.
+class tree {
+ public:
+  void add_file(const std::string& path) {
+    insert(path);
+    const std::size_t name = path.rfind('/') + 1;  // npos + 1 is 0
+    insert(path.substr(0, path.find('.', name + 1)));
+    for (std::string folder = path; folder.find('/') != std::string::npos;) {
+      folder = folder.substr(0, folder.rfind('/'));
+      insert(folder);
+      folders_.insert(folder);
+    }
+  }
+  bool has_folder(const std::string& path) const { return folders_.contains(path); }
+  bool has(const std::string& path) const {
+    if (path.find('*') == std::string::npos) return paths_.contains(path);
+    return std::any_of(paths_.begin(), paths_.end(), [&](const std::string& p) { return fits_path(p, path); });
+  }
+  /// Whether some path ends with this one, at a slash.
+  bool has_ending(const std::string& path) const {
+    if (path.find('*') == std::string::npos) return endings_.contains(path);
+    return std::any_of(endings_.begin(), endings_.end(), [&](const std::string& p) { return fits_path(p, path); });
+  }
+
+ private:
+  void insert(const std::string& path) {
+    if (!paths_.insert(path).second) return;
+    endings_.insert(path);
+    for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
+      endings_.insert(path.substr(at + 1));
+    }
+  }
+  /// `*` stands for any letters of one name.
+  static bool fits_path(std::string_view path, std::string_view glob) {
+    while (!glob.empty() && glob.front() != '*') {
+      if (path.empty() || path.front() != glob.front()) return false;
+      path.remove_prefix(1);
+      glob.remove_prefix(1);
+    }
+    if (glob.empty()) return path.empty();
+    glob.remove_prefix(1);
+    for (std::size_t skipped = 0; skipped <= path.size(); ++skipped) {
+      if (fits_path(path.substr(skipped), glob)) return true;
+      if (skipped < path.size() && path[skipped] == '/') return false;
+    }
+    return false;
+  }
+
+  std::set<std::string> paths_;
+  std::set<std::string> folders_;
+  std::set<std::string> endings_;
+};
+
+/// What stands between backticks outside of fenced blocks, split at white space.
+std::vector<std::string> code_words(const std::string& document) {
+  std::string prose;
+  bool is_fenced = false;
+  std::istringstream lines(document);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("```")) {
+      is_fenced = !is_fenced;
+    } else if (!is_fenced) {
+      prose += line + "\n";
+    }
+  }
+  std::vector<std::string> words;
+  for (std::size_t at = prose.find('`'); at != std::string::npos; at = prose.find('`', at)) {
+    const std::size_t begin = std::min(prose.find_first_not_of('`', at), prose.size());
+    const std::string fence = prose.substr(at, begin - at);
+    std::size_t end = prose.find(fence, begin);
+    while (end != std::string::npos && prose[end + fence.size()] == '`') {  // prose ends with a line break
+      end = prose.find(fence, std::min(prose.find_first_not_of('`', end), prose.size()));
+    }
+    at = begin;
+    if (end == std::string::npos) continue;
+    std::istringstream code(prose.substr(begin, end - begin));
+    for (std::string word; code >> word;) words.push_back(word);
+    at = end + fence.size();
+  }
+  return words;
+}
+
+/// `a.{hpp,cpp}` is `a.hpp` and `a.cpp`.
+std::vector<std::string> without_braces(const std::string& word) {
+  static const std::regex braces(R"(^(.*)\{([^{}]*)\}(.*)$)");
+  std::smatch m;
+  if (!std::regex_match(word, m, braces)) return {word};
+  std::vector<std::string> all;
+  std::istringstream options(m[2]);
+  for (std::string option; std::getline(options, option, ',');) {
+    for (std::string& one : without_braces(m[1].str() + option + m[3].str())) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+/// The paths in backticks of a document that lead nowhere. A path is a word whose first name is a folder at the root,
+/// of the document or between them, or a word that ends like a source. It counts from any of these folders; a source
+/// may be called by the end of its path.
+std::vector<std::string> lost_paths(const std::string& document_path, const std::string& document,
+                                    const tree& repository) {
+  static const std::regex letters("[A-Za-z0-9_.*/-]+");
+  static const std::regex source_name(R"(.*[^/]\.(cpp|hpp|mjs|ts|cmake|md))");
+  std::vector<std::string> bases;
+  for (std::string folder = document_path; folder.find('/') != std::string::npos;) {
+    folder = folder.substr(0, folder.rfind('/'));
+    bases.push_back(folder + "/");
+  }
+  bases.push_back("");
+  std::vector<std::string> lost;
+  for (const std::string& word : code_words(document)) {
+    for (std::string path : without_braces(std::regex_replace(word, std::regex(":[0-9-]+$|/$"), ""))) {
+      path = std::regex_replace(path, std::regex(R"(\bNAME\b)"), "*");
+      if (!std::regex_match(path, letters) || path.starts_with("/")) continue;
+      const auto from = [&](const std::string& base) {
+        return fs::path(base + path).lexically_normal().generic_string();
+      };
+      const auto begins = [&](const std::string& base) {
+        return repository.has_folder(base + path.substr(0, path.find('/')));
+      };
+      const bool is_source = std::regex_match(path, source_name);
+      const bool is_inside = path.find('/') != std::string::npos && std::any_of(bases.begin(), bases.end(), begins);
+      if (!is_source && !is_inside) continue;
+      const bool is_there =
+          std::any_of(bases.begin(), bases.end(), [&](const std::string& base) { return repository.has(from(base)); });
+      if (!is_there && !(is_source && repository.has_ending(path))) lost.push_back(path);
+    }
+  }
+  return lost;
+}
+
+TEST(tidy, finds_paths_that_lead_nowhere) {
+  tree repository;
+  for (const char* file : {"README.md", "runtime/README.md", "runtime/draft/book.hpp", "runtime/draft/book.cpp",
+                           "docs/start.md", "scheduler/policies/fifo.cpp", "kernels/ops/gemm.inl.hpp"}) {
+    repository.add_file(file);
+  }
+  const auto lost = [&](const std::string& document) { return lost_paths("runtime/README.md", document, repository); };
+  using testing::ElementsAre;
+  using testing::IsEmpty;
+  EXPECT_THAT(lost("`runtime/draft/book`, `draft/book.hpp`, `book.{hpp,cpp}`, `draft/`, `../docs/start.md`"),
+              IsEmpty());
+  EXPECT_THAT(lost("`runtime/draft/book.cpp:12`, `ops/gemm.inl.hpp`, `policies/NAME.cpp`, `kernels/*/gemm`"),
+              IsEmpty());
+  EXPECT_THAT(lost("`/v1/models`, `text/plain`, `draft`, `.cpp`, runtime/gone.cpp\n```\n`runtime/gone`\n```\n"),
+              IsEmpty());
+  EXPECT_THAT(lost("``a ` b`` `runtime/gone` ``runtime/`lost` ``"), ElementsAre("runtime/gone"));
+  EXPECT_THAT(lost("`runtime/draft/boo`, `draft/boo`, `boo.hpp`, `book.{cpp,ts}`, `runtime/draft/book.cp`"),
+              ElementsAre("runtime/draft/boo", "draft/boo", "boo.hpp", "book.ts", "runtime/draft/book.cp"));
+  EXPECT_THAT(lost("`kernels/*/gone`, `kernels/*/ops/gemm`, `docs/`, `docs/draft`, `make runtime/base`"),
+              ElementsAre("kernels/*/gone", "kernels/*/ops/gemm", "docs/draft", "runtime/base"));
+}
+
+TEST(tidy, paths_in_documents_exist) {
+  tree repository;
+  std::vector<std::string> documents;
+  const fs::path root = fs::path(test::source_path(""));
+  for (auto it = fs::recursive_directory_iterator(root); it != fs::recursive_directory_iterator(); ++it) {
+    const std::string name = it->path().filename().string();
+    if (it->is_directory()) {
+      // Builds and what they fetch are no part of the repository.
+      if (name.starts_with(".") || name.starts_with("build") || name == "node_modules") it.disable_recursion_pending();
+      continue;
+    }
+    const std::string path = fs::relative(it->path(), root).generic_string();
+    repository.add_file(path);
+    if (name.ends_with(".md")) documents.push_back(path);
+  }
+  EXPECT_THAT(documents, testing::IsSupersetOf({"README.md", "docs/start.md", "runtime/grammar/README.md"}));
+  for (const std::string& path : documents) {
+    EXPECT_THAT(lost_paths(path, test::read_file((root / path).string()), repository), testing::IsEmpty()) << path;
   }
 }
 
