@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -307,6 +308,12 @@ std::vector<std::string> lost_paths(const std::string& document_path, const std:
     }
   }
   return lost;
+}
+
+TEST(tidy, architecture_is_read_in_one_sitting) {
+  std::istringstream text(test::read_file(test::source_path("ARCHITECTURE.md")));
+  const auto words = std::distance(std::istream_iterator<std::string>(text), {});
+  EXPECT_LE(words, 2'500) << "details belong into docs/design";
 }
 
 TEST(tidy, finds_paths_that_lead_nowhere) {
