@@ -16,10 +16,9 @@ namespace redline::scheduler {
 /// clock. What it does not decide:
 /// - which sequences run at all: places go to tenants in equal shares (`admission`);
 /// - background work (prefills) comes after everything else, and items of one key as they came: `rank`;
-/// - in a pass decodes come before prompts, and a short prompt before a long one (`batch_builder`), whatever their
-/// keys;
-///   of decodes, and of prompts, the order is the policy's;
-/// - who loses its KV where pages are short (`preemption`).
+/// - decodes come before prompts in a pass, and a short prompt before a long one (`batch_builder`), whatever their
+///   keys; among decodes and among prompts the order is the policy's;
+/// - which sequence loses its KV where pages are short (`preemption`).
 class policy {
  public:
   virtual ~policy() = default;
