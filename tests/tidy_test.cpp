@@ -319,7 +319,7 @@ TEST(tidy, architecture_is_read_in_one_sitting) {
 TEST(tidy, finds_paths_that_lead_nowhere) {
   tree repository;
   for (const char* file : {"README.md", "runtime/README.md", "runtime/draft/book.hpp", "runtime/draft/book.cpp",
-                           "docs/start.md", "scheduler/policies/fifo.cpp", "kernels/ops/gemm.inl.hpp"}) {
+                           "docs/start.md", "kernels/targets/avx2.cpp", "kernels/ops/gemm.inl.hpp"}) {
     repository.add_file(file);
   }
   const auto lost = [&](const std::string& document) { return lost_paths("runtime/README.md", document, repository); };
@@ -327,7 +327,7 @@ TEST(tidy, finds_paths_that_lead_nowhere) {
   using testing::IsEmpty;
   EXPECT_THAT(lost("`runtime/draft/book`, `draft/book.hpp`, `book.{hpp,cpp}`, `draft/`, `../docs/start.md`"),
               IsEmpty());
-  EXPECT_THAT(lost("`runtime/draft/book.cpp:12`, `ops/gemm.inl.hpp`, `policies/NAME.cpp`, `kernels/*/gemm`"),
+  EXPECT_THAT(lost("`runtime/draft/book.cpp:12`, `ops/gemm.inl.hpp`, `kernels/targets/NAME.cpp`, `kernels/*/gemm`"),
               IsEmpty());
   EXPECT_THAT(lost("`/v1/models`, `text/plain`, `draft`, `.cpp`, runtime/gone.cpp\n```\n`runtime/gone`\n```\n"),
               IsEmpty());
