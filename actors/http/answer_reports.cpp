@@ -24,6 +24,7 @@ api::usage_report to_usage(const session_stats& s) {
   u.program = report(draft::source::program);
   u.copied_forced = s.copied_forced;
   u.copied_verified = s.copied_verified;
+  u.rounds = s.rounds;
   u.target_passes = s.target_passes;
   u.draft_passes = s.draft_passes;
   u.rows = s.target_rows;

@@ -107,7 +107,10 @@ test("a request through gateway, broker and worker is one tree of spans", async 
     assert.equal(inference["gen_ai.usage.input_tokens"], usage.prompt_tokens);
     assert.equal(inference["gen_ai.usage.output_tokens"], usage.completion_tokens);
     assert.equal(inference["redline.method"], "assisted");
+    assert.equal(inference["redline.rounds"], usage.redline.rounds);
     assert.equal(inference["redline.passes"], usage.redline.target_passes);
+    assert.equal(inference["redline.rows"], usage.redline.rows);
+    assert.equal(inference["redline.first_token_us"], Math.round(usage.redline.first_token_seconds * 1e6));
     assert.ok(usage.redline.accepted > 0);
     assert.equal(inference["redline.accepted"], usage.redline.accepted);
     assert.equal(prompt["redline.prompt_tokens"], usage.prompt_tokens);

@@ -39,12 +39,14 @@ usage_report& usage_report::operator+=(const usage_report& other) {
   program += other.program;
   copied_forced += other.copied_forced;
   copied_verified += other.copied_verified;
+  rounds += other.rounds;
   target_passes += other.target_passes;
   draft_passes += other.draft_passes;
   rows += other.rows;
   evicted += other.evicted;
   evictions += other.evictions;
   reevaluated += other.reevaluated;
+  first_token_seconds = std::max(first_token_seconds, other.first_token_seconds);
   seconds = std::max(seconds, other.seconds);
   return *this;
 }

@@ -196,6 +196,7 @@ json usage_object(const usage_report& usage) {
   ours["sources"]["program"] = source_object(usage.program);
   ours["copied_forced"] = usage.copied_forced;
   ours["copied_verified"] = usage.copied_verified;
+  ours["rounds"] = usage.rounds;
   ours["target_passes"] = usage.target_passes;
   ours["draft_passes"] = usage.draft_passes;
   ours["rows"] = usage.rows;
@@ -203,7 +204,9 @@ json usage_object(const usage_report& usage) {
   ours["evictions"] = usage.evictions;
   ours["reevaluated"] = usage.reevaluated;
   ours["eviction"] = usage.eviction;
-  ours["seconds"] = std::isfinite(usage.seconds) ? rounded(usage.seconds) : 0.0;
+  const auto seconds = [](double value) { return std::isfinite(value) ? rounded(value) : 0.0; };
+  ours["first_token_seconds"] = seconds(usage.first_token_seconds);
+  ours["seconds"] = seconds(usage.seconds);
   if (usage.kv) ours["kv"] = kv_object(*usage.kv);
   if (!usage.ignored.empty()) ours["ignored"] = usage.ignored;
   json object = short_usage_object(usage.prompt_tokens, usage.completion_tokens);

@@ -26,9 +26,11 @@ usage_report some_usage() {
   usage.lookup = {1, 0};
   usage.draft_model = {2, 1};
   usage.prediction = {5, 2};
+  usage.rounds = 2;
   usage.target_passes = 2;
   usage.draft_passes = 6;
   usage.rows = 15;
+  usage.first_token_seconds = 0.125;
   usage.seconds = 0.25;
   return usage;
 }
@@ -39,8 +41,8 @@ const std::string usage_text =
     R"("rejected_prediction_tokens":3},"redline":{"drafted":8,"accepted":3,)"
     R"("sources":{"lookup":{"drafted":1,"accepted":0},"draft":{"drafted":2,"accepted":1},)"
     R"("prediction":{"drafted":5,"accepted":2},"program":{"drafted":0,"accepted":0}},"copied_forced":0,)"
-    R"("copied_verified":0,"target_passes":2,"draft_passes":6,)"
-    R"("rows":15,"evicted":0,"evictions":0,"reevaluated":0,"eviction":"off","seconds":0.25}})";
+    R"("copied_verified":0,"rounds":2,"target_passes":2,"draft_passes":6,)"
+    R"("rows":15,"evicted":0,"evictions":0,"reevaluated":0,"eviction":"off","first_token_seconds":0.125,"seconds":0.25}})";
 
 /// Of nothing sent yet.
 event_id first_id(std::size_t choices = 3) {
