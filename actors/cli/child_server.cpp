@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +21,7 @@
 #include "actors/cli/application.hpp"
 #include "actors/cli/command.hpp"
 #include "runtime/base/hex.hpp"
-#include "transport/http_client.hpp"
+#include "runtime/base/log.hpp"
 
 extern char** environ;
 
@@ -29,8 +30,13 @@ namespace {
 
 constexpr std::chrono::seconds usual_patience{60};
 constexpr int step_ms = 100;
-constexpr int port_descriptor = 3;          // of the child
-constexpr std::size_t port_bytes_max = 16;  // "65535\n", generously
+constexpr int port_descriptor = 3;               // of the child
+constexpr std::size_t told_bytes_max = 1 << 16;  // a port and a word, or why there is none
+constexpr std::string_view ready_word = "ready\n", failed_word = "failed ";
+/// What a user may have said in the environment of every command that computes. The rest is of commands that this one
+/// is not: a server for others, its keys, its peers.
+constexpr std::string_view kept_variables[] = {"TARGET",  "CACHE_DIR", "LOG_FORMAT", "THREADS",
+                                               "CONTEXT", "KV",        "KV_MIB",     "NUMERICS"};
 
 result<std::string> random_key() {
   std::array<std::uint64_t, 4> bits{};
@@ -42,15 +48,39 @@ result<std::string> random_key() {
   return key;
 }
 
-/// This process's environment, but for what says who may use a server; in its place the key. A command line could be
-/// read by every user.
+bool is_kept(std::string_view variable) {
+  constexpr std::string_view ours = "REDLINE_";
+  if (!variable.starts_with(ours)) return true;
+  const auto name = variable.substr(ours.size(), variable.find('=') - ours.size());
+  return std::ranges::find(kept_variables, name) != std::end(kept_variables);
+}
+
+/// This process's environment, but for other servers' options; in their place the key. A command line could be read by
+/// every user.
 std::vector<std::string> environment_with(const std::string& key) {
   std::vector<std::string> out{"REDLINE_API_KEY=" + key};
   for (char** one = environ; *one != nullptr; ++one) {
-    const std::string_view text = *one;
-    if (!text.starts_with("REDLINE_API_KEY=") && !text.starts_with("REDLINE_API_KEY_FILE=")) out.emplace_back(text);
+    if (is_kept(*one)) out.emplace_back(*one);
   }
   return out;
+}
+
+/// The child's log is this process's, but for what only servers tell.
+std::string child_log_level() {
+  if (log_enabled(log_level::debug)) return "debug";
+  return log_enabled(log_level::warning) ? "warning" : "error";
+}
+
+/// Of "failed 3 the file ...\n".
+failure failure_told(std::string_view told) {
+  std::string_view rest = told.substr(failed_word.size());
+  if (rest.ends_with('\n')) rest.remove_suffix(1);
+  int code = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), code);
+  const auto kind = static_cast<errc>(code);
+  if (error != std::errc() || end == rest.data() + rest.size() || code < 0 || !is_known(kind))
+    return {errc::internal, "the server failed and did not say why"};
+  return {kind, std::string(rest.substr(static_cast<std::size_t>(end - rest.data()) + 1))};
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
@@ -63,7 +93,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 }  // namespace
 
 child_server::~child_server() {
-  if (port_pipe_ >= 0) ::close(port_pipe_);
+  if (pipe_ >= 0) ::close(pipe_);
   if (pid_ <= 0) return;
   ::kill(pid_, SIGTERM);
   int status = 0;
@@ -81,7 +111,7 @@ result<void> child_server::launch(const std::vector<std::string>& serve_flags, p
   std::vector<std::string> words = {path, "serve"};
   words.insert(words.end(), serve_flags.begin(), serve_flags.end());
   words.insert(words.end(), {"--listen", "127.0.0.1:0", "--port-descriptor", std::to_string(port_descriptor),
-                             "--log-level", "warning"});
+                             "--log-level", child_log_level()});
   // Who asks the same again and again, to compare, wants each answer with its prompt.
   if (sharing == prompts::apart) words.insert(words.end(), {"--prefix-sharing", "off"});
   const auto arguments = pointers_to(words);
@@ -90,6 +120,7 @@ result<void> child_server::launch(const std::vector<std::string>& serve_flags, p
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
     return failure{errc::io_error, std::string("pipe: ") + std::strerror(errno)};
+  const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) {
     ::close(ends[0]);
@@ -98,6 +129,7 @@ result<void> child_server::launch(const std::vector<std::string>& serve_flags, p
   }
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) std::_Exit(127);  // it has ended already
     // Standard input and output may be a protocol's.
     const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
@@ -111,49 +143,58 @@ result<void> child_server::launch(const std::vector<std::string>& serve_flags, p
     std::_Exit(127);
   }
   ::close(ends[1]);
-  if (port_pipe_ >= 0) ::close(port_pipe_);  // of the one before
-  port_pipe_ = ends[0];
-  port_.clear();
+  if (pipe_ >= 0) ::close(pipe_);  // of the one before
+  pipe_ = ends[0];
+  told_.clear();
   return {};
 }
 
 bool child_server::has_ended() {
-  int status = 0;
-  if (pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) pid_ = 0;
+  if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = 0;
   return pid_ <= 0;
 }
 
 void child_server::wait_for_end(const std::atomic<bool>& given_up) {
-  const int end = pid_ > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)) : -1;
-  pollfd ended{end, POLLIN, 0};
-  while (!given_up && !has_ended()) ::poll(&ended, 1, step_ms);
-  if (end >= 0) ::close(end);
+  while (!given_up && !ends_within(std::chrono::milliseconds(step_ms))) {
+  }
 }
 
-bool child_server::hear_port() {
-  if (port_.ends_with('\n')) {
-    ::poll(nullptr, 0, step_ms);
-    return true;
-  }
-  pollfd pipe{port_pipe_, POLLIN, 0};
-  if (::poll(&pipe, 1, step_ms) <= 0) return false;
-  std::array<char, port_bytes_max> part;
-  const ssize_t count = ::read(port_pipe_, part.data(), part.size());
-  if (count > 0) port_.append(part.data(), static_cast<std::size_t>(count));
-  if (count == 0) ::poll(nullptr, 0, step_ms);  // it ends, or was told to write elsewhere
-  return port_.ends_with('\n');
+bool child_server::ends_within(std::chrono::milliseconds limit) {
+  const int end = pid_ > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)) : -1;
+  pollfd ended{end, POLLIN, 0};
+  if (!has_ended()) ::poll(&ended, 1, static_cast<int>(limit.count()));
+  if (end >= 0) ::close(end);
+  return has_ended();
+}
+
+std::string child_server::describe_end() const {
+  if (WIFSIGNALED(status_)) return std::string("ended by a signal: ") + ::strsignal(WTERMSIG(status_));
+  return "ended with exit code " + std::to_string(WEXITSTATUS(status_));
+}
+
+bool child_server::hear() {
+  pollfd pipe{pipe_, POLLIN, 0};
+  if (::poll(&pipe, 1, step_ms) <= 0) return true;
+  std::array<char, 4096> part;
+  const ssize_t count = ::read(pipe_, part.data(), part.size());
+  if (count > 0) told_.append(part.data(), static_cast<std::size_t>(count));
+  return count > 0 && told_.size() < told_bytes_max;
 }
 
 result<child_server::door> child_server::wait_until_ready(std::chrono::seconds patience,
                                                           const std::atomic<bool>* given_up) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
+  bool is_open = true;
   while (std::chrono::steady_clock::now() < deadline) {
     if (given_up != nullptr && given_up->load()) return failure{errc::cancelled, "nobody waits for the server"};
-    if (has_ended()) return failure{errc::not_ready, "the server ended while starting"};
-    if (!hear_port()) continue;
-    const door at{"http://127.0.0.1:" + port_.substr(0, port_.size() - 1), api_key_};
-    const auto health = transport::http_get(*transport::parse_http_url(at.url + "/health"));
-    if (health && health->status == 200) return at;
+    const auto rest = told_.substr(std::min(told_.size(), told_.find('\n') + 1));  // behind the port
+    if (rest == ready_word) return door{"http://127.0.0.1:" + told_.substr(0, told_.find('\n')), api_key_};
+    if (!is_open && told_.starts_with(failed_word)) return failure_told(told_);
+    if (!is_open && rest.starts_with(failed_word)) return failure_told(rest);
+    if (is_open)
+      is_open = hear();
+    else if (ends_within(std::chrono::milliseconds(step_ms)))
+      return failure{errc::not_ready, "the server did not start: it " + describe_end()};
   }
   return failure{errc::timed_out,
                  "the server did not become ready within " + std::to_string(patience.count()) + " seconds"};

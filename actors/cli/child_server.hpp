@@ -14,7 +14,8 @@ namespace redline::actors::cli {
 
 /// `redline serve` in a process of its own, on a free port of this machine; ended with this object, and with the thread
 /// that launched it. It serves only this process: it tells its port through a pipe, and takes no key but a random one
-/// that it has from its environment, which other users cannot read.
+/// that it has from its environment, which other users cannot read. What it fails of while starting it tells through
+/// the pipe as well, so that the failure is this process's own.
 class child_server {
  public:
   child_server() = default;
@@ -40,14 +41,20 @@ class child_server {
   /// Until the child has ended or given_up is true.
   void wait_for_end(const std::atomic<bool>& given_up);
 
+  /// Whether it ends in this time or has ended.
+  bool ends_within(std::chrono::milliseconds limit);
+  /// Of one that has ended: how.
+  [[nodiscard]] std::string describe_end() const;
+
  private:
   [[nodiscard]] bool has_ended();
-  /// Reads what the child says on the pipe, for 100 ms at most; true once the port is known.
-  bool hear_port();
+  /// Reads what the child says on the pipe, for 100 ms at most; false once it says no more.
+  bool hear();
 
   pid_t pid_ = 0;
-  int port_pipe_ = -1;  // its reading end
-  std::string port_;    // as it was told, so far
+  int status_ = 0;    // of one that has ended
+  int pipe_ = -1;     // its reading end
+  std::string told_;  // through it, so far
   std::string api_key_;
 };
 

@@ -579,6 +579,7 @@ void gateway::on(const scheduler_report& m) {
     for (const auto& one : models->models()) one.model->answers->note_room(m.tokens_max);
   }
   ready_.hear(m, context().now());
+  if (!why_not_ready() && !std::exchange(was_ready_, true) && services_->on_ready) services_->on_ready();
   tell_watchers(m);
 }
 

@@ -103,6 +103,7 @@ class gateway final : public actor::actor_of<gateway> {
   status_watch watch_;
   std::uint64_t arrived_to_ = 0;        // the latest exchange that was read
   std::set<std::uint64_t> left_early_;  // later ones whose clients have left already
+  bool was_ready_ = false;
   bool drained_ = false;
   std::int64_t created_seconds_ = 0;
 };

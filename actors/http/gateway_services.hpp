@@ -46,7 +46,8 @@ struct gateway_services {
   std::shared_ptr<gateway_probe> probe = std::make_shared<gateway_probe>();
   std::shared_ptr<trace::tracer> tracer;     // null: nothing is traced
   std::shared_ptr<actor::thread_pool> pool;  // reads requests; null: they are read on the gateway's own thread
-  std::function<void()> on_drained;          // called once, when the last request of a drain is over
+  std::function<void()> on_ready;            // called once, when requests can be served for the first time
+  std::function<void()> on_drained;          // the same, when the last request of a drain is over
 
   [[nodiscard]] bool wants_key() const { return !keys->snapshot()->empty(); }
   /// Why a request may not come to hold so many bytes; nullopt: `held` has them.

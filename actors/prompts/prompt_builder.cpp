@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "actors/prompts/chat_turns.hpp"
-#include "runtime/base/utf8.hpp"
 #include "runtime/json/strict_json.hpp"
 
 namespace redline::actors {
@@ -176,24 +175,8 @@ std::vector<token> prompt_builder::text(std::string_view text) const {
 }
 
 result<std::vector<token>> prompt_builder::message_with_file(std::string_view message, std::int64_t now) const {
-  if (utf8::valid_prefix_bytes(message) == message.size()) {
-    REDLINE_TRY_ASSIGN(const auto rendered, render({{{"role", "user"}, {"content", message}}}, true, now));
-    return tokens(rendered);
-  }
-  // The template's input is JSON, and so UTF-8: it sees a marker instead of these bytes.
-  static constexpr std::string_view marker = "redline-file-goes-here";
-  REDLINE_TRY_ASSIGN(const auto rendered, apply_template({{{"role", "user"}, {"content", marker}}}, true, now));
-  const auto at = rendered.find(marker);
-  if (at == std::string::npos) {
-    return failure{errc::invalid_template, "the model's chat template does not show the user's message"};
-  }
-  const auto encode = [&](std::string_view part) { return tokenizer_->encode(part, {.parse_special = true}); };
-  std::vector<token> out = encode(std::string_view(rendered).substr(0, at));
-  const auto plain = tokenizer_->encode(message);
-  const auto rest = encode(std::string_view(rendered).substr(at + marker.size()));
-  out.insert(out.end(), plain.begin(), plain.end());
-  out.insert(out.end(), rest.begin(), rest.end());
-  return out;
+  REDLINE_TRY_ASSIGN(const auto rendered, render({{{"role", "user"}, {"content", message}}}, true, now));
+  return tokens(rendered);
 }
 
 }  // namespace redline::actors

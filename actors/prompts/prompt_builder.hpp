@@ -63,7 +63,7 @@ class prompt_builder {
                                                std::int64_t now) const;
   /// A text to go on with: special tokens are parsed, BOS is put in front where the model wants it.
   [[nodiscard]] std::vector<token> text(std::string_view text) const;
-  /// A conversation of one user's message that holds a file, which need not be UTF-8.
+  /// A conversation of one user's message that holds a file.
   [[nodiscard]] result<std::vector<token>> message_with_file(std::string_view message, std::int64_t now) const;
 
  private:

@@ -142,9 +142,9 @@ void cache_manager::take(const asked_round& q) {
     case submit_outcome::too_long: {
       const auto most =
           std::min(std::uint64_t{options_.limits.tokens_max}, std::uint64_t{size_.pages} * kv::page_tokens);
-      return refuse(
-          q, {errc::context_length_exceeded, "expected at most " + std::to_string(most) +
-                                                 " tokens in a sequence, found " + std::to_string(terms.facts.tokens_max)});
+      return refuse(q, {errc::context_length_exceeded, "expected at most " + std::to_string(most) +
+                                                           " tokens in a sequence, found " +
+                                                           std::to_string(terms.facts.tokens_max)});
     }
     case submit_outcome::empty_log:
       return refuse(q, {errc::invalid_argument, "the prompt has no tokens"});
@@ -591,6 +591,7 @@ void cache_manager::on(const target_ready& m) {
   queue_.learn_costs(samples, m.mixture);
   lose_all_kv();
   step();
+  for (const actor::address& asked : std::exchange(wait_for_target_, {})) tell_status(asked, false);
 }
 
 void cache_manager::on(const manager_tick&) {
@@ -613,6 +614,13 @@ void cache_manager::on(const manager_tick&) {
 }
 
 void cache_manager::on(const report_status& m) {
+  const actor::address asks = context().sender();
+  if (!target_up_ && std::ranges::find(wait_for_target_, asks) == wait_for_target_.end())
+    wait_for_target_.push_back(asks);
+  tell_status(asks, m.with_details);
+}
+
+void cache_manager::tell_status(const actor::address& asks, bool with_details) {
   const instant now = context().now();
   statistics_.counts.ready = target_up_ && !is_stalled();
   statistics_.counts.pages_held = size_.pages - std::min(memory_.free()[kv::kind::page], size_.pages);
@@ -620,7 +628,7 @@ void cache_manager::on(const report_status& m) {
     return queue_.awaits_answer(sequence) || now - c.heard < asking_age_max;
   });
   statistics_.counts.asking_count = static_cast<std::uint32_t>(asking.size());
-  context().send(context().sender(), statistics_.report(queue_, actor::process_of(self().where), m.with_details));
+  context().send(asks, statistics_.report(queue_, actor::process_of(self().where), with_details));
 }
 
 void cache_manager::on(const actor::peer_state& m) {

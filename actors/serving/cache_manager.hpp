@@ -102,6 +102,7 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   void tell_prefix_changes();
 
   void lose_target();
+  void tell_status(const actor::address& asks, bool with_details);
   [[nodiscard]] bool is_stalled() const;
 
   scheduler_options options_;
@@ -120,7 +121,8 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   bool has_moves_ = false;      // whether tokens are copied before it,
   instant sent_at_;             // and when it was sent
   bool target_up_ = false;
-  std::uint64_t target_life_ = 0;  // of the target model that was heard last
+  std::vector<actor::address> wait_for_target_;  // who asked for the status without it, to be told that it is there
+  std::uint64_t target_life_ = 0;                // of the target model that was heard last
   instant target_lost_at_;
   std::optional<instant> replan_at_;  // when the next `replan` comes
 

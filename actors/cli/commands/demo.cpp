@@ -32,6 +32,8 @@ int run(const flags& f) {
   if (!f.chat_template.empty()) serve.insert(serve.end(), {"--chat-template", f.chat_template});
   const auto at = server.start(serve);
   if (!at) return report(at.error());
+  const auto door = model_door::of_server(at->url, at->api_key);
+  if (!door) return report(door.error());
   std::cout << "server: " << at->url << "\nfile: " << f.file << " (" << before->size()
             << " bytes)\ninstruction: " << f.instruction << "\n\n";
 
@@ -42,7 +44,7 @@ int run(const flags& f) {
     std::optional<edit_outcome> best;
     for (std::uint32_t i = 0; i < f.rounds; ++i) {
       progress_line line;
-      auto got = edit_on_server(at->url, at->api_key, task, how, [&](const std::string& answer) {
+      auto got = edit_file(*door, task, how, [&](const std::string& answer) {
         line.show(std::string(method) + ": " + std::to_string(answer.size()) + " bytes");
       });
       line.clear();

@@ -40,21 +40,19 @@ int run(const edit_flags& f) {
   const std::string& before = file.bytes;
   const edit_task task{file.path, before, f.instruction};
   progress_line line(!f.json);
-  const auto began = std::chrono::steady_clock::now();
+  auto began = std::chrono::steady_clock::now();
   const auto show = [&](const std::string& answer) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     char text[96];
     std::snprintf(text, sizeof text, "editing %zu of about %zu bytes, %.1f s", answer.size(), before.size(), seconds);
     line.show(text);
   };
-  auto got = [&]() -> result<edit_outcome> {
-    if (!f.server.empty()) return edit_on_server(f.server, f.api_key, task, f.method, show);
-    REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
-    options.progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
-      show_loading(line, what, done, all);
-    };
-    return edit_locally(std::move(options), task, f.method, show);
-  }();
+  if (const auto editable = check_editable(task); !editable) return report(editable);
+  const auto door =
+      f.server.empty() ? model_door::of_own_server(f.models, f.method, 1) : model_door::of_server(f.server, f.api_key);
+  if (!door) return report(door.error());
+  began = std::chrono::steady_clock::now();
+  auto got = edit_file(*door, task, f.method, show);
   line.clear();
   if (!got) {
     failure why = got.error();

@@ -212,19 +212,15 @@ int edit_many(const edit_flags& f) {
                   all_bytes, seconds_since(began));
     line.show(text);
   };
-  auto edits = [&]() -> result<std::vector<result<edit_outcome>>> {
-    if (!f.server.empty()) return edit_each_on_server(f.server, f.api_key, tasks, f.method, show);
-    REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
-    options.progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
-      show_loading(line, what, done, all);
-      began = std::chrono::steady_clock::now();
-    };
-    return edit_each_locally(std::move(options), tasks, f.method, show);
-  }();
+  const std::size_t at_once = std::min(tasks.size(), edits_at_once_max);
+  const auto door = f.server.empty() ? model_door::of_own_server(f.models, f.method, at_once)
+                                     : model_door::of_server(f.server, f.api_key);
+  if (!door) return report(door.error());
+  began = std::chrono::steady_clock::now();
+  auto edits = edit_each(*door, tasks, f.method, show);
   line.clear();
-  if (!edits) return report(edits.error());
-  if (!f.json) show_figures(*edits, seconds_since(began));
-  return outcome_of_all(f, tasks, choice->files, std::move(*edits)).finish();
+  if (!f.json) show_figures(edits, seconds_since(began));
+  return outcome_of_all(f, tasks, choice->files, std::move(edits)).finish();
 }
 
 }  // namespace redline::actors::cli

@@ -1,5 +1,6 @@
 #include <charconv>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
@@ -7,12 +8,16 @@
 #include "actors/cli/flags/command_line.hpp"
 #include "actors/cli/flags/generation_flags.hpp"
 #include "actors/cli/flags/model_flags.hpp"
-#include "actors/cli/local_runner.hpp"
-#include "actors/cli/progress_line.hpp"
+#include "actors/cli/json_members.hpp"
+#include "actors/cli/model_door.hpp"
 #include "runtime/base/utf8.hpp"
+#include "runtime/draft/source.hpp"
+#include "runtime/sampling/sampling.hpp"
 
 namespace redline::actors::cli {
 namespace {
+
+using json = nlohmann::ordered_json;
 
 struct flags {
   model_flags models;
@@ -35,7 +40,7 @@ result<std::vector<token>> parse_tokens(const std::string& list) {
   while (at < end) {
     token t = 0;
     const auto [next, error] = std::from_chars(at, end, t);
-    if (error != std::errc() || (next < end && *next != ',')) {
+    if (error != std::errc() || t < 0 || (next < end && *next != ',')) {
       return failure{errc::invalid_argument, "expected --tokens as numbers with commas between, found '" + list + "'"};
     }
     out.push_back(t);
@@ -44,75 +49,103 @@ result<std::vector<token>> parse_tokens(const std::string& list) {
   return out;
 }
 
-int run(const flags& f) {
-  auto options = to_engine_options(f.models);
-  if (!options) return report(options.error());
-  const auto how = to_draft_options(f.method, !f.models.draft.empty());
-  if (!how) return report(how.error());
-  progress_line line;
-  options->progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
-    show_loading(line, what, done, all);
-  };
-  std::vector<token> prompt;
-  utf8::stream pieces(utf8::stream::invalid_bytes::keep);
-  const auto got = generate_locally(
-      std::move(*options), *how,
-      [&](const engine& e) -> result<generation_spec> {
-        if (!f.tokens.empty()) {
-          REDLINE_TRY_ASSIGN(prompt, parse_tokens(f.tokens));
-        } else {
-          prompt = e.tokenizer()->encode(f.prompt, {.parse_special = true, .add_bos_eos = true});
-        }
-        generation_spec g;
-        g.prompt = prompt;
-        g.prediction = e.tokenizer()->encode(f.prediction);
-        g.tokens_max = f.tokens_max;
-        g.eviction = to_eviction_options(f.eviction);
-        g.sampling = f.sampling;
-        g.stops = f.stops;
-        g.ignore_end = f.ignore_eos;
-        return g;
-      },
-      [&](const session_text& m) {
-        if (f.json) return;
-        print_text(pieces.feed(m.text));
-        std::cout.flush();
-      });
-  line.clear();
+/// Requests are JSON, which has only characters.
+result<void> check_text(const char* flag, const std::string& text) {
+  const std::size_t valid = utf8::valid_prefix_bytes(text);
+  if (valid == text.size()) return {};
+  return failure{errc::invalid_argument, std::string(flag) + ": expected text in UTF-8, found another byte at " +
+                                             std::to_string(valid + 1) + "; --tokens takes any tokens"};
+}
+
+/// For /v1/completions: what the flags say, whatever the server's own defaults are.
+result<json> request_of(const flags& f) {
+  json body = {
+      {"max_tokens", f.tokens_max},
+      {"temperature", f.sampling.temperature},
+      {"top_k", f.sampling.top_k},
+      {"top_p", f.sampling.top_p},
+      {"min_p", f.sampling.min_p},
+      {"repetition_penalty", f.sampling.repetition_penalty},
+      {"presence_penalty", f.sampling.presence_penalty},
+      {"frequency_penalty", f.sampling.frequency_penalty},
+      {"seed", f.sampling.seed},
+      {"ignore_eos", f.ignore_eos},
+      {"stop", f.stops},
+      {"stream", !f.json},
+      {"return_token_ids", f.json},
+      {"redline", {{"speculation", {{"method", f.method.method}}}, {"eviction", {{"policy", f.eviction.policy}}}}}};
+  REDLINE_TRY(check_text("--prompt", f.prompt));
+  REDLINE_TRY(check_text("--prediction", f.prediction));
+  for (const std::string& stop : f.stops) REDLINE_TRY(check_text("--stop", stop));
+  if (f.tokens.empty()) {
+    body["prompt"] = f.prompt;
+  } else {
+    REDLINE_TRY_ASSIGN(body["prompt"], parse_tokens(f.tokens));
+  }
+  if (!f.prediction.empty()) body["prediction"] = {{"type", "content"}, {"content", f.prediction}};
+  json& eviction = body["redline"]["eviction"];
+  if (f.eviction.n_keep) eviction["n_keep"] = *f.eviction.n_keep;
+  if (f.eviction.n_discard) eviction["n_discard"] = *f.eviction.n_discard;
+  if (f.eviction.n_ctx > 0) eviction["n_ctx"] = f.eviction.n_ctx;
+  return body;
+}
+
+/// Each part as it comes.
+int print_stream(const model_door& door, const json& body) {
+  const auto told = door.ask("/v1/completions", body, [](const json& chunk) {
+    const json& choices = member(chunk, "choices");
+    if (!choices.is_array() || choices.empty()) return;
+    print_text(text_of(member(choices[0], "text")));
+    std::cout.flush();
+  });
+  if (!told) return report(told);
+  print_text("\n");
+  return 0;
+}
+
+int print_object(const model_door& door, const json& body, const std::string& method) {
+  const auto got = door.ask("/v1/completions", body);
   if (!got) return report(got.error());
-  const auto& s = got->stats;
-  nlohmann::ordered_json sources;
+  const json& choice = member(*got, "choices").at(0);
+  const json& usage = member(*got, "usage");
+  const json& ours = member(usage, "redline");
+  json sources;
   for (const auto from : draft::all_sources) {
-    sources[std::string(name_of(from))] = {{"drafted", s.of(from).drafted}, {"accepted", s.of(from).accepted}};
+    const std::string name(name_of(from));
+    sources[name] = member(ours, "sources", name.c_str());
   }
-  if (!f.json) {
-    print_text(pieces.flush() + "\n");
-    return 0;
-  }
-  const nlohmann::ordered_json out = {{"prompt_tokens", prompt},
-                                      {"tokens", got->tokens},
-                                      {"text", utf8::sanitize(got->text)},
-                                      {"finish_reason", got->reason == finish_reason::length ? "length" : "stop"},
-                                      {"stats",
-                                       {{"method", name_of(how->how)},
-                                        {"prompt_count", s.prompt_tokens},
-                                        {"completion_count", s.completion_tokens},
-                                        {"target_passes", s.target_passes},
-                                        {"draft_passes", s.draft_passes},
-                                        {"drafted", s.drafted},
-                                        {"accepted", s.accepted},
-                                        {"sources", sources},
-                                        {"target_rows", s.target_rows},
-                                        {"rounds", s.rounds},
-                                        {"eviction",
-                                         {{"policy", f.eviction.policy},
-                                          {"evictions", s.evictions},
-                                          {"evicted_tokens", s.evicted_tokens},
-                                          {"reevaluated", s.reevaluated}}},
-                                        {"first_token_seconds", static_cast<double>(s.first_token_us) / 1e6},
-                                        {"seconds", static_cast<double>(s.total_us) / 1e6}}}};
+  const json out = {{"prompt_tokens", member(choice, "prompt_token_ids")},
+                    {"tokens", member(choice, "token_ids")},
+                    {"text", member(choice, "text")},
+                    {"finish_reason", member(choice, "finish_reason")},
+                    {"stats",
+                     {{"method", method},
+                      {"prompt_count", member(usage, "prompt_tokens")},
+                      {"completion_count", member(usage, "completion_tokens")},
+                      {"target_passes", member(ours, "target_passes")},
+                      {"draft_passes", member(ours, "draft_passes")},
+                      {"drafted", member(ours, "drafted")},
+                      {"accepted", member(ours, "accepted")},
+                      {"sources", sources},
+                      {"target_rows", member(ours, "rows")},
+                      {"rounds", member(ours, "rounds")},
+                      {"eviction",
+                       {{"policy", member(ours, "eviction")},
+                        {"evictions", member(ours, "evictions")},
+                        {"evicted_tokens", member(ours, "evicted")},
+                        {"reevaluated", member(ours, "reevaluated")}}},
+                      {"first_token_seconds", member(ours, "first_token_seconds")},
+                      {"seconds", member(ours, "seconds")}}}};
   print_text(out.dump() + "\n");
   return 0;
+}
+
+int run(const flags& f) {
+  const auto body = request_of(f);
+  if (!body) return report(body.error());
+  const auto door = model_door::of_own_server(f.models, f.method, 1);
+  if (!door) return report(door.error());
+  return f.json ? print_object(*door, *body, f.method.method) : print_stream(*door, *body);
 }
 
 }  // namespace
@@ -130,18 +163,20 @@ void add_generate(CLI::App& app, int& exit_code) {
   c.add("-n,--max-tokens", f->tokens_max, "Tokens to generate at most").range(1, 1 << 20);
   c.add("--temperature", f->sampling.temperature,
         "0: always the most probable token; above: drawn, the higher the more evenly")
-      .range(0.0, 100.0)
+      .range(0.0, 2.0)
       .group("Sampling");
-  c.add("--top-k", f->sampling.top_k, "Only the k most probable; 0: all").group("Sampling");
+  c.add("--top-k", f->sampling.top_k, "Only the k most probable; 0: all")
+      .range(0, std::numeric_limits<std::int32_t>::max())
+      .group("Sampling");
   c.add("--top-p", f->sampling.top_p, "Only the most probable that hold this share").range(0.0, 1.0).group("Sampling");
   c.add("--min-p", f->sampling.min_p, "Only those at least this probable, relative to the best")
       .range(0.0, 1.0)
       .group("Sampling");
   c.add("--repetition-penalty", f->sampling.repetition_penalty, "Over prompt and output; 1: off")
-      .range(0.01, 100.0)
+      .range(0.01, 10.0)
       .group("Sampling");
-  c.add("--presence-penalty", f->sampling.presence_penalty, "Over the output").group("Sampling");
-  c.add("--frequency-penalty", f->sampling.frequency_penalty, "Over the output").group("Sampling");
+  c.add("--presence-penalty", f->sampling.presence_penalty, "Over the output").range(-2.0, 2.0).group("Sampling");
+  c.add("--frequency-penalty", f->sampling.frequency_penalty, "Over the output").range(-2.0, 2.0).group("Sampling");
   c.add("--seed", f->sampling.seed, "Same seed, same output, with any method").group("Sampling");
   c.add("--stop", f->stops, "Stop before this text (repeatable)");
   c.add_flag("--ignore-eos", f->ignore_eos, "Go on where the model would end");

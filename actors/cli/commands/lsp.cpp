@@ -9,14 +9,13 @@
 #include "actors/cli/flags/command_line.hpp"
 #include "actors/cli/flags/model_flags.hpp"
 #include "actors/cli/lsp/stdio_loop.hpp"
+#include "actors/cli/model_door.hpp"
 #include "actors/cli/server_address.hpp"
 #include "runtime/base/version.hpp"
 
 namespace redline::actors::cli {
 namespace {
 
-// A large model may come from a slow disk.
-constexpr std::chrono::seconds loading_max{1800};
 // A server that ends sooner does so again and again.
 constexpr std::chrono::seconds lives_at_least{60};
 constexpr std::uint32_t starts_max = 5;
@@ -28,17 +27,6 @@ struct flags {
   std::uint32_t tokens_max = 64;
 };
 
-std::vector<std::string> serve_flags(const model_flags& f) {
-  std::vector<std::string> out{"--model", f.model, "--numerics", f.numerics, "--kv", f.kv};
-  const auto add = [&](const char* name, const std::string& value) { out.insert(out.end(), {name, value}); };
-  if (!f.draft.empty()) add("--draft", f.draft);
-  if (!f.chat_template.empty()) add("--chat-template", f.chat_template);
-  add("--threads", std::to_string(f.threads));
-  add("--context", std::to_string(f.context));
-  add("--kv-mib", std::to_string(f.kv_mib));
-  return out;
-}
-
 int run(const flags& f) {
   child_server own;
   lsp::language_server::options how{.version = version(), .server = f.server, .tokens_max = f.tokens_max};
@@ -48,7 +36,7 @@ int run(const flags& f) {
     return lsp::serve_editor(std::move(how), *at, STDIN_FILENO, STDOUT_FILENO);
   }
   // Before there are threads; it loads while the editor is answered.
-  if (const auto launched = own.launch(serve_flags(f.models), child_server::prompts::shared); !launched) {
+  if (const auto launched = own.launch(words_of(f.models), child_server::prompts::shared); !launched) {
     return report(launched.error());
   }
   how.server = "a private server";
@@ -61,9 +49,9 @@ int run(const flags& f) {
       starts = now - started > lives_at_least ? 1 : starts + 1;
       if (starts > starts_max) return failure{errc::not_ready, "it ended again and again"};
       started = now;
-      REDLINE_TRY(own.launch(serve_flags(f.models), child_server::prompts::shared));
+      REDLINE_TRY(own.launch(words_of(f.models), child_server::prompts::shared));
     }
-    REDLINE_TRY_ASSIGN(const auto at, own.wait_until_ready(loading_max, &given_up));
+    REDLINE_TRY_ASSIGN(const auto at, own.wait_until_ready(model_loading_max, &given_up));
     return server_address::parse(at.url, at.api_key);
   };
   const lsp::own_server server{.find = find,

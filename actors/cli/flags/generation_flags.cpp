@@ -105,6 +105,23 @@ result<draft::draft_options> to_draft_options(const method_flags& flags, bool ha
   return options;
 }
 
+std::vector<std::string> words_of(const draft::draft_options& options) {
+  return {"--method",
+          std::string(name_of(options.how)),
+          "--max-matching-ngram-size",
+          std::to_string(options.max_matching_ngram_size),
+          "--lookup-tokens",
+          std::to_string(options.lookup_tokens_max),
+          "--assisted-tokens",
+          std::to_string(options.assisted_tokens_max),
+          "--confidence-min",
+          std::to_string(options.confidence_min),
+          "--micro-draft-tokens",
+          std::to_string(options.micro_draft_tokens),
+          "--max-num-run",
+          std::to_string(options.max_num_run)};
+}
+
 std::vector<std::string> method_names() {
   std::vector<std::string> names;
   for (std::uint8_t i = 0; i < static_cast<std::uint8_t>(draft::method::last_); ++i) {

@@ -36,6 +36,8 @@ void add_drafting_flags(command c, method_flags& flags);
 copy_options to_copy_options(const method_flags& flags);
 /// Fails for a method that needs a draft model when there is none.
 result<draft::draft_options> to_draft_options(const method_flags& flags, bool has_draft_model);
+/// As `redline serve` takes them.
+std::vector<std::string> words_of(const draft::draft_options& options);
 /// Of every method there is.
 std::vector<std::string> method_names();
 

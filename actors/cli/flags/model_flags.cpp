@@ -130,4 +130,17 @@ result<engine_options> to_engine_options(const model_flags& flags) {
   return options;
 }
 
+std::vector<std::string> words_of(const model_flags& flags) {
+  std::vector<std::string> words{"--model", flags.model, "--numerics", flags.numerics, "--kv", flags.kv};
+  const auto add = [&](const char* name, const std::string& value) { words.insert(words.end(), {name, value}); };
+  if (!flags.draft.empty()) add("--draft", flags.draft);
+  if (!flags.chat_template.empty()) add("--chat-template", flags.chat_template);
+  add("--draft-context", std::to_string(flags.draft_context));
+  add("--draft-length", flags.draft_length);
+  add("--threads", std::to_string(flags.threads));
+  add("--context", std::to_string(flags.context));
+  add("--kv-mib", std::to_string(flags.kv_mib));
+  return words;
+}
+
 }  // namespace redline::actors::cli

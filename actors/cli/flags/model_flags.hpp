@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "actors/cli/flags/command_line.hpp"
 #include "runtime/base/result.hpp"
@@ -40,6 +41,8 @@ void add_draft_length_flag(command c, model_flags& flags);
 /// --chat-template, of the commands that write conversations.
 void add_chat_template_flag(command c, std::string& file);
 result<engine_options> to_engine_options(const model_flags& flags);
+/// As `redline serve` takes them.
+std::vector<std::string> words_of(const model_flags& flags);
 
 /// For a command that loads a model itself or asks a server: empties the one that is not meant. A flag goes before the
 /// environment and the file; two flags are a failure, and of two values that are no flags the server counts.

@@ -8,6 +8,7 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/processes/client_keys.hpp"
+#include "actors/cli/processes/parent_pipe.hpp"
 #include "actors/cli/processes/process_commands.hpp"
 #include "actors/cli/processes/run_again.hpp"
 #include "actors/cli/processes/service_manager.hpp"
@@ -119,34 +120,31 @@ result<void> limit_connections(const serve_flags& f, transport::http_front::opti
   return {};
 }
 
-/// A parent that reads the other end of a pipe believes no file that others could have written.
-result<void> tell_port(int descriptor, std::uint16_t port) {
-  const std::string line = std::to_string(port) + "\n";
-  const auto written = ::write(descriptor, line.data(), line.size());  // a pipe takes it whole or not
-  const int error = errno;
-  ::close(descriptor);
-  if (written == static_cast<ssize_t>(line.size())) return {};
-  return failure{errc::io_error, "--port-descriptor " + std::to_string(descriptor) + ": " + std::strerror(error)};
-}
-
-/// Where clients go, and which keys they need.
-std::string describe_access(const gateway_services& s, const std::string& url) {
+/// What is served, where clients go, and which keys they need.
+void say_access(engine& e, const gateway_services& s, const std::string& url, const std::string& what) {
+  if (const auto* broker = e.fabric().broker()) {
+    std::cerr << "redline: waiting for workers at " << broker->bound_endpoints().front() << "\n";
+  }
+  std::cerr << "redline: serving " << what << " on " << url << "\n";
   const auto keys = s.keys->snapshot();
   std::string text = "redline: clients' base URL " + url + "/v1";
   if (s.shows_studio) text += ", studio " + url + "/";
-  if (keys->empty()) return text + ", no API keys: open to everybody who can reach it\n";
-  return text + ", API keys: " + std::to_string(keys->size()) + " of " + std::to_string(keys->tenants_count()) +
-         " tenants\n";
+  text += keys->empty() ? std::string(", no API keys: open to everybody who can reach it\n")
+                        : ", API keys: " + std::to_string(keys->size()) + " of " +
+                              std::to_string(keys->tenants_count()) + " tenants\n";
+  std::cerr << text;
 }
 
 int run(const serve_flags& f) {
-  signal_wait signals;
+  signal_wait signals(f.port_descriptor < 0);
   service_manager manager;
+  const auto parent = std::make_shared<parent_pipe>(f.port_descriptor);
+  const auto fail = [&parent](const failure& why) { return parent->tell_failure(why) ? exit_failed : report(why); };
   const auto where = parse_listen_address(f.listen);
-  if (!where) return report(where.error());
+  if (!where) return fail(where.error());
   const bool is_gateway = !f.joins.empty();
   auto options = is_gateway ? to_gateway_options(f) : to_engine_options(f);
-  if (!options) return report(options.error());
+  if (!options) return fail(options.error());
   progress_line line;
   options->progress = [&](const std::string& what, std::uint64_t done, std::uint64_t all) {
     show_loading(line, what, done, all);
@@ -155,7 +153,7 @@ int run(const serve_flags& f) {
   std::shared_ptr<answer_script> script;
   if (!f.script.empty()) {
     auto loaded = answer_script::load(f.script);
-    if (!loaded) return report(loaded.error());
+    if (!loaded) return fail(loaded.error());
     script = std::move(*loaded);
     options->target_chooser = script;
     log_line(log_level::warning, "serve", "answers that --script knows are not the model's");
@@ -164,14 +162,15 @@ int run(const serve_flags& f) {
   options->on_fatal = [&fatal](const std::string&) { fatal = true; };
   options->bridge.on_number_taken = [&is_twin] { is_twin = true; };
   auto e = engine::create(std::move(*options));
-  if (!e) return report(e.error());
+  if (!e) return fail(e.error());
 
   std::promise<void> drained;
   auto is_drained = drained.get_future();
   std::once_flag once;  // a gateway that was restarted may be drained once more
   const auto services =
       make_services(f, *where, **e, script, [&] { std::call_once(once, [&] { drained.set_value(); }); });
-  if (!services) return report(services.error());
+  if (!services) return fail(services.error());
+  (*services)->on_ready = [parent] { parent->note_ready(); };
   const auto front =
       (*e)->io().add<gateway>(topology::gateway, "gateway", {8192, 8192},
                               [s = *services](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
@@ -180,34 +179,32 @@ int run(const serve_flags& f) {
   http.address = where->host;
   http.port = where->port;
   const auto limited = limit_connections(f, http);
-  if (!limited) return report(limited.error());
+  if (!limited) return fail(limited.error());
   auto gate = http_gate::start((*e)->fabric(), topology::http_worker, topology::http, http, front,
                                actor::make_address((*e)->fabric().process(), topology::io_worker, topology::supervisor),
                                (*services)->wants_key() ? (*services)->keys : nullptr);
-  if (!gate) return report(gate.error());
+  if (!gate) return fail(gate.error());
   if (!f.port_file.empty()) {
     const auto told = replace_file(f.port_file, std::to_string((*gate)->port()) + "\n");
-    if (!told) return report(failure{told.error().code, "--port-file " + told.error().context});
+    if (!told) return fail(failure{told.error().code, "--port-file " + told.error().context});
   }
-  if (f.port_descriptor >= 0) {
-    if (const auto told = tell_port(f.port_descriptor, (*gate)->port()); !told) return report(told.error());
-  }
-  if (auto started = (*e)->start(); !started) return report(started.error());
+  parent->tell_port((*gate)->port());
+  if (auto started = (*e)->start(); !started) return fail(started.error());
   signals.on_hang_up([&f, keys = (*services)->keys] { reload_client_keys(*keys, f.api_keys, f.api_key_file); });
   signals.note_started();
   manager.note_ready();
   line.clear();
-  if (const auto* broker = (*e)->fabric().broker()) {
-    std::cerr << "redline: waiting for workers at " << broker->bound_endpoints().front() << "\n";
+  parent->note_started();
+  if (f.port_descriptor < 0) {
+    const std::string url = "http://" + where->host + ":" + std::to_string((*gate)->port());
+    say_access(**e, **services, url, is_gateway ? "the models of its pool" : (*e)->options().model_name);
   }
-  std::cerr << "redline: serving " << (is_gateway ? "the models of its pool" : (*e)->options().model_name)
-            << " on http://" << where->host << ":" << (*gate)->port() << "\n"
-            << describe_access(**services, "http://" + where->host + ":" + std::to_string((*gate)->port()));
 
   while (!fatal && !is_twin && signals.wait(std::chrono::milliseconds(200)) == 0) {
     if ((*e)->is_responsive(answers_within)) manager.note_alive();
   }
-  if (!fatal && !is_twin) {
+  // A parent that ends its server has all answers that it wants.
+  if (!fatal && !is_twin && f.port_descriptor < 0) {
     manager.note_stopping();
     std::cerr << "redline: draining (a second signal ends at once)\n";
     (*e)->send(front.where, drain_gateway{});

@@ -332,7 +332,8 @@ void add_serve_flags(command c, serve_flags& flags) {
       .existing_file()
       .group("");
   c.add("--port-descriptor", flags.port_descriptor,
-        "For parent processes: write the port that was bound to this inherited descriptor, and close it")
+        "For parent processes: write the port that was bound to this inherited descriptor, then that requests are "
+        "served or why not, and close it")
       .range(3, 1 << 20)
       .group("");
   add_event_flags(c, flags);

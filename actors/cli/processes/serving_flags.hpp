@@ -43,7 +43,7 @@ struct serve_flags {
   scheduling_flags scheduling;
   std::string listen = "127.0.0.1:8080";
   std::string port_file;
-  int port_descriptor = -1;  // inherited, for the port; -1: none
+  int port_descriptor = -1;  // inherited, see parent_pipe; -1: none
   std::vector<std::string> api_keys;
   std::string api_key_file;
   bool insecure = false;

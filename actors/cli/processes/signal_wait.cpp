@@ -21,6 +21,7 @@ namespace {
 // Of the handler, which may touch nothing but lock-free atomics and call little but write.
 int pipe_ends[2] = {-1, -1};
 std::atomic<bool> is_starting{true};
+std::atomic<bool> tells_end{true};
 std::atomic<int> signals_count{0};
 std::atomic<bool> is_hung_up{false};  // and `wait` has not seen it
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
@@ -32,7 +33,7 @@ void take_signal(int number) {
   const int count = number == SIGHUP ? 0 : ++signals_count;
   if (is_starting && number != SIGHUP) {
     constexpr std::string_view text = "\nredline: ended by a signal while starting\n";
-    (void)!::write(STDERR_FILENO, text.data(), text.size());
+    if (tells_end) (void)!::write(STDERR_FILENO, text.data(), text.size());
     ::_exit(0);
   }
   if (count > 2) ::_exit(128 + number);
@@ -43,7 +44,8 @@ void take_signal(int number) {
 
 }  // namespace
 
-signal_wait::signal_wait() {
+signal_wait::signal_wait(bool is_told) {
+  tells_end = is_told;
   if (::pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0) throw std::system_error(errno, std::system_category(), "pipe2");
   sigset_t ours;
   sigemptyset(&ours);

@@ -13,7 +13,8 @@ namespace redline::actors::cli {
 /// that were started before may run the handler, too.
 class signal_wait {
  public:
-  signal_wait();
+  /// is_told: a line of standard error says that the process was ended while it started.
+  explicit signal_wait(bool is_told = true);
   /// From now on `wait` tells of signals.
   void note_started();
   /// What SIGHUP asks for, to be called by `wait`. Without it a line of the log says that it changes nothing.

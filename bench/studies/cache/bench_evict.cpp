@@ -10,11 +10,11 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/flags/model_flags.hpp"
-#include "actors/cli/local_runner.hpp"
 #include "actors/node/engine.hpp"
 #include "bench/studies/cache/evict_study.hpp"
 #include "bench/studies/common/edit_corpus.hpp"
 #include "bench/studies/common/json_file.hpp"
+#include "bench/studies/common/local_runner.hpp"
 #include "runtime/model/numerics.hpp"
 
 namespace redline::studies {

@@ -9,9 +9,9 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/flags/model_flags.hpp"
-#include "actors/cli/local_runner.hpp"
 #include "actors/node/engine.hpp"
 #include "bench/studies/common/json_file.hpp"
+#include "bench/studies/common/local_runner.hpp"
 
 namespace redline::studies {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/cli/edit_task.hpp"
+#include "actors/prompts/edit_prompt.hpp"
 #include "bench/studies/common/names.hpp"
 #include "runtime/base/result.hpp"
 

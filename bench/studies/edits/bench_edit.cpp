@@ -11,12 +11,13 @@
 #include "actors/cli/command.hpp"
 #include "actors/cli/flags/generation_flags.hpp"
 #include "actors/cli/flags/model_flags.hpp"
-#include "actors/cli/local_runner.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "actors/node/engine.hpp"
 #include "bench/studies/common/answer_replay.hpp"
 #include "bench/studies/common/edit_corpus.hpp"
+#include "bench/studies/common/edit_request.hpp"
 #include "bench/studies/common/json_file.hpp"
+#include "bench/studies/common/local_runner.hpp"
 #include "bench/studies/edits/edit_report.hpp"
 
 namespace redline::studies {

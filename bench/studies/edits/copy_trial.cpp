@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "actors/cli/local_runner.hpp"
 #include "actors/node/engine.hpp"
+#include "bench/studies/common/edit_request.hpp"
+#include "bench/studies/common/local_runner.hpp"
 #include "runtime/copy/oracle.hpp"
 
 namespace redline::studies {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/cli/local_runner.hpp"
 #include "actors/cli/stopwatch.hpp"
 #include "bench/studies/common/answer_replay.hpp"
+#include "bench/studies/common/local_runner.hpp"
 #include "bench/studies/common/names.hpp"
 #include "bench/studies/edits/copy_study.hpp"
 

@@ -45,11 +45,6 @@ TEST_F(prompt_builder_test, takes_special_tokens_in_a_file_as_text) {
   EXPECT_NE(text_of(prompt).find("a " + special + " b"), std::string::npos);
 }
 
-TEST_F(prompt_builder_test, keeps_bytes_that_are_no_utf8) {
-  const std::string message = "caf\xE9 \xFF";
-  EXPECT_NE(text_of(*prompts.message_with_file(message, 0)).find(message), std::string::npos);
-}
-
 TEST_F(prompt_builder_test, puts_nothing_around_a_text_but_what_the_model_wants) {
   EXPECT_EQ(prompts.text("abc"), tokenizer->encode("abc", {.parse_special = true, .add_bos_eos = true}));
 }

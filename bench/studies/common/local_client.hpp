@@ -10,10 +10,11 @@
 #include "actors/messages/session_messages.hpp"
 #include "actors/serving/session.hpp"
 #include "actors/serving/token_log.hpp"
+#include "bench/studies/common/names.hpp"
 #include "runtime/actor/actor.hpp"
 #include "runtime/actor/worker.hpp"
 
-namespace redline::actors {
+namespace redline::studies {
 
 /// Tells a local client to open the sessions on its desk: the models are loaded.
 struct begin_local {
@@ -22,7 +23,7 @@ struct begin_local {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// The command line's stand-in for the gateway: opens sessions in this process and hands on what they say. The
+/// A study's stand-in for the gateway: opens sessions in this process and hands on what they say. The
 /// callbacks run on the io thread.
 class local_client final : public actor::actor_of<local_client> {
  public:
@@ -74,4 +75,4 @@ class local_client final : public actor::actor_of<local_client> {
   std::map<session_id, job> jobs_;
 };
 
-}  // namespace redline::actors
+}  // namespace redline::studies

@@ -1,13 +1,13 @@
-#include "actors/cli/local_runner.hpp"
+#include "bench/studies/common/local_runner.hpp"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "actors/cli/edit_task.hpp"
+#include "bench/studies/common/edit_request.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 namespace {
 
 result<std::unique_ptr<local_runner>> demo_runner(std::uint32_t users) {
@@ -53,4 +53,4 @@ TEST(local_runner, runs_generations_together_and_each_gives_what_it_gives_alone)
 }
 
 }  // namespace
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

@@ -1,11 +1,11 @@
-#include "actors/cli/local_runner.hpp"
+#include "bench/studies/common/local_runner.hpp"
 
 #include <future>
 #include <map>
 #include <mutex>
 #include <optional>
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 /// What the generations in work come to. A fatal failure may come at any time and outlasts them.
 class local_runner::answers {
@@ -134,12 +134,4 @@ result<std::vector<outcome>> local_runner::run_all(std::vector<generation_spec> 
   return all;
 }
 
-result<outcome> generate_locally(engine_options options, const draft::draft_options& how,
-                                 const std::function<result<generation_spec>(const engine&)>& make_request,
-                                 const std::function<void(const session_text&)>& on_text) {
-  REDLINE_TRY_ASSIGN(const auto runner, local_runner::create(std::move(options)));
-  REDLINE_TRY_ASSIGN(auto request, make_request(runner->parts()));
-  return runner->run(std::move(request), how, on_text);
-}
-
-}  // namespace redline::actors::cli
+}  // namespace redline::studies

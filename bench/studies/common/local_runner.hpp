@@ -4,10 +4,11 @@
 #include <memory>
 #include <vector>
 
-#include "actors/cli/local_client.hpp"
 #include "actors/node/engine.hpp"
+#include "bench/studies/common/local_client.hpp"
+#include "bench/studies/common/names.hpp"
 
-namespace redline::actors::cli {
+namespace redline::studies {
 
 /// What a generation gave.
 struct outcome {
@@ -18,7 +19,7 @@ struct outcome {
   copy_report copied;
 };
 
-/// The actors of this process, kept for several generations, one at a time or several users' at once.
+/// The actors of this process without a gateway, kept for several generations, one at a time or several users' at once.
 class local_runner {
  public:
   /// Opens and checks the files; the models are loaded by the first `run`. users: generations at once at most.
@@ -53,9 +54,4 @@ class local_runner {
   bool started_ = false;
 };
 
-/// Runs one generation through the actors of this process. on_text: called on another thread as text comes.
-result<outcome> generate_locally(engine_options options, const draft::draft_options& how,
-                                 const std::function<result<generation_spec>(const engine&)>& make_request,
-                                 const std::function<void(const session_text&)>& on_text);
-
-}  // namespace redline::actors::cli
+}  // namespace redline::studies
