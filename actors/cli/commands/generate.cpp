@@ -165,8 +165,8 @@ void add_generate(CLI::App& app, int& exit_code) {
         "0: always the most probable token; above: drawn, the higher the more evenly")
       .range(0.0, 2.0)
       .group("Sampling");
-  c.add("--top-k", f->sampling.top_k, "Only the k most probable; 0: all")
-      .range(0, std::numeric_limits<std::int32_t>::max())
+  c.add("--top-k", f->sampling.top_k, "Only the k most probable; 0 or -1: all")
+      .range(-1, std::numeric_limits<std::int32_t>::max())
       .group("Sampling");
   c.add("--top-p", f->sampling.top_p, "Only the most probable that hold this share").range(0.0, 1.0).group("Sampling");
   c.add("--min-p", f->sampling.min_p, "Only those at least this probable, relative to the best")

@@ -56,6 +56,7 @@ class gateway_alone : public testing::Test {
     s->models->publish(make_model("tiny", tokenizer));
     s->manager = {manager_where};
     s->http = http_where;
+    s->on_ready = [this] { ++became_ready; };
     s->on_drained = [this] { ++drained; };
     core.add<gateway>(2, "gateway", {64, 64}, [s](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
     tell(scheduler_report{.ready = true}, manager_where);
@@ -177,6 +178,7 @@ class gateway_alone : public testing::Test {
   std::string key;  // that requests carry
   header_list more_headers;
   std::uint64_t exchange = 0;
+  int became_ready = 0;
   int drained = 0;
   int jobs_done = 0;
 };
@@ -444,6 +446,14 @@ TEST_F(gateway_alone, drains_when_the_last_answer_is_over) {
   pass(microseconds{600'000});
   pass(microseconds{600'000});
   EXPECT_EQ(drained, 1);
+}
+
+TEST_F(gateway_alone, tells_once_that_it_is_ready) {
+  EXPECT_EQ(became_ready, 1);
+  tell(actor::peer_state{.process = 2, .reachable = false});
+  tell(scheduler_report{.ready = true}, manager_where);
+  run();
+  EXPECT_EQ(became_ready, 1);
 }
 
 TEST_F(gateway_alone, is_not_ready_while_the_schedulers_process_is_lost) {
@@ -955,10 +965,10 @@ class gateway_of_channels : public gateway_alone {
     for (std::uint64_t round = 0; !tokens.empty(); ++round) {
       const verify_run asked = all<verify_run>().back();
       const auto count = static_cast<std::ptrdiff_t>(std::min<std::size_t>(tokens.size(), 3));
-      core.deliver(test::frame_of(
-          address_of({}), manager_where,
-          verified{
-              .sequence = asked.round.sequence, .round = asked.round.number, .tokens = {tokens.begin(), tokens.begin() + count}}));
+      core.deliver(test::frame_of(address_of({}), manager_where,
+                                  verified{.sequence = asked.round.sequence,
+                                           .round = asked.round.number,
+                                           .tokens = {tokens.begin(), tokens.begin() + count}}));
       tokens.erase(tokens.begin(), tokens.begin() + count);
       run();
     }
@@ -1127,8 +1137,8 @@ TEST_F(gateway_of_two, goes_on_with_an_answer_whose_model_has_left) {
 }
 
 TEST_F(gateway_of_two, says_which_models_there_are_when_asked_for_another) {
-  for (const auto& id : {ask("POST", "/v1/completions", {{"prompt", "x"}, {"model", "my-model"}}),
-                         ask("GET", "/v1/models/my-model")}) {
+  for (const auto& id :
+       {ask("POST", "/v1/completions", {{"prompt", "x"}, {"model", "my-model"}}), ask("GET", "/v1/models/my-model")}) {
     run();
     ASSERT_EQ(status_of(id), 404U);
     EXPECT_EQ(json::parse(answer_to(id)->body)["error"]["message"],
@@ -1171,7 +1181,8 @@ TEST_F(gateway_alone, speaks_of_the_context_when_a_prediction_is_too_long) {
   EXPECT_EQ(status_of(id), 400U);
   const json error = json::parse(answer_to(id)->body)["error"];
   EXPECT_EQ(error["code"], "context_length_exceeded");
-  EXPECT_THAT(error["message"].dump(), HasSubstr("maximum context length is 256 tokens. However, 'prediction.content' has"));
+  EXPECT_THAT(error["message"].dump(),
+              HasSubstr("maximum context length is 256 tokens. However, 'prediction.content' has"));
 }
 
 TEST_F(gateway_of_two, keeps_an_edit_sessions_model) {

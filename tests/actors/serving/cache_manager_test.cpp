@@ -428,6 +428,16 @@ TEST_F(cache_manager_test, asks_a_target_model_that_is_not_up_to_say_so_until_it
   EXPECT_FALSE(wire.take<announce_target>());
 }
 
+TEST_F(cache_manager_test, tells_who_asked_before_the_target_model_was_there_when_it_is) {
+  for (int i = 0; i < 2; ++i) {
+    inject(session_at, report_status{});
+    EXPECT_FALSE(expect<scheduler_report>(session_at).ready);
+  }
+  start_target();
+  EXPECT_TRUE(expect<scheduler_report>(session_at).ready);
+  EXPECT_TRUE(wire.sent.empty()) << "once";
+}
+
 TEST_F(cache_manager_test, goes_on_after_a_batch_that_did_not_reach_the_target_model) {
   target_life = 7;
   start_target();

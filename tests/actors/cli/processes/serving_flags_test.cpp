@@ -57,6 +57,39 @@ void expect_same(const scheduler_options& a, const scheduler_options& b) {
   EXPECT_EQ(a.budget.time_max, b.budget.time_max);
 }
 
+TEST(serve_flags, takes_the_words_that_other_commands_make_of_their_options) {
+  const model_flags models{.model = model,
+                           .draft = test::source_path("bench/demo_models/demo-draft.gguf"),
+                           .draft_context = 99,
+                           .numerics = "float",
+                           .kv = "f32",
+                           .threads = 3,
+                           .context = 512,
+                           .kv_mib = 7,
+                           .draft_length = "whole"};
+  const draft::draft_options drafts{.how = draft::method::blazedit,
+                                    .max_matching_ngram_size = 3,
+                                    .lookup_tokens_max = 4,
+                                    .assisted_tokens_max = 5,
+                                    .confidence_min = 0.3F,
+                                    .micro_draft_tokens = 6,
+                                    .max_num_run = 40};
+  serve_flags f;
+  const auto read_back = read(f, add_serve_flags, words_of(models) + words_of(drafts));
+  ASSERT_TRUE(read_back) << read_back.error().context;
+  const auto given = *to_engine_options(models);
+  EXPECT_EQ(read_back->target_path, given.target_path);
+  EXPECT_EQ(read_back->draft_path, given.draft_path);
+  EXPECT_EQ(read_back->draft_context, 99u);
+  EXPECT_EQ(read_back->numerics, given.numerics);
+  EXPECT_EQ(read_back->kv, given.kv);
+  EXPECT_EQ(read_back->threads, 3u);
+  EXPECT_EQ(read_back->context_max, 512u);
+  EXPECT_EQ(read_back->kv_bytes_max, std::uint64_t{7} << 20);
+  EXPECT_TRUE(read_back->whole_drafts);
+  EXPECT_EQ(*to_draft_options(f.method, true), drafts);
+}
+
 TEST(scheduling_flags, have_the_same_defaults_in_one_process_in_a_worker_and_in_the_scheduler) {
   expect_same(read_serve({})->scheduling, scheduler_options{});
   expect_same(read_worker("target", {})->scheduling, scheduler_options{});
@@ -108,9 +141,27 @@ TEST(serve_flags, say_which_models_are_elsewhere) {
 TEST(serve_flags, reach_the_gateway) {
   serve_flags f;
   ASSERT_TRUE(read(f, add_serve_flags,
-                   {"--model", model, "--accept-any-model", "--compat", "vllm", "--running-max", "3", "--waiting-max",
-                    "5", "--requests-mib", "300", "--live-sessions-max", "40", "--live-mib", "8", "--live-idle-seconds", "60", "--eviction",
-                    "lazy", "--n-keep", "7"}));
+                   {"--model",
+                    model,
+                    "--accept-any-model",
+                    "--compat",
+                    "vllm",
+                    "--running-max",
+                    "3",
+                    "--waiting-max",
+                    "5",
+                    "--requests-mib",
+                    "300",
+                    "--live-sessions-max",
+                    "40",
+                    "--live-mib",
+                    "8",
+                    "--live-idle-seconds",
+                    "60",
+                    "--eviction",
+                    "lazy",
+                    "--n-keep",
+                    "7"}));
   gateway_services s;
   set_gateway_limits(f, s);
   EXPECT_TRUE(s.accept_any_model);
