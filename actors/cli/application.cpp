@@ -11,6 +11,7 @@
 #include "actors/cli/command.hpp"
 #include "actors/cli/flags/config_file.hpp"
 #include "actors/cli/flags/config_print.hpp"
+#include "actors/cli/help/candidates.hpp"
 #include "actors/cli/help/command_text.hpp"
 #include "actors/cli/help/suggestion.hpp"
 #include "kernels/dispatch.hpp"
@@ -205,6 +206,10 @@ int run_application(int argc, char** argv, const std::string& name, const std::s
   app.fallthrough();  // --log-level may stand after the subcommand
   for (const add_command add : commands) add(app, exit_code);
   name_environment(app);
+  if (argc > 1 && std::string_view(argv[1]) == "complete") {  // before the parser, which minds what is half written
+    std::cout << candidates(describe(app), std::vector<std::string>(argv + 2, argv + argc));
+    return 0;
+  }
   try {
     auto words = with_help_as_flag(argc, argv);
     app.parse(static_cast<int>(words.size()), words.data());

@@ -16,6 +16,8 @@ grep -q '^ExecStart=/opt/redline/bin/redline ' lib/systemd/system/redline.servic
 [ "$(find "$root" -type f | grep -cv '^'"$root"'/opt/redline/')" = 0 ] || { echo "files beside the prefix"; exit 1; }
 bin/redline --version >/dev/null
 bash -n share/bash-completion/completions/redline
+[ "$(PATH=$PWD/bin:$PATH bash -c '. share/bash-completion/completions/redline; COMP_WORDS=(redline serv) COMP_CWORD=1; _redline; echo "${COMPREPLY[@]}"')" = serve ] \
+  || { echo "bash does not complete commands"; exit 1; }
 
 # Pages without a warning, where there is somebody to give one.
 said=""

@@ -1,11 +1,10 @@
-// redline completions: a script for a shell, made from what --help shows.
+// redline completions: a script by which a shell asks the program what may follow.
 
 #include <iostream>
 #include <memory>
 
 #include "actors/cli/commands/commands.hpp"
 #include "actors/cli/flags/command_line.hpp"
-#include "actors/cli/help/command_text.hpp"
 #include "actors/cli/help/completion_script.hpp"
 
 namespace redline::actors::cli {
@@ -14,8 +13,8 @@ void add_completions(CLI::App& app, int& exit_code) {
   auto shell = std::make_shared<std::string>();
   const command c(app, "completions", "Print a script that completes commands and flags in a shell");
   c.add("SHELL", *shell, "The shell to complete in").require().one_of({shells.begin(), shells.end()});
-  c.on_run(exit_code, [shell, &app] {
-    std::cout << completion_script(describe(app), *shell);
+  c.on_run(exit_code, [shell] {
+    std::cout << completion_script(*shell);
     return 0;
   });
 }
