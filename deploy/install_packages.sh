@@ -7,7 +7,7 @@ only_names=""
 [ "${1:-}" = names ] && only_names=1 && shift
 
 packages="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-dev libboost-context-dev libmsgpack-cxx-dev
-  libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libsodium-dev libcurl4-openssl-dev libutf8proc-dev zlib1g-dev
+  libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libpcre2-dev libsodium-dev libcurl4-openssl-dev libutf8proc-dev zlib1g-dev
   prometheus-cpp-dev"
 case "${1:-build}" in
   test) packages="$packages libgtest-dev libgmock-dev python3-jinja2 python3-pytest python3-pytest-timeout python3-requests python3-torch python3-numpy python3-zmq python3-msgpack chromium prometheus neovim" ;;

@@ -6,7 +6,6 @@
 #include <iostream>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/flags/config_file.hpp"
@@ -118,14 +117,13 @@ std::optional<std::string> explain(const CLI::App& app, const CLI::ParseError& e
 }
 
 /// A hint for a configuration key that its command does not know: "; did you mean 'rows-max'?".
-std::string suggest_key(const CLI::App& app, const std::string& section, const std::string& key) {
+std::string suggest_key(const CLI::App& app, const std::vector<std::string>& section, const std::string& key) {
   const CLI::App* command = &app;
-  std::istringstream parts(section);
-  for (std::string part; command != nullptr && std::getline(parts, part, '.');) {
+  for (const std::string& part : section) {
     const auto found = command->get_subcommands([&](const CLI::App* sub) { return sub->get_name() == part; });
-    command = found.empty() ? nullptr : found.front();
+    if (found.empty()) return {};
+    command = found.front();
   }
-  if (command == nullptr) return {};
   std::vector<std::string> names;
   for (const CLI::Option* option : command->get_options()) {
     if (option->get_configurable() && !option->get_lnames().empty()) names.push_back(option->get_lnames().front());

@@ -45,14 +45,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     app.parse_from_stream(input);
     if (port < 0 || port > 65535) std::abort();
   } catch (const CLI::Error& e) {
-    const auto why = config.explain(e.what(), {}, [](const std::string&, const std::string&) { return std::string(); });
+    const auto why = config.explain(e.what(), {}, [](const auto&, const std::string&) { return std::string(); });
     if (why && why->empty()) std::abort();
   }
-  const auto lines = actors::cli::read_config_lines(text);
+  const auto read = actors::cli::read_config_text(text);
   const auto count = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
-  for (const auto& e : lines.entries) {
+  for (const auto& e : read.entries) {
     if (e.line == 0 || e.line > count) std::abort();
   }
-  if (lines.complaint && lines.complaint->find("expected") == std::string::npos) std::abort();
+  if (read.complaint && read.complaint->find("expected") == std::string::npos) std::abort();
   return 0;
 }

@@ -5,8 +5,9 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "actors/cli/flags/toml_value.hpp"
+#include "actors/cli/flags/config_text.hpp"
 #include "runtime/base/hex.hpp"
+#include "runtime/base/utf8.hpp"
 
 namespace redline::actors::cli {
 namespace {
@@ -78,8 +79,8 @@ void print_options(const CLI::App& c, const std::string& section, const config_f
     const std::string line = key + " = " + value.value_or("");
     if (!value)
       out += "# " + line + origin;
-    else if (line.size() + origin.size() > config_line_bytes_max)
-      out += "# " + key + " =  # too long for a line of a configuration file\n";
+    else if (line.size() + origin.size() > config_line_bytes_max || utf8::valid_prefix_bytes(line) < line.size())
+      out += "# " + key + " =  # too long for a line of a configuration file, or not in UTF-8\n";
     else
       out += line + origin;
   }

@@ -44,8 +44,11 @@ TEST(config_file, a_wrong_value_is_named_with_its_line_and_what_was_expected) {
   const auto out_of_range = probe("[probe]\ncolour = \"blue\"\nsize = 11\n");
   EXPECT_EQ(out_of_range.exit_code, exit_usage);
   EXPECT_THAT(out_of_range.error, HasSubstr("redline.toml:3: size = 11: expected a number from 1 to 10\n"));
-  EXPECT_THAT(probe("\n[probe]\nsize = many\n").error,
-              HasSubstr("redline.toml:3: size = many: expected a number from 1 to 10\n"));
+  EXPECT_THAT(
+      probe("\n[probe]\nsize = many\n").error,
+      HasSubstr("redline.toml: line 3: expected TOML such as threads = 2 or model = \"FILE\", found 'size = many' ("));
+  EXPECT_THAT(probe("\n[probe]\nsize = \"many\" # or few\n").error,
+              HasSubstr("redline.toml:3: size = \"many\" # or few: expected a number from 1 to 10\n"));
   EXPECT_THAT(probe("[probe]\ncolour = \"green\"\n").error, HasSubstr(":2: colour = \"green\": expected one of "));
   EXPECT_THAT(probe("[probe]\nsizes = 3\n").error, HasSubstr(":2: sizes = 3: expected an option of the command"));
   EXPECT_THAT(probe("[prob]\nsize = 3\n").error, HasSubstr(":1: [prob]: expected the name of a command"));
@@ -59,7 +62,6 @@ TEST(config_file, what_the_command_line_says_is_not_blamed_on_the_file) {
   EXPECT_THAT(r.error, HasSubstr("--size"));
 }
 
-// The parser's memory grows with the square of the nesting: forty thousand parts took 24 GB.
 TEST(config_file, what_the_environment_says_is_not_blamed_on_the_file) {
   ::setenv("REDLINE_SIZE", "11", 1);
   const auto r = probe("[probe]\nsize = 3\ncolour = \"blue\"\n");
