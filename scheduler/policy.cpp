@@ -6,7 +6,7 @@
 
 namespace redline::scheduler {
 
-// policies/NAME.cpp
+// in files of their own, like fair_share.cpp
 std::unique_ptr<policy> make_fair_share();
 
 namespace {

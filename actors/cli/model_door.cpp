@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "actors/cli/json_members.hpp"
-#include "runtime/json/strict_json.hpp"
+#include "runtime/base/strict_json.hpp"
 
 namespace redline::actors::cli {
 namespace {

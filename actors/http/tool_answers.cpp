@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/strict_json.hpp"
 #include "runtime/grammar/tool_grammar.hpp"
-#include "runtime/json/strict_json.hpp"
 
 namespace redline::actors {
 namespace {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/base/strict_json.hpp"
 #include "runtime/base/utf8.hpp"
-#include "runtime/json/strict_json.hpp"
 
 namespace redline::actors {
 namespace {

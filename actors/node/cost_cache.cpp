@@ -7,7 +7,7 @@
 
 #include "runtime/base/hash.hpp"
 #include "runtime/base/hex.hpp"
-#include "runtime/files/replacement_file.hpp"
+#include "runtime/base/replacement_file.hpp"
 
 namespace redline::actors {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "actors/prompts/chat_turns.hpp"
-#include "runtime/json/strict_json.hpp"
+#include "runtime/base/strict_json.hpp"
 
 namespace redline::actors {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/json/strict_json.hpp"
+#include "runtime/base/strict_json.hpp"
 
 namespace redline::actors {
 namespace {

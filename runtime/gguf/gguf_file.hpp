@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/mapped_file.hpp"
 #include "runtime/base/result.hpp"
-#include "runtime/files/mapped_file.hpp"
 
 namespace redline::gguf {
 

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/files/replacement_file.hpp"
+#include "runtime/base/replacement_file.hpp"
 
 namespace redline::gguf {
 namespace {

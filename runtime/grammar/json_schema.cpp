@@ -10,12 +10,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "runtime/base/strict_json.hpp"
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/grammar/gbnf_automaton.hpp"
 #include "runtime/grammar/json_automaton.hpp"
 #include "runtime/grammar/string_formats.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
-#include "runtime/json/strict_json.hpp"
 
 namespace redline::grammar {
 namespace {

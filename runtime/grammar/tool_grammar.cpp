@@ -7,8 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "runtime/base/strict_json.hpp"
 #include "runtime/grammar/json_schema.hpp"
-#include "runtime/json/strict_json.hpp"
 
 namespace redline::grammar {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "runtime/files/mapped_file.hpp"
+#include "runtime/base/mapped_file.hpp"
 
 namespace redline::huggingface {
 namespace {

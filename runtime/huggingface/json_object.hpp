@@ -8,14 +8,14 @@
 #include <string_view>
 
 #include "runtime/base/result.hpp"
-#include "runtime/json/strict_json.hpp"
+#include "runtime/base/strict_json.hpp"
 
 namespace redline::huggingface {
 
 /// Members are found by a search tree: a vocabulary has some hundred thousand.
 using json = nlohmann::json;
 
-/// A whole document, read strictly (runtime/json); every failure starts with `file`.
+/// A whole document, read strictly (runtime/base/strict_json); every failure starts with `file`.
 result<json> parse_document(std::string_view text, const std::string& file);
 
 /// The same of a file that may have at most `bytes_max` bytes.

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/base/hex.hpp"
-#include "runtime/files/mapped_file.hpp"
+#include "runtime/base/mapped_file.hpp"
 
 namespace redline::huggingface {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/mapped_file.hpp"
 #include "runtime/base/result.hpp"
-#include "runtime/files/mapped_file.hpp"
 
 namespace redline::huggingface {
 

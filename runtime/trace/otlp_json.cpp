@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "runtime/base/strict_json.hpp"
 #include "runtime/base/version.hpp"
-#include "runtime/json/strict_json.hpp"
 
 namespace redline::trace {
 namespace {

@@ -8,7 +8,7 @@
 #include "actors/cli/lsp/language_server.hpp"
 #include "actors/cli/lsp/message_frames.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/json/strict_json.hpp"
+#include "runtime/base/strict_json.hpp"
 #include "tests/fuzz/driver.hpp"
 
 using namespace redline;

@@ -13,9 +13,9 @@
 #include "actors/cli/phrase_hint.hpp"
 #include "actors/cli/progress_line.hpp"
 #include "actors/cli/review/file_choice.hpp"
+#include "runtime/base/replacement_file.hpp"
 #include "runtime/base/terminal_text.hpp"
 #include "runtime/base/utf8.hpp"
-#include "runtime/files/replacement_file.hpp"
 
 namespace redline::actors::cli {
 namespace {

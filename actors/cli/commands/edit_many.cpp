@@ -15,9 +15,9 @@
 #include "actors/cli/review/file_choice.hpp"
 #include "actors/cli/review/hunk_review.hpp"
 #include "actors/cli/review/text_editor.hpp"
+#include "runtime/base/replacement_file.hpp"
 #include "runtime/base/terminal_text.hpp"
 #include "runtime/base/utf8.hpp"
-#include "runtime/files/replacement_file.hpp"
 
 namespace redline::actors::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/base/hex.hpp"
-#include "runtime/json/strict_json.hpp"
+#include "runtime/base/strict_json.hpp"
 
 namespace redline::actors::cli::lsp {
 namespace {

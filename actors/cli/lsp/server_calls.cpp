@@ -6,8 +6,8 @@
 
 #include "actors/cli/lsp/rpc_message.hpp"
 #include "actors/prompts/edit_prompt.hpp"
+#include "runtime/base/strict_json.hpp"
 #include "runtime/base/utf8.hpp"
-#include "runtime/json/strict_json.hpp"
 #include "transport/http_client.hpp"
 
 namespace redline::actors::cli::lsp {

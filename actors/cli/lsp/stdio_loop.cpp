@@ -16,7 +16,7 @@
 #include "actors/cli/lsp/call_runner.hpp"
 #include "actors/cli/lsp/message_frames.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/json/strict_json.hpp"
+#include "runtime/base/strict_json.hpp"
 
 namespace redline::actors::cli::lsp {
 namespace {

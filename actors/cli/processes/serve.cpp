@@ -23,8 +23,8 @@
 #include "actors/pool/model_fetcher.hpp"
 #include "actors/prompts/known_phrases.hpp"
 #include "actors/serving/draft_model.hpp"
+#include "runtime/base/replacement_file.hpp"
 #include "runtime/base/tenant_share.hpp"
-#include "runtime/files/replacement_file.hpp"
 
 namespace redline::actors::cli {
 namespace {

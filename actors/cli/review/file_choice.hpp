@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/folder_entry.hpp"
 #include "runtime/base/result.hpp"
-#include "runtime/files/folder_entry.hpp"
 
 namespace redline::actors::cli {
 

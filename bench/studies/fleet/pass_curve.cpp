@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/command.hpp"
-#include "runtime/json/strict_json.hpp"
+#include "runtime/base/strict_json.hpp"
 
 namespace redline::studies {
 namespace {

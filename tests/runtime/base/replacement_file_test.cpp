@@ -1,4 +1,4 @@
-#include "runtime/files/replacement_file.hpp"
+#include "runtime/base/replacement_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "runtime/files/folder_entry.hpp"
+#include "runtime/base/folder_entry.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

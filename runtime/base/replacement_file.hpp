@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/folder_entry.hpp"
 #include "runtime/base/result.hpp"
-#include "runtime/files/folder_entry.hpp"
 
 namespace redline {
 

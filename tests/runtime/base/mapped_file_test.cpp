@@ -1,4 +1,4 @@
-#include "runtime/files/mapped_file.hpp"
+#include "runtime/base/mapped_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "runtime/json/strict_json.hpp"
+#include "runtime/base/strict_json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

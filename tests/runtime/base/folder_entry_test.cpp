@@ -1,4 +1,4 @@
-#include "runtime/files/folder_entry.hpp"
+#include "runtime/base/folder_entry.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

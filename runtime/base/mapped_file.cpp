@@ -1,4 +1,4 @@
-#include "runtime/files/mapped_file.hpp"
+#include "runtime/base/mapped_file.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
