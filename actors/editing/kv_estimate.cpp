@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/document/token_diff.hpp"
+#include "runtime/text/token_diff.hpp"
 
 namespace redline::actors {
 namespace {

@@ -9,7 +9,7 @@
 #include "actors/editing/edit_memory.hpp"
 #include "actors/messages/edit_messages.hpp"
 #include "runtime/base/outcome.hpp"
-#include "runtime/document/live_document.hpp"
+#include "runtime/text/live_document.hpp"
 
 namespace redline::actors {
 

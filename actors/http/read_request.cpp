@@ -19,7 +19,7 @@ bool repeats_prompt_ids(const api::generation_request& asked) {
 api::request_limits limits_for(const gateway_services& services) {
   return {.sampling_of = [&services](const std::string& name) {
     const auto model = services.find_model(name);
-    return model ? (*model)->sampling_of(name) : model::sampling_defaults{};
+    return model ? (*model)->sampling_of(name) : sampling::sampling_defaults{};
   }};
 }
 
@@ -94,7 +94,7 @@ std::vector<std::vector<token>> spell_bad_words(const text::tokenizer& tokenizer
 
 /// The same bias for each token of a text.
 void add_text_bias(const text::tokenizer& tokenizer, const std::vector<std::pair<std::string, float>>& texts,
-                   model::sampling_params& out) {
+                   sampling::sampling_params& out) {
   for (const auto& [text, bias] : texts) {
     for (const token t : tokenizer.encode(text, {.continues = true})) out.logit_bias.emplace_back(t, bias);
   }

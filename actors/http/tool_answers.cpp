@@ -16,7 +16,7 @@ constexpr std::size_t text_bytes_min = 24;
 /// Texts that a call may repeat, and which of them are a member's value.
 struct known_texts {
   std::vector<std::string> all;
-  text::text_lookup::name_indices names;
+  draft::text_lookup::name_indices names;
 
   void take(const api::json& value) {
     if (value.is_string() && value.get_ref<const std::string&>().size() >= text_bytes_min) {
@@ -68,7 +68,7 @@ std::shared_ptr<const output_rules> with_known_texts(std::shared_ptr<const outpu
     }
   }
   auto out = std::make_shared<output_rules>(*rules);
-  out->known = std::make_shared<const text::text_lookup>(texts.all, text::text_lookup::bytes_default, texts.names);
+  out->known = std::make_shared<const draft::text_lookup>(texts.all, draft::text_lookup::bytes_default, texts.names);
   return out;
 }
 

@@ -55,7 +55,7 @@ struct answer_terms {
   std::vector<std::string> stops;
   std::vector<token> stop_tokens;  // that end the answer beside the model's own
   bool ignore_end = false;         // end-of-generation tokens are tokens like others
-  model::sampling_params sampling;
+  sampling::sampling_params sampling;
   draft::draft_options draft;
   std::vector<token> prediction;  // guesses of the answer's tokens: any ids, and of no effect on the answer
   kv::eviction_options eviction;

@@ -34,7 +34,7 @@ struct propose {
   log_tail log;
   std::uint32_t prompt_count = 0;
   draft::draft_options options;
-  model::sampling_params sampling;
+  sampling::sampling_params sampling;
   /// At most this many tokens. 0 only brings the draft model's cache up to date; with method `automatic` not even that,
   /// and asks what its passes cost.
   std::uint32_t tokens_max = 0;

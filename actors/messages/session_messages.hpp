@@ -165,11 +165,11 @@ struct session_text {
   session_id session;
   std::string text;
   std::vector<token> tokens;
-  std::vector<model::emitted_logprob> logprobs;  // one per token when asked for
-  numerics_id numerics;                          // of the answer, in a pool
-  std::optional<step_trace> trace;               // when asked for
+  std::vector<sampling::emitted_logprob> logprobs;  // one per token when asked for
+  numerics_id numerics;                             // of the answer, in a pool
+  std::optional<step_trace> trace;                  // when asked for
   /// Of the prompt's tokens from the second one on, when asked for: more of them, in order. Then there is no text.
-  std::vector<model::emitted_logprob> prompt_logprobs;
+  std::vector<sampling::emitted_logprob> prompt_logprobs;
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.text, self.tokens, self.logprobs, self.numerics, self.trace,
                     self.prompt_logprobs);

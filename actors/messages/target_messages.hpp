@@ -24,12 +24,12 @@ struct batch_run {
   std::uint32_t prompt_count = 0;
   std::vector<token> latest;    // of the log before tokens' draft part the output's end, where bans depend on it
   std::uint64_t log_count = 0;  // length of that log, with what was evicted from it
-  model::sampling_params sampling;
+  sampling::sampling_params sampling;
   std::optional<std::uint32_t> logprobs;
-  grammar::constraint grammar;             // what may follow that log; only with rows that want logits
-  std::uint64_t grammar_name = 0;          // by which the target model knows it once it has had its text
-  std::vector<model::token_count> counts;  // what penalties need of that log: each of its tokens once
-  bool scores_draft = false;               // the draft is agreed to, and its log-probabilities are the answer
+  grammar::constraint grammar;                // what may follow that log; only with rows that want logits
+  std::uint64_t grammar_name = 0;             // by which the target model knows it once it has had its text
+  std::vector<sampling::token_count> counts;  // what penalties need of that log: each of its tokens once
+  bool scores_draft = false;                  // the draft is agreed to, and its log-probabilities are the answer
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tokens, self.first_position, self.memory, self.logits_begin, self.draft_count,
                     self.prompt_count, self.latest, self.log_count, self.sampling, self.logprobs, self.grammar,
@@ -54,7 +54,7 @@ struct run_result {
   sequence_id sequence;
   std::uint32_t accepted_count = 0;
   std::vector<token> tokens;
-  std::vector<model::emitted_logprob> logprobs;
+  std::vector<sampling::emitted_logprob> logprobs;
   std::optional<failure> why_not;  // the model has no next token for this sequence
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.accepted_count, self.tokens, self.logprobs, self.why_not);

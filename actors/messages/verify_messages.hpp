@@ -17,7 +17,7 @@ namespace redline::actors {
 struct sequence_terms {
   scheduler::sequence_facts facts;
   std::uint64_t prefix_scope = 0;  // shares KV with sequences of the same number only; 0: as the tenant does
-  model::sampling_params sampling;
+  sampling::sampling_params sampling;
   std::optional<std::uint32_t> logprobs;         // alternatives wanted per token
   std::optional<std::uint32_t> prompt_logprobs;  // likewise, in rounds that score the prompt
   grammar::constraint grammar;                   // what answers follow, without a state; none: anything
@@ -56,11 +56,11 @@ struct verified {
 
   sequence_id sequence;
   round_id round;
-  std::vector<token> tokens;                     // at least one
-  std::vector<model::emitted_logprob> logprobs;  // one per token when asked for
-  std::uint32_t verified_count = 0;              // draft tokens that were looked at; a pass may take a part of a draft
-  std::uint32_t passes = 0;                      // target forwards this round took part in
-  std::uint32_t rows = 0;                        // rows computed for it
+  std::vector<token> tokens;                        // at least one
+  std::vector<sampling::emitted_logprob> logprobs;  // one per token when asked for
+  std::uint32_t verified_count = 0;  // draft tokens that were looked at; a pass may take a part of a draft
+  std::uint32_t passes = 0;          // target forwards this round took part in
+  std::uint32_t rows = 0;            // rows computed for it
   /// How often so far KV that had been moved was lost and computed anew from the log, which gives other bits.
   std::uint32_t recomputed_count = 0;
   std::uint32_t cached_count = 0;  // tokens of the log that another sequence had computed

@@ -11,14 +11,14 @@
 
 #include "actors/serving/output_rules.hpp"
 #include "runtime/sampling/token_chooser.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 
 namespace redline::actors {
 
 /// Known answers in the place of the model's, for tests and measurements of a whole server: every pass is computed, and
 /// only the choice of tokens is not the model's. So what clients do with an answer can be tried with a model that would
 /// not give it.
-class answer_script final : public model::token_chooser {
+class answer_script final : public sampling::token_chooser {
  public:
   /// path: a JSON array of {"when": [TEXT, ...], "say": TEXT}. An answer is what the first entry says of whose texts
   /// the prompt holds all; the model's own where there is none.

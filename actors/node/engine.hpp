@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "actors/node/memory_plan.hpp"
+#include "actors/serving/cache_manager.hpp"
 #include "actors/serving/placer.hpp"
 #include "actors/serving/session.hpp"
-#include "actors/serving/cache_manager.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/worker_team.hpp"
 #include "runtime/actor/thread_pool.hpp"
@@ -22,7 +22,7 @@
 #include "runtime/model/numerics.hpp"
 #include "runtime/model/transformer.hpp"
 #include "runtime/sampling/token_chooser.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 #include "transport/otlp_exporter.hpp"
 #include "transport/zmq/zmq_bridge.hpp"
 #include "transport/zmq/zmq_broker.hpp"
@@ -70,22 +70,22 @@ struct engine_options {
   std::uint32_t draft_context = 0;           // tokens that it looks at; 0: as many as it was trained for
   model::numerics numerics = model::numerics::automatic;
   model::kv_type kv = model::kv_type::f16;
-  std::uint32_t threads = 0;                        // compute threads per model; 0: what this process may use
-  std::uint32_t context_max = 0;                    // 0: the model's, or what the KV pool holds if that is less
-  std::uint64_t kv_bytes_max = 0;                   // per model; 0: a quarter of what the process may use
-  scheduler_options scheduling;                     // limits.tokens_max is filled in here
-  bool whole_drafts = false;                        // verify drafts whole, also where that does not pay
-  microseconds measuring_max{0};                    // for timing passes at start; 0: the cache manager learns while it runs
-  std::string cost_folder;                          // keeps what was timed for the next start; empty: nowhere
-  session_partners patience;                        // only its durations are used
-  transport::bridge_options bridge;                 // with joins: this process is one of a pool
-  std::optional<transport::broker_options> broker;  // it has a broker that others join
-  microseconds pool_patience{20'000'000};           // sessions wait so long for a worker
+  std::uint32_t threads = 0;         // compute threads per model; 0: what this process may use
+  std::uint32_t context_max = 0;     // 0: the model's, or what the KV pool holds if that is less
+  std::uint64_t kv_bytes_max = 0;    // per model; 0: a quarter of what the process may use
+  scheduler_options scheduling;      // limits.tokens_max is filled in here
+  bool whole_drafts = false;         // verify drafts whole, also where that does not pay
+  microseconds measuring_max{0};     // for timing passes at start; 0: the cache manager learns while it runs
+  std::string cost_folder;           // keeps what was timed for the next start; empty: nowhere
+  session_partners patience;         // only its durations are used
+  transport::bridge_options bridge;  // with joins: this process is one of a pool
+  std::optional<transport::broker_options> broker;           // it has a broker that others join
+  microseconds pool_patience{20'000'000};                    // sessions wait so long for a worker
   std::optional<transport::publisher_options> cache_events;  // tells routers of other makers what it keeps
   std::optional<transport::otlp_options> traces;             // exports what this process does of traced requests
   double trace_ratio = 1;  // of the traces that begin in this process, the share that is recorded
-  std::shared_ptr<model::token_chooser> target_chooser;  // null but in benchmarks
-  std::shared_ptr<const model::token_chooser> draft_chooser;
+  std::shared_ptr<sampling::token_chooser> target_chooser;  // null but in benchmarks
+  std::shared_ptr<const sampling::token_chooser> draft_chooser;
   bool shows_memory = true;  // a line of the log says what is planned
   /// A weight loader's progress: what, bytes done, bytes in all.
   std::function<void(const std::string&, std::uint64_t, std::uint64_t)> progress;
@@ -129,8 +129,8 @@ class engine {
     (void)control_->send(actor::frame{actor::envelope{.to = to, .id = M::id}, actor::encode(m)});
   }
 
-  /// For one session: the cache manager and the drafter that serves `how`. A method that needs a missing draft model is a
-  /// failure.
+  /// For one session: the cache manager and the drafter that serves `how`. A method that needs a missing draft model is
+  /// a failure.
   [[nodiscard]] result<session_partners> partners_for(draft::method how, actor::address client) const;
   /// The same in a pool, for a model of this digest.
   [[nodiscard]] session_partners partners_in_pool(draft::method how, actor::address client, std::uint64_t model) const;

@@ -8,17 +8,17 @@
 
 namespace redline::actors {
 
-model::sampling_defaults served_model::sampling_of(std::string_view called) const {
+sampling::sampling_defaults served_model::sampling_of(std::string_view called) const {
   const bool is_known = std::find(aliases.begin(), aliases.end(), called) != aliases.end();
   const auto found = sampling.find(is_known ? called : std::string_view(name));
-  return found == sampling.end() ? model::sampling_defaults{} : found->second;
+  return found == sampling.end() ? sampling::sampling_defaults{} : found->second;
 }
 
 void served_model::add_names(const std::vector<std::string>& texts) {
   for (const auto& text : texts) {
-    auto named = model::parse_named_sampling(text);
+    auto named = sampling::parse_named_sampling(text);
     if (!named) continue;
-    if (named->defaults != model::sampling_defaults{}) sampling.emplace(named->name, named->defaults);
+    if (named->defaults != sampling::sampling_defaults{}) sampling.emplace(named->name, named->defaults);
     if (named->name != name) aliases.push_back(std::move(named->name));
   }
 }

@@ -27,10 +27,10 @@ struct served_model {
   draft::draft_options draft_defaults;     // for requests that name no method
   std::vector<std::string> known_phrases;  // of a demonstration model; see known_phrases.hpp
   /// By the name that a request uses: its own, or an alias.
-  std::map<std::string, model::sampling_defaults, std::less<>> sampling;
+  std::map<std::string, sampling::sampling_defaults, std::less<>> sampling;
 
   /// What those want who call it by this name; by one that it does not know, or none: who call it by its own.
-  [[nodiscard]] model::sampling_defaults sampling_of(std::string_view called) const;
+  [[nodiscard]] sampling::sampling_defaults sampling_of(std::string_view called) const;
   /// Takes further names, with their sampling where they have some ("fast:temperature=0"); those that are not well
   /// formed stay out.
   void add_names(const std::vector<std::string>& texts);

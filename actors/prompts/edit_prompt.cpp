@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/document/file_form.hpp"
-#include "runtime/document/line_diff.hpp"
+#include "runtime/text/file_form.hpp"
+#include "runtime/text/line_diff.hpp"
 
 namespace redline::actors {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 
 /// Prompts for the middle of a text, in the order and with the tokens that the model's file names: prefix, suffix,
 /// middle as most models learned it (Bavarian et al., "Efficient Training of Language Models to Fill in the Middle",

@@ -12,7 +12,7 @@
 #include "actors/prompts/tool_style.hpp"
 #include "runtime/base/token_range.hpp"
 #include "runtime/jinja/chat_template.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 
 namespace redline::actors {
 

@@ -315,7 +315,7 @@ std::optional<std::vector<batch_run>> cache_manager::make_runs() {
 
 batch_run cache_manager::make_run(const scheduler::planned_run& planned) {
   sequence_client& c = clients_.at(planned.sequence);
-  const model::sampling_params& sampling = c.terms.sampling;
+  const sampling::sampling_params& sampling = c.terms.sampling;
   const auto log = queue_.log(planned.sequence).tokens();
   const auto draft = queue_.draft(planned.sequence).first(planned.draft_count);
   const auto mine = log.subspan(planned.first, planned.log_count);

@@ -131,7 +131,7 @@ void constrained_output::follow_arguments(std::string_view piece) {
 struct constrained_output::call_follower {
   const grammar::byte_automaton& automaton;
   grammar::automaton_state state;
-  text::escaped_copy arguments;
+  draft::escaped_copy arguments;
   bool in_arguments = false;
 
   /// False where the grammar forbids the byte.

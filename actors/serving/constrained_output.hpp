@@ -77,8 +77,8 @@ class constrained_output {
 
   std::shared_ptr<const output_rules> rules_;
   grammar::automaton_state state_;
-  std::optional<copy_executor> copy_;            // of an edit program
-  std::optional<text::escaped_copy> arguments_;  // of an answer that may call tools
+  std::optional<copy_executor> copy_;             // of an edit program
+  std::optional<draft::escaped_copy> arguments_;  // of an answer that may call tools
   bool in_arguments_ = false;
 };
 

@@ -25,7 +25,7 @@ struct output_rules {
   grammar::constraint constraint;                        // the same grammar, as the target model is sent it
   std::shared_ptr<const grammar::tool_automaton> tools;  // of answers that may call tools; else null
   std::vector<token> shown;                              // and the control tokens that are part of the text; ascending
-  std::shared_ptr<const text::text_lookup> known;        // what their arguments may repeat; may be null
+  std::shared_ptr<const draft::text_lookup> known;       // what their arguments may repeat; may be null
   copy_options copy;                                     // of edit programs only, as all below
   copy::program_shape shape;
   std::vector<copy::document> files;

@@ -54,7 +54,7 @@ struct sequence_client {
   std::vector<std::uint32_t> grammar_state;
   std::uint64_t evicted_count = 0;
   bool is_scored = false;                  // its round scores the prompt
-  model::token_counter counts;             // of the log, when a penalty needs them
+  sampling::token_counter counts;          // of the log, when a penalty needs them
   tenant_id scope;                         // sequences of one scope share prefixes
   std::variant<verified, prefilled> last;  // answer
   std::uint32_t prefix_looks = 0;          // for a known prefix or a leader

@@ -17,7 +17,7 @@ cost::mixture_shape mixture_of(const architecture::model_shape& config) {
 
 target_model::target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                            std::uint32_t pages_count, actor::actor_ref<cache_manager> manager,
-                           std::vector<pass_cost> costs, std::shared_ptr<model::token_chooser> chooser,
+                           std::vector<pass_cost> costs, std::shared_ptr<sampling::token_chooser> chooser,
                            std::shared_ptr<const grammar::token_trie> trie)
     : actor_of(context),
       transformer_(std::move(transformer)),
@@ -175,7 +175,7 @@ namespace {
 /// The verification of one run of a batch.
 struct judged_run {
   std::optional<grammar::grammar_matcher> rules;
-  std::optional<model::draft_verification> verification;
+  std::optional<sampling::draft_verification> verification;
   std::uint32_t first_row = 0;  // of the batch's rows that want logits
   bool takes_turns = false;
 };
@@ -214,8 +214,8 @@ std::vector<step_row> next_step(const std::vector<judged_run>& runs, std::size_t
 /// What each run's logits say. The head is computed in steps of rows, so that those after a draft's first refusal cost
 /// little. Choosing from a hundred thousand tokens takes milliseconds with some parameters, so the threads of the
 /// passes share the runs; but grammars keep masks, and a chooser counts, so runs with those take turns.
-std::vector<model::acceptance> target_model::judge(const forward_batch& m, const batch_grammars& grammars,
-                                                   std::span<const model::run> batch) {
+std::vector<sampling::acceptance> target_model::judge(const forward_batch& m, const batch_grammars& grammars,
+                                                      std::span<const model::run> batch) {
   const std::size_t vocabulary = transformer_->config().vocabulary;
   kernels::worker_team& team = transformer_->team();
   std::vector<judged_run> runs(batch.size());
@@ -229,13 +229,13 @@ std::vector<model::acceptance> target_model::judge(const forward_batch& m, const
     if (grammars[i] && !run.scores_draft) to.rules.emplace(*grammars[i], run.grammar);
     to.takes_turns = to.rules || chooser_ != nullptr;
     // A chooser counts the tokens of the answer, and its benchmark has no penalties.
-    const model::token_context before{.log = run.latest,
-                                      .count = run.log_count,
-                                      .prompt_count = chooser_ ? run.prompt_count : 0,
-                                      .counts = run.counts};
-    model::verification_options how{.logprobs_count = run.logprobs,
-                                    .filter = to.rules ? &*to.rules : nullptr,
-                                    .chooser = {chooser_.get(), run.sequence.value}};
+    const sampling::token_context before{.log = run.latest,
+                                         .count = run.log_count,
+                                         .prompt_count = chooser_ ? run.prompt_count : 0,
+                                         .counts = run.counts};
+    sampling::verification_options how{.logprobs_count = run.logprobs,
+                                       .filter = to.rules ? &*to.rules : nullptr,
+                                       .chooser = {chooser_.get(), run.sequence.value}};
     if (run.scores_draft) how = {.logprobs_count = run.logprobs.value_or(0), .scores = true};
     scores |= run.scores_draft;
     to.verification.emplace(std::span(run.tokens).last(run.draft_count), run.sampling, before, how);
@@ -243,7 +243,7 @@ std::vector<model::acceptance> target_model::judge(const forward_batch& m, const
   // All rows of a text that is scored are needed.
   const std::size_t rows_together = scores ? transformer_->logits_rows_max() : transformer_->head_step_rows();
   std::vector<std::uint32_t> wanted;
-  std::vector<model::judged_row> judged;
+  std::vector<sampling::judged_row> judged;
   for (auto step = next_step(runs, rows_together); !step.empty(); step = next_step(runs, rows_together)) {
     wanted.clear();
     bool needs_logits = false;
@@ -270,13 +270,13 @@ std::vector<model::acceptance> target_model::judge(const forward_batch& m, const
     }
     const auto judge_run = [&](std::size_t k) {
       const std::size_t run = step[k].run;
-      model::draft_verification& v = *runs[run].verification;
+      sampling::draft_verification& v = *runs[run].verification;
       for (; k < step.size() && step[k].run == run && !v.is_done(); ++k) v.judge(judged[k]);
     };
     team.parallel_for(begins.size(), [&](std::size_t item, std::uint32_t) { judge_run(begins[item]); });
     for (const std::size_t k : in_turn) judge_run(k);
   }
-  std::vector<model::acceptance> out(batch.size());
+  std::vector<sampling::acceptance> out(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (runs[i].verification) out[i] = runs[i].verification->take();
   }
@@ -313,12 +313,12 @@ void target_model::on(const forward_batch& m) {
   transformer_->forward_body(batch);
   done.experts_count = transformer_->experts().experts - experts_before;
 
-  std::vector<model::acceptance> judged = judge(m, *grammars, batch);
+  std::vector<sampling::acceptance> judged = judge(m, *grammars, batch);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const batch_run& run = m.runs[i];
     run_result answer{.sequence = run.sequence};
     if (batch[i].logits_count() > 0) {
-      model::acceptance& got = judged[i];
+      sampling::acceptance& got = judged[i];
       if (!got.is_usable) {
         answer.why_not = failure{errc::internal,
                                  "the model computed no finite number for the next token (numbers overflowed): "

@@ -28,7 +28,7 @@ class target_model final : public actor::actor_of<target_model> {
   /// which are refused without.
   target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                std::uint32_t pages_count, actor::actor_ref<cache_manager> manager, std::vector<pass_cost> costs = {},
-               std::shared_ptr<model::token_chooser> chooser = nullptr,
+               std::shared_ptr<sampling::token_chooser> chooser = nullptr,
                std::shared_ptr<const grammar::token_trie> trie = nullptr);
 
   void on_start();
@@ -44,16 +44,16 @@ class target_model final : public actor::actor_of<target_model> {
   [[nodiscard]] result<void> check_tokens(const forward_batch& m, const batch_run& run) const;
   [[nodiscard]] result<void> check_memory(const forward_batch& m, const batch_run& run) const;
   [[nodiscard]] result<batch_grammars> find_grammars(const forward_batch& m);
-  [[nodiscard]] std::vector<model::acceptance> judge(const forward_batch& m, const batch_grammars& grammars,
-                                                     std::span<const model::run> batch);
+  [[nodiscard]] std::vector<sampling::acceptance> judge(const forward_batch& m, const batch_grammars& grammars,
+                                                        std::span<const model::run> batch);
 
   std::unique_ptr<model::transformer> transformer_;
   std::uint32_t pages_count_;
   actor::actor_ref<cache_manager> manager_;
   std::vector<pass_cost> costs_;
   grammar::grammar_cache grammars_;
-  std::shared_ptr<model::token_chooser> chooser_;  // null but in benchmarks
-  std::uint64_t life_;                             // told with target_ready: what this actor's KV belongs to
+  std::shared_ptr<sampling::token_chooser> chooser_;  // null but in benchmarks
+  std::uint64_t life_;                                // told with target_ready: what this actor's KV belongs to
 };
 
 }  // namespace redline::actors

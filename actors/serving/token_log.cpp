@@ -35,8 +35,8 @@ constexpr std::size_t cut_tokens = 4;
 
 /// There is no alternative to a token that a grammar decides: its log-probability is a function of the answer so far,
 /// and not of whether a draft had the model compute one.
-model::emitted_logprob certain(token id, std::uint32_t top_count) {
-  model::emitted_logprob only{.logprob = 0, .top = {}};
+sampling::emitted_logprob certain(token id, std::uint32_t top_count) {
+  sampling::emitted_logprob only{.logprob = 0, .top = {}};
   if (top_count > 0) only.top.push_back({id, 0});
   return only;
 }
@@ -145,7 +145,8 @@ token_log::progress token_log::go_on() {
   return step;
 }
 
-token_log::progress token_log::commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs) {
+token_log::progress token_log::commit(std::span<const token> tokens,
+                                      std::span<const sampling::emitted_logprob> logprobs) {
   progress step;
   for (std::size_t i = 0; i < tokens.size() && !step.finished; ++i) {
     const token t = tokens[i];

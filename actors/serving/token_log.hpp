@@ -13,8 +13,8 @@
 #include "runtime/base/utf8.hpp"
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/kv/eviction.hpp"
-#include "runtime/tokenizer/stop_matcher.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/stop_matcher.hpp"
+#include "runtime/text/tokenizer.hpp"
 #include "runtime/trace/span_context.hpp"
 
 namespace redline::actors {
@@ -52,7 +52,7 @@ class token_log {
   struct progress {
     std::string text;
     std::vector<token> tokens;
-    std::vector<model::emitted_logprob> logprobs;
+    std::vector<sampling::emitted_logprob> logprobs;
     std::vector<std::uint32_t> bytes;  // of text, by token, even where it comes later; only for a trace
     std::optional<finish_reason> finished;
     std::optional<failure> why_not;  // with `failed`
@@ -63,7 +63,7 @@ class token_log {
   progress begin();
   /// Appends tokens up to where the answer ends, and what a grammar decides after them. logprobs: one per token, or
   /// none.
-  progress commit(std::span<const token> tokens, std::span<const model::emitted_logprob> logprobs = {});
+  progress commit(std::span<const token> tokens, std::span<const sampling::emitted_logprob> logprobs = {});
   /// Ends the answer where it stands.
   progress cut();
   /// The stop string that ended the answer; empty: another thing did.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/assert.hpp"
-#include "runtime/document/line_diff.hpp"
+#include "runtime/text/line_diff.hpp"
 
 namespace redline::copy {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "runtime/document/line_diff.hpp"
+#include "runtime/text/line_diff.hpp"
 
 namespace redline::copy {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace redline::text {
+namespace redline::draft {
 
 edit_cursor::edit_cursor(std::vector<token> known) {
   if (known.empty()) return;
@@ -85,4 +85,4 @@ std::span<const token> edit_cursor::ahead(std::size_t count) const {
   return std::span(known_->tokens).subspan(place_, std::min(count, known_->tokens.size() - place_));
 }
 
-}  // namespace redline::text
+}  // namespace redline::draft

@@ -8,7 +8,7 @@
 
 #include "runtime/base/ids.hpp"
 
-namespace redline::text {
+namespace redline::draft {
 
 /// Where an answer stands in a known text that it mostly repeats: a client's prediction, which the answer may begin
 /// before (a sentence, a code fence), leave, change and come back to.
@@ -63,4 +63,4 @@ class edit_cursor {
   bool begun_ = false;        // something of the text was repeated
 };
 
-}  // namespace redline::text
+}  // namespace redline::draft

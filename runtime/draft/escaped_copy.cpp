@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-namespace redline::text {
+namespace redline::draft {
 namespace {
 
 /// A copy shorter than this is a name or a path, of which there is no new version.
@@ -233,4 +233,4 @@ std::optional<escaped_copy::guess> escaped_copy::ahead(std::size_t bytes_max) co
   return out;
 }
 
-}  // namespace redline::text
+}  // namespace redline::draft

@@ -9,7 +9,7 @@
 
 #include "runtime/draft/text_lookup.hpp"
 
-namespace redline::text {
+namespace redline::draft {
 
 /// Follows JSON as it is written, and says how a string that copies a known text goes on: an edit tool's arguments are
 /// mostly pieces of files that the conversation shows, but with line breaks and quotes escaped. The text is looked up
@@ -88,4 +88,4 @@ class escaped_copy {
   bool is_version_ = false;  // the string began as one
 };
 
-}  // namespace redline::text
+}  // namespace redline::draft

@@ -21,7 +21,7 @@ class lookup_source final : public draft_source {
 
  private:
   std::uint32_t ngram_max_;
-  text::prompt_lookup log_;
+  prompt_lookup log_;
   std::vector<token> waiting_;   // after those of the log that stay; not indexed yet
   std::size_t kept_ = SIZE_MAX;  // of the log, where some of it has to go
 };

@@ -22,7 +22,7 @@ graded_draft prediction_source::look(std::span<const token> pending, std::uint32
     out.add(source::prediction, grade_of_match(cursor_.agreed()), cursor_.ahead(tokens_max));
     return out;
   }
-  text::edit_cursor ahead = cursor_;
+  edit_cursor ahead = cursor_;
   for (const token t : pending) ahead.emit(t);
   out.add(source::prediction, grade_of_match(ahead.agreed()), ahead.ahead(tokens_max));
   return out;

@@ -19,7 +19,7 @@ class prediction_source final : public draft_source {
   [[nodiscard]] graded_draft look(std::span<const token> pending, std::uint32_t tokens_max) const override;
 
  private:
-  text::edit_cursor cursor_;
+  edit_cursor cursor_;
   std::vector<token> waiting_;  // of the answer, until the prediction is indexed
   bool is_ready_ = false;
 };

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace redline::text {
+namespace redline::draft {
 namespace {
 
 /// Long enough to be rare in code, short enough to find the place again soon after a change: 4 to 8 measure alike.
@@ -164,4 +164,4 @@ prompt_lookup::finding prompt_lookup::look_up(std::span<const token> pending, st
   return {std::move(draft), static_cast<std::uint32_t>(best.length)};
 }
 
-}  // namespace redline::text
+}  // namespace redline::draft

@@ -7,7 +7,7 @@
 
 #include "runtime/base/ids.hpp"
 
-namespace redline::text {
+namespace redline::draft {
 
 /// Prompt lookup over one growing log (Saxena 2023, "Prompt Lookup Decoding"): the tokens that once followed the log's
 /// last n-gram are the draft. The longest n-gram wins, and of its occurrences the one nearest to where the text was
@@ -69,4 +69,4 @@ class prompt_lookup {
   std::unordered_map<std::uint64_t, places> by_gram_;  // by a hash of gram_length tokens; entries are compared
 };
 
-}  // namespace redline::text
+}  // namespace redline::draft

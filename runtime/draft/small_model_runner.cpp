@@ -203,15 +203,15 @@ bool small_model_runner::absorb(job& j, const planned& p, std::span<const float>
     history.assign(log.begin(), log.end());
     history.insert(history.end(), j.draft.tokens.begin(), j.draft.tokens.end());
   }
-  const model::token_context before{history, log.size() + j.draft.tokens.size(), j.request.prompt_count};
-  const model::chooser_of_answer chooser{chooser_.get(), j.request.session.value};
-  const auto got = model::accept(logits, vocabulary, p.guess, j.request.sampling, before, {}, nullptr, chooser);
+  const sampling::token_context before{history, log.size() + j.draft.tokens.size(), j.request.prompt_count};
+  const sampling::chooser_of_answer chooser{chooser_.get(), j.request.session.value};
+  const auto got = sampling::accept(logits, vocabulary, p.guess, j.request.sampling, before, {}, nullptr, chooser);
   const std::size_t rejected = p.guess.size() - got.accepted_count;
   c.guesses.learn({&p.guess_run, 1}, static_cast<std::uint32_t>(got.accepted_count), rejected > 0);
   c.tokens.resize(c.tokens.size() - rejected);
   c.table.truncate(pool_, static_cast<std::uint32_t>(c.tokens.size()));
   ++j.runs_count;
-  float sure = model::top_probability(logits.subspan(got.accepted_count * vocabulary, vocabulary));
+  float sure = sampling::top_probability(logits.subspan(got.accepted_count * vocabulary, vocabulary));
   if (chooser_) sure = chooser_->confidence(j.request.session.value, sure);
   j.chance *= sure;
   for (const token& t : got.tokens) {

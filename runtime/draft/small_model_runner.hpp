@@ -29,7 +29,7 @@ struct model_request {
   draft_options options;         // assisted: one token after another; else with lookup inside the model
   std::uint32_t round_us = 0;    // what the target's part of a round takes; 0: not known
   std::uint32_t row_ns = 0;      // and one row more in it
-  model::sampling_params sampling;
+  sampling::sampling_params sampling;
 };
 
 struct model_answer {
@@ -59,10 +59,10 @@ class small_model_runner {
   /// What it works with.
   struct parts {
     std::unique_ptr<model::transformer> model;
-    std::vector<token> end_tokens;                        // end a draft
-    cost::cost_model passes;                              // what is known of their cost
-    const environment* clock = nullptr;                   // times passes, and outlives the runner; null: not
-    std::shared_ptr<const model::token_chooser> chooser;  // null but in benchmarks
+    std::vector<token> end_tokens;                           // end a draft
+    cost::cost_model passes;                                 // what is known of their cost
+    const environment* clock = nullptr;                      // times passes, and outlives the runner; null: not
+    std::shared_ptr<const sampling::token_chooser> chooser;  // null but in benchmarks
   };
   small_model_runner(limits at_most, parts with);
 
@@ -87,7 +87,7 @@ class small_model_runner {
   /// What is held of a session.
   struct cache {
     tenant_id tenant;
-    text::prompt_lookup log;         // committed tokens, indexed
+    prompt_lookup log;               // committed tokens, indexed
     std::size_t embedded_count = 0;  // leading ones that the model has an embedding for
     acceptance_record guesses;       // how the model judged what lookup told it
     reading_window window;           // what of the log the model reads
@@ -127,7 +127,7 @@ class small_model_runner {
   std::deque<job> jobs_;
   std::vector<model_answer> answers_;
   const environment* clock_;
-  std::shared_ptr<const model::token_chooser> chooser_;
+  std::shared_ptr<const sampling::token_chooser> chooser_;
   cost::cost_model passes_;
   std::uint64_t passes_count_ = 0;
   std::uint64_t use_counter_ = 0;

@@ -5,7 +5,7 @@
 
 #include "runtime/base/pause_point.hpp"
 
-namespace redline::text {
+namespace redline::draft {
 
 text_lookup::text_lookup(const std::vector<std::string>& texts, std::size_t bytes_max, const name_indices& names) {
   std::size_t bytes = 0;
@@ -99,4 +99,4 @@ std::optional<std::uint32_t> text_lookup::begin_of(std::string_view name) const 
   return found == named_.end() ? std::nullopt : std::optional(found->second);
 }
 
-}  // namespace redline::text
+}  // namespace redline::draft

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace redline::text {
+namespace redline::draft {
 
 /// Lookup like prompt_lookup's, but of bytes in texts that are known from the start: for an answer that copies them in
 /// another spelling, whose tokens are others. Immutable. Built in linear time; 9 bytes for a byte.
@@ -56,4 +56,4 @@ class text_lookup {
   std::vector<bool> is_end_;           // by place: what stands there is such a mark
 };
 
-}  // namespace redline::text
+}  // namespace redline::draft

@@ -84,7 +84,7 @@ class grammar_cache {
 };
 
 /// Follows one sequence through its grammar.
-class grammar_matcher final : public model::row_filter {
+class grammar_matcher final : public sampling::row_filter {
  public:
   /// c: its state is one of the grammar's. Must not outlive the entry.
   grammar_matcher(grammar_cache::entry& entry, const constraint& c)

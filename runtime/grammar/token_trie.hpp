@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/grammar/byte_automaton.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 
 namespace redline::grammar {
 

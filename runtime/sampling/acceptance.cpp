@@ -5,7 +5,7 @@
 
 #include "runtime/base/assert.hpp"
 
-namespace redline::model {
+namespace redline::sampling {
 namespace {
 constexpr std::span<const std::uint64_t> no_mask;
 }
@@ -73,4 +73,4 @@ acceptance score(std::span<const float> logits, std::size_t vocabulary, std::spa
   return judge_all({draft, greedy, {}, {.logprobs_count = logprobs_count, .scores = true}}, logits, vocabulary);
 }
 
-}  // namespace redline::model
+}  // namespace redline::sampling

@@ -10,7 +10,7 @@
 #include "runtime/sampling/sampling.hpp"
 #include "runtime/sampling/token_chooser.hpp"
 
-namespace redline::model {
+namespace redline::sampling {
 
 /// The outcome of one verification: the accepted part of the draft and one token of the model's own (the correction at
 /// the first disagreement, or a bonus token when all was accepted).
@@ -78,4 +78,4 @@ acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::sp
 acceptance score(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
                  std::uint32_t logprobs_count);
 
-}  // namespace redline::model
+}  // namespace redline::sampling

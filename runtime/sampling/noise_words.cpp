@@ -5,7 +5,7 @@
 #include "kernels/machine/cpu_features.hpp"
 #include "runtime/base/philox.hpp"
 
-namespace redline::model {
+namespace redline::sampling {
 namespace {
 
 constexpr std::uint32_t of_sampling = 0x5265646cu;
@@ -87,4 +87,4 @@ std::uint32_t draw_noise_words(std::uint64_t seed, std::uint64_t index, std::uin
   return best(seed, index, first_block, out);
 }
 
-}  // namespace redline::model
+}  // namespace redline::sampling

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace redline::model {
+namespace redline::sampling {
 
 /// Random words for the tokens 4 * block to 4 * block + 3, which depend on these numbers only. The last counter word
 /// separates sampling from other uses.
@@ -27,4 +27,4 @@ struct many_noise_words {
 std::uint32_t draw_noise_words(std::uint64_t seed, std::uint64_t index, std::uint32_t first_block,
                                many_noise_words& out);
 
-}  // namespace redline::model
+}  // namespace redline::sampling

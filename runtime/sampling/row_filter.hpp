@@ -5,7 +5,7 @@
 
 #include "runtime/base/ids.hpp"
 
-namespace redline::model {
+namespace redline::sampling {
 
 /// A grammar's constraint on the rows of one verification, in order.
 class row_filter {
@@ -17,4 +17,4 @@ class row_filter {
   virtual bool accept_token(token chosen) = 0;
 };
 
-}  // namespace redline::model
+}  // namespace redline::sampling

@@ -13,7 +13,7 @@
 // Every comparison that decides a token uses IEEE arithmetic in a fixed order (portable_math.hpp), so the same logits
 // give the same token on every machine.
 
-namespace redline::model {
+namespace redline::sampling {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -448,4 +448,4 @@ emitted_logprob logprob_of(std::span<const float> logits, token id, std::uint32_
   return out;
 }
 
-}  // namespace redline::model
+}  // namespace redline::sampling

@@ -13,7 +13,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/sampling/token_counter.hpp"
 
-namespace redline::model {
+namespace redline::sampling {
 
 /// How the next token is chosen from logits. The default is greedy.
 struct sampling_params {
@@ -131,4 +131,4 @@ float top_probability(std::span<const float> logits);
 /// Log-probability of `id` and of the `top_count` most probable tokens. logits: [vocabulary].
 emitted_logprob logprob_of(std::span<const float> logits, token id, std::uint32_t top_count);
 
-}  // namespace redline::model
+}  // namespace redline::sampling

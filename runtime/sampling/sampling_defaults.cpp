@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace redline::model {
+namespace redline::sampling {
 namespace {
 
 constexpr const char* wanted =
@@ -76,4 +76,4 @@ result<named_sampling> parse_named_sampling(std::string_view text) {
   return out;
 }
 
-}  // namespace redline::model
+}  // namespace redline::sampling

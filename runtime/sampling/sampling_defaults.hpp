@@ -9,7 +9,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/sampling/sampling.hpp"
 
-namespace redline::model {
+namespace redline::sampling {
 
 /// How tokens are chosen for requests that say nothing of it.
 struct sampling_defaults {
@@ -31,4 +31,4 @@ struct named_sampling {
 /// has an equals sign. Fails for unknown settings and values out of range.
 result<named_sampling> parse_named_sampling(std::string_view text);
 
-}  // namespace redline::model
+}  // namespace redline::sampling

@@ -5,7 +5,7 @@
 
 #include "runtime/base/ids.hpp"
 
-namespace redline::model {
+namespace redline::sampling {
 
 /// Chooses a row's token in place of the logits. For benchmarks, which replay known answers: all passes are computed
 /// and all rows sampled as always, so times are real. Given to a target model or a drafter when it is made; no message
@@ -38,4 +38,4 @@ struct chooser_of_answer {
   std::uint64_t answer = 0;
 };
 
-}  // namespace redline::model
+}  // namespace redline::sampling

@@ -9,7 +9,7 @@
 
 #include "runtime/base/ids.hpp"
 
-namespace redline::model {
+namespace redline::sampling {
 
 /// A token, and how often the output has it; 0: it is in the prompt only.
 using token_count = std::pair<token, std::uint32_t>;
@@ -49,4 +49,4 @@ class token_counter {
   bool with_prompt_ = false;
 };
 
-}  // namespace redline::model
+}  // namespace redline::sampling

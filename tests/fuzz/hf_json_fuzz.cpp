@@ -4,7 +4,7 @@
 
 #include "runtime/huggingface/model_config.hpp"
 #include "runtime/huggingface/tokenizer.hpp"
-#include "runtime/tokenizer/vocabulary.hpp"
+#include "runtime/text/vocabulary.hpp"
 #include "tests/fuzz/driver.hpp"
 #include "tests/support/hf_model.hpp"
 

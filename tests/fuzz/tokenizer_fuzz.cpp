@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 #include "tests/fuzz/driver.hpp"
 #include "tests/support/tiny_model.hpp"
 

@@ -99,8 +99,8 @@ std::vector<token> plain_constrained_decoding(const generation_spec& g, model::t
     auto place = work.grammar();
     place.state = work.grammar_state();
     grammar::grammar_matcher rows(**grammars.find(place), place);
-    const auto got = model::accept(logits, logits.size(), {}, g.sampling, {log, work.log_count(), work.prompt_count()},
-                                   work.logprobs(), &rows);
+    const auto got = sampling::accept(logits, logits.size(), {}, g.sampling,
+                                      {log, work.log_count(), work.prompt_count()}, work.logprobs(), &rows);
     step = work.commit(got.tokens, got.logprobs);
     answer.insert(answer.end(), step.tokens.begin(), step.tokens.end());
   }

@@ -39,7 +39,7 @@ class by_hand {
     compute(log_count() - 1, 0);
   }
   /// Samples the next token and appends it to the log. evicted_count: tokens that have left the log.
-  token say(const model::sampling_params& sampling = {}, std::uint64_t evicted_count = 0) {
+  token say(const sampling::sampling_params& sampling = {}, std::uint64_t evicted_count = 0) {
     sampling_ = sampling;
     const token next = compute(log_count(), evicted_count);
     log_.push_back(next);
@@ -91,7 +91,7 @@ class by_hand {
 
   std::unique_ptr<model::transformer> model_ = shared_weights().make(40);
   kv::page_pool pool_{40};
-  model::sampling_params sampling_;
+  sampling::sampling_params sampling_;
   kv::page_table table_;
   std::vector<token> log_;
   std::vector<bool> has_;

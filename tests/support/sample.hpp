@@ -7,9 +7,9 @@
 namespace redline::test {
 
 /// Samples one row: the token that follows `before` and then `accepted`, which counts as output.
-inline token sample(std::span<const float> logits, const model::sampling_params& params,
-                    const model::token_context& before, std::span<const token> accepted = {}) {
-  model::row_sampler row(params, before);
+inline token sample(std::span<const float> logits, const sampling::sampling_params& params,
+                    const sampling::token_context& before, std::span<const token> accepted = {}) {
+  sampling::row_sampler row(params, before);
   for (const token t : accepted) row.emit(t);
   return row.choose(logits);
 }

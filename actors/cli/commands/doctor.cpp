@@ -21,7 +21,7 @@
 #include "kernels/int8_tables.hpp"
 #include "runtime/convert/synth.hpp"
 #include "runtime/model/numerics.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 #include "scheduler/batch_builder.hpp"
 
 namespace redline::actors::cli {

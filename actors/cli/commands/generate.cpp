@@ -27,7 +27,7 @@ struct flags {
   std::string tokens;
   std::string prediction;
   std::uint32_t tokens_max = 128;
-  model::sampling_params sampling;
+  sampling::sampling_params sampling;
   std::vector<std::string> stops;
   bool ignore_eos = false;
   bool json = false;

@@ -12,7 +12,7 @@
 #include "runtime/base/terminal_text.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 #include "runtime/model/numerics.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 
 namespace redline::actors::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "actors/cli/json_members.hpp"
 #include "actors/cli/server_address.hpp"
 #include "actors/prompts/edit_prompt.hpp"
-#include "runtime/document/text_document.hpp"
+#include "runtime/text/text_document.hpp"
 #include "transport/http_client.hpp"
 
 namespace redline::actors::cli {

@@ -5,7 +5,7 @@
 #include "actors/cli/commands/commands.hpp"
 #include "actors/cli/flags/command_line.hpp"
 #include "runtime/gguf/gguf_file.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 
 namespace redline::actors::cli {
 namespace {

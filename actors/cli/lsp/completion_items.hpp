@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "actors/cli/lsp/rpc_message.hpp"
-#include "runtime/document/text_document.hpp"
+#include "runtime/text/text_document.hpp"
 
 namespace redline::actors::cli::lsp {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/base/size_limits.hpp"
-#include "runtime/document/text_document.hpp"
+#include "runtime/text/text_document.hpp"
 
 namespace redline::actors::cli::lsp {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "runtime/document/line_diff.hpp"
+#include "runtime/text/line_diff.hpp"
 
 namespace redline::actors::cli::lsp {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/document/text_document.hpp"
+#include "runtime/text/text_document.hpp"
 
 namespace redline::actors::cli::lsp {
 

@@ -7,7 +7,7 @@
 
 #include "actors/cli/json_members.hpp"
 #include "runtime/base/outcome.hpp"
-#include "runtime/document/text_document.hpp"
+#include "runtime/text/text_document.hpp"
 
 namespace redline::actors::cli::lsp {
 

@@ -272,7 +272,7 @@ constexpr const char* alias_help =
 result<void> set_names(const std::vector<std::string>& given, const std::string& of_file, engine_options& out) {
   out.model_name = of_file;
   for (const auto& text : given) {
-    const auto named = model::parse_named_sampling(text);
+    const auto named = sampling::parse_named_sampling(text);
     if (!named) return failure{errc::invalid_argument, "--alias: " + named.error().context};
     if (&text == &given.front()) out.model_name = named->name;
     if (text != out.model_name) out.aliases.push_back(text);

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "actors/cli/review/child_output.hpp"
-#include "runtime/document/file_form.hpp"
+#include "runtime/text/file_form.hpp"
 
 namespace redline::actors::cli {
 namespace {

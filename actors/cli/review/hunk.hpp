@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
-#include "runtime/document/line_diff.hpp"
+#include "runtime/text/line_diff.hpp"
 
 namespace redline::actors::cli {
 

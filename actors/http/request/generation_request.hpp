@@ -18,7 +18,7 @@
 #include "runtime/kv/eviction.hpp"
 #include "runtime/sampling/sampling.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
-#include "runtime/tokenizer/stop_matcher.hpp"
+#include "runtime/text/stop_matcher.hpp"
 #include "runtime/tools/tool_set.hpp"
 
 namespace redline::api {
@@ -26,7 +26,7 @@ namespace redline::api {
 /// What a request may hold, and what stands for what it leaves out. Bodies are bounded before they come here.
 struct request_limits {
   /// How tokens are chosen where a request of this model's name does not say; none: as each shape's clients expect.
-  std::function<model::sampling_defaults(const std::string& model)> sampling_of{};
+  std::function<sampling::sampling_defaults(const std::string& model)> sampling_of{};
   std::size_t name_bytes_max = 256;  // model, user and the like
   std::size_t messages_max = 2048;
   std::size_t parts_max = 1024;                               // text parts of one message or of the prediction
@@ -127,7 +127,7 @@ struct generation_request {
   bool splits_reasoning = true;       // chat: what stands between a model's think tags is not content
   std::vector<prompt_input> prompts;  // completions: each gets n answers; choice index = prompt index * n + i
 
-  model::sampling_params sampling;          // temperature 1 when absent, as OpenAI
+  sampling::sampling_params sampling;       // temperature 1 when absent, as OpenAI
   bool has_seed = false;                    // else the server draws one
   std::optional<std::uint32_t> tokens_max;  // absent: what the context leaves (chat), 16 (completions) as OpenAI
   std::uint32_t tokens_min = 0;

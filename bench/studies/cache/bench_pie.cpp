@@ -21,7 +21,7 @@
 #include "bench/studies/common/json_file.hpp"
 #include "bench/studies/common/statistics.hpp"
 #include "runtime/model/numerics.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 
 namespace redline::studies {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "bench/studies/common/statistics.hpp"
-#include "runtime/document/line_diff.hpp"
+#include "runtime/text/line_diff.hpp"
 
 namespace redline::studies {
 namespace {

@@ -15,7 +15,7 @@ namespace redline::studies {
 
 /// Replays known answers in the target model of this process, and notes each verification. Every forward is computed
 /// and every row's choice made as always, so replayed times are real; the text is not the model's.
-class answer_replay final : public model::token_chooser {
+class answer_replay final : public sampling::token_chooser {
  public:
   /// One verification: draft tokens looked at, and how many were right.
   struct step {
@@ -64,7 +64,7 @@ class answer_replay final : public model::token_chooser {
 
 /// A draft model of known quality for replayed answers: it agrees with everything looked up that is right, and is right
 /// in this share of its own tokens, at places that chance fixes.
-class draft_replay final : public model::token_chooser {
+class draft_replay final : public sampling::token_chooser {
  public:
   draft_replay(std::shared_ptr<const answer_replay> answers, double right)
       : answers_(std::move(answers)), right_(right) {}

@@ -8,7 +8,7 @@
 
 #include "actors/cli/command.hpp"
 #include "runtime/base/utf8.hpp"
-#include "runtime/document/line_diff.hpp"
+#include "runtime/text/line_diff.hpp"
 
 namespace redline::studies {
 namespace {

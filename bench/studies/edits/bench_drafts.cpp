@@ -12,7 +12,7 @@
 #include "bench/studies/common/json_file.hpp"
 #include "bench/studies/edits/draft_study.hpp"
 #include "runtime/gguf/gguf_file.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 
 namespace redline::studies {
 namespace {

@@ -81,7 +81,7 @@ class simulated_model {
 
   const draft_replay_study::setting& setting_;
   const known_answer& known_;
-  text::prompt_lookup log_;
+  draft::prompt_lookup log_;
   std::size_t read_ = 0;
   draft::acceptance_record guesses_;
   draft::graded_run run_;

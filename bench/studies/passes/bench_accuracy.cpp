@@ -16,7 +16,7 @@
 #include "runtime/kv/page_table.hpp"
 #include "runtime/model/numerics.hpp"
 #include "runtime/model/transformer.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 
 namespace redline::studies {
 namespace {

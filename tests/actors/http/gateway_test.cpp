@@ -691,7 +691,7 @@ TEST_F(gateway_alone, does_not_go_on_by_other_defaults) {
   services->eviction_defaults = {};
   EXPECT_TRUE(services->models->remove(1));
   auto model = make_model("tiny", tokenizer, 1);
-  model->sampling.emplace("tiny", model::sampling_defaults{.temperature = 0.5F});
+  model->sampling.emplace("tiny", sampling::sampling_defaults{.temperature = 0.5F});
   services->models->publish(std::move(model));
   EXPECT_TRUE(code());
 }

@@ -47,7 +47,7 @@ class cache_manager_test : public test::one_actor<cache_manager> {
     std::vector<token> draft{};
     bool prefill_only = false;
     std::uint64_t tenant = 1;
-    model::sampling_params sampling{};
+    sampling::sampling_params sampling{};
     std::uint32_t prompt_count = 0;
     std::uint64_t prefix_scope = 0;
     grammar::constraint grammar{};  // known: the round has no terms
@@ -665,7 +665,7 @@ TEST_F(grammars, that_were_lost_are_asked_for) {
 }
 
 TEST_F(cache_manager_test, penalties_get_each_token_once_and_how_often_the_output_has_it) {
-  using counts = std::vector<model::token_count>;
+  using counts = std::vector<sampling::token_count>;
   start_target();
   ask({.tail = {5, 7, 5, 5, 7, 1}, .sampling = {.repetition_penalty = 1.1F}, .prompt_count = 6});
   EXPECT_EQ(placed().runs.at(0).counts, (counts{{5, 0}, {7, 0}, {1, 0}}));
@@ -686,7 +686,7 @@ TEST_F(cache_manager_test, penalties_get_each_token_once_and_how_often_the_outpu
 
 TEST_F(cache_manager_test, bans_get_the_end_of_the_output_as_far_as_they_reach) {
   start_target();
-  const model::sampling_params bans{.banned_sequences = {{1, 2, 3}, {4}}};
+  const sampling::sampling_params bans{.banned_sequences = {{1, 2, 3}, {4}}};
   ask({.tail = {5, 6, 7, 8, 9}, .sampling = bans, .prompt_count = 2});
   EXPECT_EQ(placed().runs.at(0).latest, (std::vector<token>{8, 9}));
   EXPECT_TRUE(last.runs.at(0).counts.empty());
@@ -697,7 +697,7 @@ TEST_F(cache_manager_test, what_penalties_need_does_not_grow_with_what_the_outpu
   std::vector<token> log(30);
   for (std::size_t i = 0; i < log.size(); ++i) log[i] = static_cast<token>(i % 2);
   ask({.tail = log, .sampling = {.presence_penalty = 1, .banned_sequences = {{1, 2}}}});
-  EXPECT_EQ(placed().runs.at(0).counts, (std::vector<model::token_count>{{0, 15}, {1, 15}}));
+  EXPECT_EQ(placed().runs.at(0).counts, (std::vector<sampling::token_count>{{0, 15}, {1, 15}}));
   EXPECT_EQ(last.runs.at(0).latest, std::vector<token>{1});
 }
 

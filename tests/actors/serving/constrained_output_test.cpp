@@ -68,7 +68,7 @@ answer play(token_log& g, std::string_view asked_for, const std::function<token(
       asked_for.remove_prefix(1);
       next = *t;
     }
-    step = g.commit(std::vector{next}, std::vector{model::emitted_logprob{logprob, {}}});
+    step = g.commit(std::vector{next}, std::vector{sampling::emitted_logprob{logprob, {}}});
     take();
   }
   return out;
@@ -104,7 +104,7 @@ TEST(constrained_output, tokens_that_a_grammar_decides_have_log_probabilities) {
     (void)g.begin();
     token_log::progress step;
     for (const char c : std::string_view("<c")) {
-      step = g.commit(std::vector<token>{static_cast<token>(c)}, std::vector{model::emitted_logprob{-3, {}}});
+      step = g.commit(std::vector<token>{static_cast<token>(c)}, std::vector{sampling::emitted_logprob{-3, {}}});
     }
     ASSERT_GT(step.tokens.size(), 1u) << "the model chose c, and what follows is decided";
     ASSERT_EQ(step.logprobs.size(), step.tokens.size());
@@ -130,7 +130,7 @@ TEST(constrained_output, a_decided_token_has_one_log_probability_however_it_come
     spec.rules = *make_json_rules(trie(), schema);
     return *token_log::make(std::move(spec), tokenizer());
   };
-  const model::emitted_logprob chosen{-3, {{7, -1}, {8, -2}}};
+  const sampling::emitted_logprob chosen{-3, {{7, -1}, {8, -2}}};
   // What the answer's tokens are: the model is asked for a byte where the grammar leaves a choice.
   std::vector<token> whole;
   const std::string_view text = R"({"temperature":20})";
@@ -157,7 +157,7 @@ TEST(constrained_output, a_decided_token_has_one_log_probability_however_it_come
     while (!step.finished && tokens.size() < whole.size()) {
       const auto rest = std::span(whole).subspan(tokens.size());
       const auto pass = rest.first(std::min(rest.size(), at_once));
-      step = g.commit(pass, std::vector<model::emitted_logprob>(pass.size(), chosen));
+      step = g.commit(pass, std::vector<sampling::emitted_logprob>(pass.size(), chosen));
       tokens.insert(tokens.end(), step.tokens.begin(), step.tokens.end());
       logprobs.insert(logprobs.end(), step.logprobs.begin(), step.logprobs.end());
     }

@@ -106,7 +106,7 @@ class crowd final : public actor::actor_of<crowd> {
     std::shared_ptr<const text::tokenizer> tokenizer;
     std::size_t at_once = 12;
     std::map<session_id, std::vector<token>> tokens;
-    std::map<session_id, std::vector<model::emitted_logprob>> logprobs;
+    std::map<session_id, std::vector<sampling::emitted_logprob>> logprobs;
     std::map<session_id, std::vector<step_trace>> traces;
     std::map<session_id, std::uint64_t> text_bytes;
     std::map<session_id, session_finished> finished;
@@ -444,7 +444,8 @@ std::vector<held_answer> held_answers(const std::shared_ptr<const grammar::token
 
 /// How many tokens came by a draft although the grammar decided them: they have no alternative, and those that the
 /// model chose have the two that were asked for.
-std::size_t crossed_count(const std::vector<step_trace>& trace, const std::vector<model::emitted_logprob>& logprobs) {
+std::size_t crossed_count(const std::vector<step_trace>& trace,
+                          const std::vector<sampling::emitted_logprob>& logprobs) {
   std::size_t count = 0, at = 0;
   for (const step_trace& step : trace) {
     for (const auto& run : step.came) {
@@ -457,7 +458,7 @@ std::size_t crossed_count(const std::vector<step_trace>& trace, const std::vecto
   return count;
 }
 
-double mean_of(const std::vector<model::emitted_logprob>& logprobs) {
+double mean_of(const std::vector<sampling::emitted_logprob>& logprobs) {
   double sum = 0;
   for (const auto& one : logprobs) sum += static_cast<double>(one.logprob);
   return sum / std::max<double>(1, static_cast<double>(logprobs.size()));

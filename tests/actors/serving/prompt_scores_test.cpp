@@ -26,14 +26,14 @@ std::vector<token> prompt_of(std::size_t count, std::uint64_t seed) {
 }
 
 /// What a pass says of the tokens from the second on, row by row.
-std::vector<model::emitted_logprob> scores_by_hand(const std::vector<token>& prompt, std::uint32_t top) {
+std::vector<sampling::emitted_logprob> scores_by_hand(const std::vector<token>& prompt, std::uint32_t top) {
   const auto model = test::shared_weights().make(40);
-  std::vector<model::emitted_logprob> out;
+  std::vector<sampling::emitted_logprob> out;
   for (std::size_t i = 0; i + 1 < prompt.size(); ++i) {
     const kv::piece table{0, static_cast<std::uint32_t>(i + 1), 0};
     const model::run one{
         .tokens = std::span(prompt).subspan(i, 1), .first_position = static_cast<position>(i), .table = {&table, 1}};
-    out.push_back(model::logprob_of(model->forward({&one, 1}), prompt[i + 1], top));
+    out.push_back(sampling::logprob_of(model->forward({&one, 1}), prompt[i + 1], top));
   }
   return out;
 }
@@ -50,7 +50,7 @@ class listener final : public actor::actor_of<listener> {
       actor::protocol<begin_answers, session_admitted, session_text, session_finished, actor::undeliverable>;
   struct notes {
     std::vector<generation_spec> asked;
-    std::map<std::uint64_t, std::vector<model::emitted_logprob>> scores;
+    std::map<std::uint64_t, std::vector<sampling::emitted_logprob>> scores;
     std::map<std::uint64_t, std::vector<token>> tokens;
     std::map<std::uint64_t, session_finished> finished;
   };

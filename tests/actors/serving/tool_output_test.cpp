@@ -30,17 +30,17 @@ std::shared_ptr<const text::tokenizer> tokenizer() {
 }
 
 std::shared_ptr<const output_rules> rules(const std::string& format, const tools::tool_set& set,
-                                          const text::text_lookup::name_indices& names = {}) {
+                                          const draft::text_lookup::name_indices& names = {}) {
   static const auto trie = *grammar::token_trie::make(tokenizer());
   const auto text = grammar::tool_constraint(set, *tools::find_format(format))->schema;
   auto made = std::make_shared<output_rules>(**make_tool_rules(trie, text));
-  made->known = std::make_shared<const text::text_lookup>(std::vector<std::string>{"an older text", "a/b.py", file},
-                                                          text::text_lookup::bytes_default, names);
+  made->known = std::make_shared<const draft::text_lookup>(std::vector<std::string>{"an older text", "a/b.py", file},
+                                                           draft::text_lookup::bytes_default, names);
   return made;
 }
 
 token_log make(const std::string& format, const tools::tool_set& set,
-               const text::text_lookup::name_indices& names = {}) {
+               const draft::text_lookup::name_indices& names = {}) {
   generation_spec g;
   g.prompt = {1, 2, 3};
   g.tokens_max = 300;

@@ -24,7 +24,7 @@ struct begin_sessions {
 
 struct answers {
   std::map<std::uint64_t, std::vector<token>> tokens;
-  std::map<std::uint64_t, std::vector<model::emitted_logprob>> scores;
+  std::map<std::uint64_t, std::vector<sampling::emitted_logprob>> scores;
   std::map<std::uint64_t, session_finished> finished;
 };
 

@@ -10,7 +10,7 @@
 #include "runtime/gguf/gguf_file.hpp"
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/model/transformer.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 #include "tests/support/hf_model.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"

@@ -8,7 +8,7 @@
 #include "kernels/weight_blocks.hpp"
 #include "runtime/architecture/shape_keys.hpp"
 #include "runtime/gguf/gguf_writer.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 #include "tests/support/tiny_model.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-namespace redline::text {
+namespace redline::draft {
 namespace {
 
 using tokens = std::vector<token>;
@@ -165,4 +165,4 @@ TEST(edit_cursor, says_only_what_stands_in_the_text) {
 }
 
 }  // namespace
-}  // namespace redline::text
+}  // namespace redline::draft

@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-namespace redline::text {
+namespace redline::draft {
 namespace {
 
 const std::string file =
@@ -161,4 +161,4 @@ TEST(escaped_copy, whatever_is_fed_it_survives) {
 }
 
 }  // namespace
-}  // namespace redline::text
+}  // namespace redline::draft

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-namespace redline::text {
+namespace redline::draft {
 namespace {
 
 using tokens = std::vector<token>;
@@ -152,4 +152,4 @@ TEST(prompt_lookup, bounds_its_work_on_a_log_of_one_token) {
 }
 
 }  // namespace
-}  // namespace redline::text
+}  // namespace redline::draft

@@ -71,7 +71,7 @@ class small_model_runner_test : public ::testing::Test {
       const model::run r{log, 0, table.pieces(), static_cast<std::uint32_t>(log.size() - 1)};
       const auto logits = m->forward({&r, 1});
       const auto next = static_cast<token>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-      said.emplace_back(next, model::top_probability(logits));
+      said.emplace_back(next, sampling::top_probability(logits));
       log.push_back(next);
     }
     return said;
@@ -425,7 +425,7 @@ TEST_F(small_model_runner_test, any_prices_that_a_peer_may_send_are_lived_with) 
 }
 
 TEST_F(small_model_runner_test, replays_what_a_model_of_known_quality_would_choose) {
-  struct replay final : model::token_chooser {
+  struct replay final : sampling::token_chooser {
     std::optional<token> choose(const row& at) const override {
       constexpr token known[] = {72, 73, 99, 98};
       return known[std::min<std::uint64_t>(at.index, 3)];
@@ -450,7 +450,7 @@ TEST_F(small_model_runner_test, drafts_of_a_session_hold_nothing_of_another) {
   for (token t = 30; t < 40; ++t) secret.push_back(t);
   secret.insert(secret.end(), shared.begin(), shared.end());
   /// Agrees with all that is looked up, and says 0 elsewhere.
-  struct credulous final : model::token_chooser {
+  struct credulous final : sampling::token_chooser {
     std::optional<token> choose(const row& at) const override { return at.drafted.value_or(0); }
   };
   for (const method how : {method::blazedit, method::automatic}) {

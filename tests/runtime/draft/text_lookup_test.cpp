@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-namespace redline::text {
+namespace redline::draft {
 namespace {
 
 std::string_view rest(const text_lookup& l, const std::optional<text_lookup::finding>& f) {
@@ -83,4 +83,4 @@ TEST(text_lookup, whatever_it_finds_ends_with_the_last_bytes) {
 }
 
 }  // namespace
-}  // namespace redline::text
+}  // namespace redline::draft

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "runtime/tokenizer/pretokenizer_table.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/pretokenizer_table.hpp"
+#include "runtime/text/tokenizer.hpp"
 #include "tests/support/hf_model.hpp"
 
 namespace redline::huggingface {

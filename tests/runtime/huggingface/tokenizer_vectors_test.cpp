@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "runtime/huggingface/tokenizer.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 #include "tests/support/hf_model.hpp"
 #include "tests/support/test_data.hpp"
 

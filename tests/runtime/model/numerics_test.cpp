@@ -9,7 +9,7 @@
 #include "kernels/weight_blocks.hpp"
 #include "runtime/convert/quantize.hpp"
 #include "runtime/model/transformer.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/text/tokenizer.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 #include "tests/support/tiny_model.hpp"

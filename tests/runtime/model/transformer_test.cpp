@@ -473,10 +473,10 @@ TEST_P(every_target, has_no_usable_logits_after_a_token_that_is_no_number) {
     const std::vector<token> tokens{1, 2, 5, 3, 4, 6};
     const auto logits = alone(w, table(), type, tokens);
     for (std::size_t i = 3; i < tokens.size(); ++i) {
-      EXPECT_FALSE(is_usable(std::span(logits).subspan(i * vocabulary, vocabulary))) << i;
+      EXPECT_FALSE(sampling::is_usable(std::span(logits).subspan(i * vocabulary, vocabulary))) << i;
     }
     const auto before = alone(w, table(), type, std::span(tokens).first(3));
-    EXPECT_TRUE(is_usable(std::span(before).last(vocabulary)));
+    EXPECT_TRUE(sampling::is_usable(std::span(before).last(vocabulary)));
   }
 }
 

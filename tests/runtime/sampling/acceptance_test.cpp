@@ -6,7 +6,7 @@
 
 #include "tests/support/sample.hpp"
 
-namespace redline::model {
+namespace redline::sampling {
 namespace {
 
 constexpr std::size_t vocabulary = 6;
@@ -174,4 +174,4 @@ TEST(acceptance, takes_a_choosers_tokens_in_place_of_the_logits) {
 }
 
 }  // namespace
-}  // namespace redline::model
+}  // namespace redline::sampling

@@ -7,7 +7,7 @@
 
 #include "runtime/base/philox.hpp"
 
-namespace redline::model {
+namespace redline::sampling {
 namespace {
 
 TEST(noise_words, of_many_blocks_at_once_are_those_of_each) {
@@ -33,4 +33,4 @@ TEST(noise_words, are_those_of_philox_with_the_index_and_a_word_of_their_own_as_
 }
 
 }  // namespace
-}  // namespace redline::model
+}  // namespace redline::sampling

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace redline::model {
+namespace redline::sampling {
 namespace {
 
 TEST(sampling_defaults, are_read_behind_a_name) {
@@ -39,4 +39,4 @@ TEST(sampling_defaults, refuse_what_they_do_not_know) {
 }
 
 }  // namespace
-}  // namespace redline::model
+}  // namespace redline::sampling

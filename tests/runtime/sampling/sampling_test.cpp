@@ -13,7 +13,7 @@
 #include "runtime/base/portable_math.hpp"
 #include "tests/support/sample.hpp"
 
-namespace redline::model {
+namespace redline::sampling {
 namespace {
 
 const token_context nothing_before{};
@@ -399,4 +399,4 @@ TEST(row_sampler, chooses_by_counts_as_by_the_log_that_they_are_of) {
 }
 
 }  // namespace
-}  // namespace redline::model
+}  // namespace redline::sampling

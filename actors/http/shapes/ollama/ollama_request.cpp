@@ -83,7 +83,7 @@ void add_options(field_reader& request, json& out, const api::request_limits& li
   const json& options = given != nullptr ? *given : none;
   field_reader fields(options, "options", error);
   const std::string model = out["model"];
-  const auto own = limits.sampling_of ? limits.sampling_of(model) : model::sampling_defaults{};
+  const auto own = limits.sampling_of ? limits.sampling_of(model) : sampling::sampling_defaults{};
   if (!own.temperature) out["temperature"] = temperature_default;
   if (!own.top_p) out["top_p"] = top_p_default;
   if (!own.top_k) out["top_k"] = top_k_default;

@@ -9,8 +9,8 @@
 #include "actors/http/fields/api_error.hpp"
 #include "actors/http/request/generation_request.hpp"
 #include "actors/messages/edit_messages.hpp"
-#include "runtime/document/text_document.hpp"
 #include "runtime/kv/splice_policy.hpp"
+#include "runtime/text/text_document.hpp"
 
 /// The bodies of calls of edit sessions, as the messages that carry them on; `exchange` and `spec` are left empty.
 namespace redline::api {

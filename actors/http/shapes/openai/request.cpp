@@ -107,8 +107,8 @@ void read_logit_bias(field_reader& fields, const request_limits& limits, generat
 }
 
 /// What each server's clients expect where they say nothing. Code that fills a gap is wanted as it most probably is.
-model::sampling_params default_sampling(const generation_request& of) {
-  model::sampling_params s;
+sampling::sampling_params default_sampling(const generation_request& of) {
+  sampling::sampling_params s;
   s.temperature = of.fill || of.from == endpoint::fim ? 0.0F : 1.0F;
   if (of.from == endpoint::native && !of.fill) {
     s.temperature = 0.8F;

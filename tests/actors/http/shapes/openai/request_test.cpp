@@ -511,8 +511,8 @@ TEST(chat_request, takes_formats_in_other_servers_words) {
 TEST(chat_request, takes_its_names_sampling_where_it_says_nothing) {
   request_limits limits;
   limits.sampling_of = [](const std::string& name) {
-    return name == "edit" ? model::parse_named_sampling("edit:temperature=0,top_k=3")->defaults
-                          : model::sampling_defaults{};
+    return name == "edit" ? sampling::parse_named_sampling("edit:temperature=0,top_k=3")->defaults
+                          : sampling::sampling_defaults{};
   };
   const auto by = [&](const std::string& name, const std::string& more) {
     return parse_chat_request("{\"model\":\"" + name + "\"," + hello + more + "}", limits)->sampling;

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/text/tokenizer.hpp"
+
+namespace redline::text {
+
+/// A change of a token sequence: `remove_count` tokens from `at` give way to `insert`.
+struct token_splice {
+  std::uint32_t at = 0;
+  std::uint32_t remove_count = 0;
+  std::vector<token> insert;
+
+  [[nodiscard]] bool empty() const { return remove_count == 0 && insert.empty(); }
+  bool operator==(const token_splice&) const = default;
+};
+
+/// The tokens of a text that is being edited: always those that `tokenizer::encode` gives for the text as it is now.
+/// The text is kept as chunks that end where the tokenizer's `cuts_between` says that the tokens of the parts are those
+/// of the whole; an edit encodes the chunks that it touches and no others. A text without such places is one chunk.
+class document_tokens {
+ public:
+  document_tokens(std::shared_ptr<const tokenizer> tokenizer, std::string_view text);
+
+  /// Follows an edit of the text: `removed_bytes` bytes at `at` gave way to `inserted_bytes` ones, and `text` is the
+  /// outcome. The splice is as short as its two ends allow; empty when no token changed.
+  token_splice replace(std::string_view text, std::size_t at, std::size_t removed_bytes, std::size_t inserted_bytes);
+
+  [[nodiscard]] std::span<const token> tokens() const { return tokens_; }
+  /// That all edits so far have had encoded: their cost.
+  [[nodiscard]] std::uint64_t encoded_bytes() const { return encoded_bytes_; }
+  [[nodiscard]] std::size_t held_bytes() const {
+    return tokens_.capacity() * sizeof(token) + chunks_.capacity() * sizeof(chunk);
+  }
+  /// What `encode` gives for the first `bytes` bytes of `text`, the text that the tokens are of.
+  [[nodiscard]] std::vector<token> before(std::string_view text, std::size_t bytes) const;
+  /// What `encode` gives for all but the first `bytes` bytes.
+  [[nodiscard]] std::vector<token> after(std::string_view text, std::size_t bytes) const;
+
+ private:
+  struct chunk {
+    std::uint32_t bytes = 0;  // at least 1
+    std::uint32_t tokens_count = 0;
+  };
+  struct place {
+    std::size_t chunk = 0;
+    std::size_t byte = 0;   // where the chunk begins
+    std::size_t token = 0;  // of its first token
+  };
+
+  /// The last chunk that begins before `offset`, or the first.
+  [[nodiscard]] place find_before(std::size_t offset) const;
+  /// Appends the chunks of text[begin, end), which begins and ends at cuts or the text's ends.
+  void encode_chunks(std::string_view text, std::size_t begin, std::size_t end, std::vector<chunk>& chunks,
+                     std::vector<token>& tokens) const;
+
+  std::shared_ptr<const tokenizer> tokenizer_;
+  std::vector<chunk> chunks_;
+  std::vector<token> tokens_;
+  std::size_t bytes_ = 0;
+  std::uint64_t encoded_bytes_ = 0;
+};
+
+}  // namespace redline::text
