@@ -67,7 +67,7 @@ before(async () => {
     // One by its flag, the other by the environment.
     pool.startWorker("node", "--draft", draftModel, {OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: "some-worker"});
     gateway = await pool.startGateway("--otlp-endpoint", collector.url);
-    await gateway.until(async () => (await gateway.client().models.list()).data.length > 0);
+    await gateway.until(async () => (await fetch(`${gateway.url}/readyz`)).status === 200);
     plainServer = await Server.start("--draft", draftModel);
 });
 after(async () => {
