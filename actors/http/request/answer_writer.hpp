@@ -47,7 +47,7 @@ struct usage_report {
   source_report lookup, draft_model, prediction, program;
   std::uint64_t copied_forced = 0;    // tokens of spans that a program copied
   std::uint64_t copied_verified = 0;  // those that the model agreed to
-  std::uint64_t rounds = 0;  // times that the target was asked for tokens
+  std::uint64_t rounds = 0;           // times that the target was asked for tokens
   std::uint64_t target_passes = 0;
   std::uint64_t draft_passes = 0;
   std::uint64_t rows = 0;         // computed by the target, verification and prefill
