@@ -228,6 +228,7 @@ const std::array shapes = std::to_array<synth_shape>({
          }),
     tiny("mellum", "tiny-mellum",
          [](auto& s) {
+           s.tied_head = false;
            s.layers = 5;
            s.experts = 8;
            s.experts_used = 2;
