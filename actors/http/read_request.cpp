@@ -61,7 +61,7 @@ tools::reasoning_splitter split_after(const api::generation_request& asked, cons
                                       std::string_view rendered) {
   using enum tools::reasoning_splitter::beginning;
   // What follows a grammar has no place for thoughts.
-  if (!asked.splits_reasoning || asked.schema || asked.copy) return {};
+  if (!asked.splits_reasoning || asked.format || asked.copy) return {};
   const tools::call_format* const format = builder.tools().format();
   if (format != nullptr && format->has_channels) {
     // Who reads calls reads their channels, too.
@@ -277,7 +277,7 @@ api::checked<expected_answer> read_expected(const gateway_services& services, st
                     .sampling = asked.sampling,
                     .draft = asked.drafting(model->draft_defaults),
                     .eviction = asked.evicting(services.eviction_defaults),
-                    .schema = asked.schema,
+                    .format = asked.format,
                     .created_seconds = *had ? (*had)->created_seconds : when.unix_seconds};
   spec.indent_min = asked.indent_min;
   spec.predict_us_max = std::uint64_t{asked.predict_ms_max} * 1000;

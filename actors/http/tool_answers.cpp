@@ -51,7 +51,7 @@ api::checked<std::optional<std::string>> hold_to_tools(const served_model& model
   if (const auto why = check_tools(model, asked.tools)) return *why;
   auto held_to = grammar::tool_constraint(*asked.tools, *model.prompts->tools().format());
   if (!held_to) return api::bad_field("tools", held_to.error().context, "invalid_grammar");
-  return std::optional(std::move(held_to->schema));
+  return std::optional(std::move(held_to->text));
 }
 
 std::shared_ptr<const output_rules> with_known_texts(std::shared_ptr<const output_rules> rules,

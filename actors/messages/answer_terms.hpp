@@ -10,6 +10,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/draft/draft_options.hpp"
+#include "runtime/grammar/constraint.hpp"
 #include "runtime/kv/eviction.hpp"
 #include "runtime/sampling/sampling.hpp"
 #include "runtime/trace/span_context.hpp"
@@ -61,22 +62,22 @@ struct answer_terms {
   kv::eviction_options eviction;
   std::optional<std::uint32_t> logprobs;  // alternatives wanted per token
   std::optional<copy_spec> copy;
-  std::optional<std::string> schema;  // a JSON schema that the answer has to follow
-  std::optional<std::string> tools;   // what answers that call tools follow: the text of a grammar::tool_constraint
-  std::int64_t created_seconds = 0;   // when the client asked: a template may say the date
-  std::string known_text;             // how the answer begins, says the client: a guess
-  std::uint64_t prefix_scope = 0;     // see sequence_terms
-  std::uint32_t indent_min = 0;       // a line after the first that is indented by less ends the answer
-  std::uint64_t predict_us_max = 0;   // after the first token, once the answer has a line; 0: any
-  numerics_id numerics;               // of the part that the client has already
-  bool trace = false;                 // say with each text where its tokens came from
+  std::optional<grammar::grammar_text> format;  // what the answer has to follow
+  std::optional<std::string> tools;  // what answers that call tools follow: the text of a grammar::tool_constraint
+  std::int64_t created_seconds = 0;  // when the client asked: a template may say the date
+  std::string known_text;            // how the answer begins, says the client: a guess
+  std::uint64_t prefix_scope = 0;    // see sequence_terms
+  std::uint32_t indent_min = 0;      // a line after the first that is indented by less ends the answer
+  std::uint64_t predict_us_max = 0;  // after the first token, once the answer has a line; 0: any
+  numerics_id numerics;              // of the part that the client has already
+  bool trace = false;                // say with each text where its tokens came from
   std::optional<std::uint32_t> prompt_logprobs;  // alternatives wanted per token of the prompt
   trace::span_context span;                      // that the answer is; empty: it is not traced
   bool shows_control = false;                    // the text has the control tokens in it, as of answers in channels
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.stop_tokens,
                     self.ignore_end, self.sampling, self.draft, self.prediction, self.eviction, self.logprobs,
-                    self.copy, self.schema, self.tools, self.created_seconds, self.known_text, self.prefix_scope,
+                    self.copy, self.format, self.tools, self.created_seconds, self.known_text, self.prefix_scope,
                     self.indent_min, self.predict_us_max, self.numerics, self.trace, self.prompt_logprobs, self.span,
                     self.shows_control);
   }
@@ -88,7 +89,7 @@ struct refusal {
     failure,  // see `why.code`
     no_such_file,
     session_full,  // a limit of the edit session is reached
-    bad_grammar,   // the schema cannot be turned into a grammar
+    bad_grammar,   // the format cannot be turned into a grammar
     memory_full,   // edit sessions hold as many bytes as they may, the tenant's or all
     last_,
   };

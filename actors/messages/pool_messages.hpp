@@ -19,7 +19,7 @@ namespace redline::actors {
 /// field too, because nothing tests processes of two versions with each other: whoever speaks another one is refused at
 /// hello. (`actor::wire_version` is of the envelope alone: frames of another one are not read at all.) A test fails
 /// when the bytes of such a message change and this does not: tests/actors/node/pool_rules_test.cpp.
-inline constexpr std::uint32_t pool_protocol = 2;
+inline constexpr std::uint32_t pool_protocol = 3;
 
 /// What a process does in a pool.
 enum class process_role : std::uint8_t {

@@ -26,19 +26,19 @@ std::optional<refusal> answer_factory::check_length(std::size_t bytes, const std
 }
 
 outcome<std::shared_ptr<const output_rules>, refusal> answer_factory::rules_for(const answer_terms& terms) const {
-  if (!terms.copy && !terms.schema && !terms.tools) return std::shared_ptr<const output_rules>{};
-  const std::string field = terms.copy ? "redline.copy" : terms.schema ? "response_format" : "tools";
+  if (!terms.copy && !terms.format && !terms.tools) return std::shared_ptr<const output_rules>{};
+  const std::string field = terms.copy ? "redline.copy" : terms.format ? "response_format" : "tools";
   if (!parts_.token_trie) {
     return refusal{.field = field,
                    .why = {errc::invalid_argument, "This model's vocabulary cannot spell what '" + field + "' needs."}};
   }
-  auto rules = terms.schema  ? make_json_rules(parts_.token_trie, *terms.schema)
+  auto rules = terms.format  ? make_text_rules(parts_.token_trie, *terms.format)
                : terms.tools ? make_tool_rules(parts_.token_trie, *terms.tools)
                              : make_copy_rules(parts_.token_trie, terms.copy->files, terms.copy->options);
   if (rules) return std::move(*rules);
-  if (terms.schema) {
-    const bool is_text = terms.schema->starts_with("{\"redline:grammar\"");
-    return refusal{refusal::kind::bad_grammar, is_text ? "grammar" : "response_format.json_schema.schema",
+  if (terms.format) {
+    const bool is_grammar = terms.format->kind == grammar::grammar_kind::rules;
+    return refusal{refusal::kind::bad_grammar, is_grammar ? "grammar" : "response_format.json_schema.schema",
                    rules.error()};
   }
   if (terms.tools) return refusal{refusal::kind::bad_grammar, "tools", rules.error()};
@@ -58,7 +58,7 @@ outcome<token_log, refusal> answer_factory::make(const answer_terms& terms, std:
   generation_spec g{terms, std::move(prompt), context_max(), std::move(turns), std::move(rules)};
   // The rules have them, compiled.
   g.copy.reset();
-  g.schema.reset();
+  g.format.reset();
   g.tools.reset();
   if (terms.tokens_min > 0) {
     g.sampling.banned_early = end_tokens_;

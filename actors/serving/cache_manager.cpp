@@ -43,7 +43,7 @@ std::size_t estimate_bytes(const batch_run& run, std::size_t tables) {
   for (const auto& sequence : run.sampling.banned_sequences) rule_tokens += 1 + sequence.size();
   return other_bytes + integer_bytes * (run.tokens.size() + run.latest.size() + 2 * run.counts.size() + rule_tokens) +
          run.counts.size() + tables * (1 + 3 * integer_bytes) * pages +
-         (1 + integer_bytes + id_bytes) * run.sampling.logit_bias.size() + run.grammar.schema.size() +
+         (1 + integer_bytes + id_bytes) * run.sampling.logit_bias.size() + run.grammar.text.size() +
          integer_bytes * (run.grammar.shape.size() + run.grammar.state.size());
 }
 

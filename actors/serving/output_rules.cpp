@@ -81,10 +81,10 @@ result<std::shared_ptr<const output_rules>> make_copy_rules(std::shared_ptr<cons
   return std::shared_ptr<const output_rules>(std::move(rules));
 }
 
-result<std::shared_ptr<const output_rules>> make_json_rules(std::shared_ptr<const grammar::token_trie> trie,
-                                                            const std::string& schema) {
+result<std::shared_ptr<const output_rules>> make_text_rules(std::shared_ptr<const grammar::token_trie> trie,
+                                                            grammar::grammar_text text) {
   auto rules = std::make_shared<output_rules>();
-  rules->constraint = grammar::json_constraint(schema);
+  rules->constraint = grammar::text_constraint(std::move(text));
   REDLINE_TRY_ASSIGN(auto automaton, grammar::compile_automaton(rules->constraint));
   rules->grammar = std::make_shared<grammar::compiled_grammar>(std::move(automaton), std::move(trie));
   return std::shared_ptr<const output_rules>(std::move(rules));
@@ -93,7 +93,7 @@ result<std::shared_ptr<const output_rules>> make_json_rules(std::shared_ptr<cons
 result<std::shared_ptr<const output_rules>> make_tool_rules(std::shared_ptr<const grammar::token_trie> trie,
                                                             const std::string& tools) {
   auto rules = std::make_shared<output_rules>();
-  rules->constraint = {.kind = grammar::grammar_kind::tools, .schema = tools, .shape = {}, .state = {}};
+  rules->constraint = {.kind = grammar::grammar_kind::tools, .text = tools, .shape = {}, .state = {}};
   REDLINE_TRY_ASSIGN(auto automaton, grammar::compile_tools(tools));
   const auto& tokenizer = trie->tokenizer();
   for (token t = 0; t < static_cast<token>(tokenizer.size()); ++t) {

@@ -40,9 +40,9 @@ inline constexpr std::size_t copy_file_bytes_max = 4 << 20;
 result<std::shared_ptr<const output_rules>> make_copy_rules(std::shared_ptr<const grammar::token_trie> trie,
                                                             const std::vector<std::string>& files,
                                                             const copy_options& options);
-/// Values of a JSON schema. Fails for a schema that cannot be turned into a grammar.
-result<std::shared_ptr<const output_rules>> make_json_rules(std::shared_ptr<const grammar::token_trie> trie,
-                                                            const std::string& schema);
+/// Values of a JSON schema, texts of an expression or of rules. Fails where they cannot be turned into a grammar.
+result<std::shared_ptr<const output_rules>> make_text_rules(std::shared_ptr<const grammar::token_trie> trie,
+                                                            grammar::grammar_text text);
 
 /// Text that may call tools. tools: of a grammar::tool_constraint.
 result<std::shared_ptr<const output_rules>> make_tool_rules(std::shared_ptr<const grammar::token_trie> trie,

@@ -8,7 +8,7 @@ namespace redline::actors {
 
 std::shared_ptr<shared_grammar> shared_grammars::share(const grammar::constraint& text) {
   if (text.kind == grammar::grammar_kind::none) return nullptr;
-  const std::size_t digest = std::hash<std::string_view>()(text.schema);
+  const std::size_t digest = std::hash<std::string_view>()(text.text);
   std::erase_if(all_, [](const auto& each) { return each.expired(); });
   for (const auto& each : all_) {
     auto known = each.lock();

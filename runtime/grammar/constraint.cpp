@@ -1,6 +1,9 @@
 #include "runtime/grammar/constraint.hpp"
 
+#include "runtime/base/utf8.hpp"
 #include "runtime/grammar/copy_grammar.hpp"
+#include "runtime/grammar/gbnf_automaton.hpp"
+#include "runtime/grammar/json_automaton.hpp"
 #include "runtime/grammar/json_schema.hpp"
 #include "runtime/grammar/tool_grammar.hpp"
 
@@ -20,11 +23,21 @@ result<copy::program_shape> parse_shape(std::span<const std::uint32_t> numbers) 
   return shape;
 }
 
+result<void> check_text(std::string_view text, const std::string& what) {
+  if (text.size() > schema_bytes_max) {
+    return failure{errc::invalid_argument, what + ": expected at most " + std::to_string(schema_bytes_max) +
+                                               " bytes, found " + std::to_string(text.size())};
+  }
+  if (utf8::valid_prefix_bytes(text) < text.size())
+    return failure{errc::invalid_argument, what + ": expected text in UTF-8"};
+  return {};
+}
+
 }  // namespace
 
 constraint copy_constraint(const copy::program_shape& shape) {
   constraint c{.kind = grammar_kind::copy,
-               .schema = {},
+               .text = {},
                .shape = {shape.line_spans ? 1u : 0u, (shape.token_spans ? 1u : 0u) + (shape.anchors ? 2u : 0u)},
                .state = {}};
   for (const auto& f : shape.files) {
@@ -34,12 +47,12 @@ constraint copy_constraint(const copy::program_shape& shape) {
   return c;
 }
 
-constraint json_constraint(std::string schema) {
-  return {.kind = grammar_kind::json, .schema = std::move(schema), .shape = {}, .state = {}};
+constraint text_constraint(grammar_text text) {
+  return {.kind = text.kind, .text = std::move(text.text), .shape = {}, .state = {}};
 }
 
 constraint without_text(constraint c) {
-  return {.kind = grammar_kind::known, .schema = {}, .shape = {}, .state = std::move(c.state)};
+  return {.kind = grammar_kind::known, .text = {}, .shape = {}, .state = std::move(c.state)};
 }
 
 result<std::shared_ptr<const byte_automaton>> compile_automaton(const constraint& c) {
@@ -49,9 +62,19 @@ result<std::shared_ptr<const byte_automaton>> compile_automaton(const constraint
       return std::shared_ptr<const byte_automaton>(std::make_shared<copy_grammar>(std::move(shape)));
     }
     case grammar_kind::json:
-      return compile_schema(c.schema);
+      return compile_schema(c.text);
+    case grammar_kind::regex: {
+      REDLINE_TRY(check_text(c.text, "expression"));
+      REDLINE_TRY_ASSIGN(auto texts, regex_dfa::compile(c.text, {}));
+      return std::shared_ptr<const byte_automaton>(std::make_shared<regex_automaton>(std::move(texts)));
+    }
+    case grammar_kind::rules: {
+      REDLINE_TRY(check_text(c.text, "grammar"));
+      REDLINE_TRY_ASSIGN(auto made, gbnf_automaton::compile(c.text));
+      return std::shared_ptr<const byte_automaton>(std::move(made));
+    }
     case grammar_kind::tools: {
-      REDLINE_TRY_ASSIGN(auto tools, compile_tools(c.schema));
+      REDLINE_TRY_ASSIGN(auto tools, compile_tools(c.text));
       return std::shared_ptr<const byte_automaton>(std::move(tools));
     }
     case grammar_kind::none:
@@ -59,7 +82,7 @@ result<std::shared_ptr<const byte_automaton>> compile_automaton(const constraint
     case grammar_kind::last_:
       break;
   }
-  return failure{errc::malformed_message, "unknown kind of grammar; expected copy, json or tools"};
+  return failure{errc::malformed_message, "unknown kind of grammar; expected copy, json, regex, rules or tools"};
 }
 
 }  // namespace redline::grammar

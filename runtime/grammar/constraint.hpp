@@ -18,30 +18,40 @@ enum class grammar_kind : std::uint8_t {
   json,   // values of a JSON schema
   tools,  // text that may call tools
   known,  // one that the receiver has already: the message says which
+  regex,  // texts of an expression
+  rules,  // texts of a grammar, in GBNF or Lark
   last_,
+};
+
+/// What an answer has to follow, as its client wrote it.
+struct grammar_text {
+  grammar_kind kind = grammar_kind::json;  // or regex, rules
+  std::string text;
+  bool operator==(const grammar_text&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.kind, self.text); }
 };
 
 /// A grammar and a state in it, as sent in messages: with the grammar's text at first and to a receiver that lost it,
 /// then as `known`.
 struct constraint {
   grammar_kind kind = grammar_kind::none;
-  std::string schema;                // json; tools: see tool_constraint
+  std::string text;                  // json, regex, rules; tools: see tool_constraint
   std::vector<std::uint32_t> shape;  // copy: see copy_constraint
   std::vector<std::uint32_t> state;  // cells of the automaton's state; empty: the beginning
 
   /// Whether the grammars are the same; the states may differ.
   [[nodiscard]] bool same_grammar(const constraint& o) const {
-    return kind == o.kind && schema == o.schema && shape == o.shape;
+    return kind == o.kind && text == o.text && shape == o.shape;
   }
   bool operator==(const constraint&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.kind, self.schema, self.shape, self.state); }
+  static constexpr auto fields(auto& self) { return std::tie(self.kind, self.text, self.shape, self.state); }
 };
 
-inline constexpr std::size_t schema_bytes_max = 32 << 10;
+inline constexpr std::size_t schema_bytes_max = 32 << 10;  // of an expression and of rules as well
 
 /// `shape` encodes: 1 for line spans, else 0; 1 for token spans plus 2 for anchors; then lines and tokens of each file.
 [[nodiscard]] constraint copy_constraint(const copy::program_shape& shape);
-[[nodiscard]] constraint json_constraint(std::string schema);
+[[nodiscard]] constraint text_constraint(grammar_text text);
 
 /// The same place in a grammar that the receiver has.
 [[nodiscard]] constraint without_text(constraint c);

@@ -101,7 +101,7 @@ compiled_grammar::place compiled_grammar::place_token(automaton_state& s, token 
 }
 
 result<std::shared_ptr<grammar_cache::entry>> grammar_cache::find(const constraint& c, std::uint64_t name) {
-  const std::size_t digest = std::hash<std::string_view>()(c.schema);
+  const std::size_t digest = std::hash<std::string_view>()(c.text);
   const auto at = std::find_if(entries_.begin(), entries_.end(),
                                [&](const auto& e) { return e->digest == digest && e->key.same_grammar(c); });
   std::shared_ptr<entry> found = at == entries_.end() ? nullptr : *at;

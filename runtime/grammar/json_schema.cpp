@@ -28,9 +28,7 @@ constexpr std::size_t depth_max = 24;
 constexpr std::uint32_t endless = 1000;  // height of a value that never ends
 constexpr std::uint32_t blanks_most = 64;
 
-// Keywords of our own, at the top only: see README.md.
-constexpr const char* text_keyword = "redline:text";
-constexpr const char* grammar_keyword = "redline:grammar";
+// A keyword of our own, at the top only: see README.md.
 constexpr const char* blanks_keyword = "redline:blanks";
 
 // Types of values, as bits of a set.
@@ -110,18 +108,6 @@ class compiler {
   }
 
   result<std::shared_ptr<const byte_automaton>> run() {
-    if (const auto text = root_.is_object() ? root_.find(grammar_keyword) : root_.end(); text != root_.end()) {
-      if (!text->is_string() || root_.size() != 1)
-        return failure{errc::invalid_argument, "schema: a grammar stands alone"};
-      REDLINE_TRY_ASSIGN(auto made, gbnf_automaton::compile(text->get_ref<const std::string&>()));
-      return std::shared_ptr<const byte_automaton>(std::move(made));
-    }
-    if (const auto text = root_.is_object() ? root_.find(text_keyword) : root_.end(); text != root_.end()) {
-      if (!text->is_string() || root_.size() != 1)
-        return failure{errc::invalid_argument, "schema: a text's rule stands alone"};
-      REDLINE_TRY_ASSIGN(auto texts, regex_dfa::compile(text->get_ref<const std::string&>(), {}));
-      return std::shared_ptr<const byte_automaton>(std::make_shared<regex_automaton>(std::move(texts)));
-    }
     index_definitions();
     const std::uint32_t blanks = root_.is_object()
                                      ? read_count(root_, blanks_keyword, "schema", json_automaton::blanks_default)

@@ -241,8 +241,8 @@ result<constraint> tool_constraint(const tools::tool_set& set, const tools::call
   text["must_call"] = set.call == tools::choice::required;
   text["many"] = set.many;
   text["tools"] = std::move(callable);
-  constraint c{.kind = grammar_kind::tools, .schema = dump_json(text), .shape = {}, .state = {}};
-  if (c.schema.size() > tools_bytes_max) {
+  constraint c{.kind = grammar_kind::tools, .text = dump_json(text), .shape = {}, .state = {}};
+  if (c.text.size() > tools_bytes_max) {
     return failure{errc::invalid_argument, "the schemas of all strict tools have more than " +
                                                std::to_string(tools_bytes_max) + " bytes without their descriptions"};
   }

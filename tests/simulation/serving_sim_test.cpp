@@ -234,9 +234,10 @@ std::vector<token> make_prediction(generation_spec g, test::virtual_environment&
 std::shared_ptr<const output_rules> make_rules(const generation_spec& g, test::virtual_environment& chance) {
   const auto& index = shared_models().index;
   if (chance.below(4) == 0) {
-    return *make_json_rules(
+    return *make_text_rules(
         index,
-        R"({"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"integer","minimum":-4}},"c":{"type":"string","maxLength":9}},"required":["a"]})");
+        {.text =
+             R"({"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"integer","minimum":-4}},"c":{"type":"string","maxLength":9}},"required":["a"]})"});
   }
   std::vector<std::string> files(1 + chance.below(2));
   for (auto& file : files) {

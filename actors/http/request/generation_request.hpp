@@ -15,6 +15,7 @@
 #include "actors/http/fields/json.hpp"
 #include "runtime/base/size_limits.hpp"
 #include "runtime/draft/draft_options.hpp"
+#include "runtime/grammar/constraint.hpp"
 #include "runtime/kv/eviction.hpp"
 #include "runtime/sampling/sampling.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
@@ -165,14 +166,14 @@ struct generation_request {
   std::optional<std::string> prediction;  // text that the answer is expected to repeat; guesses only
   speculation_request speculation;
   std::optional<copy_request> copy;
-  std::optional<std::string> schema;     // response_format: a JSON schema as text, not yet looked at
-  std::optional<tools::tool_set> tools;  // chat; never without a tool
+  std::optional<grammar::grammar_text> format;  // response_format and the like; the text is not yet looked at
+  std::optional<tools::tool_set> tools;         // chat; never without a tool
   eviction_request eviction;
   std::shared_ptr<const answer_shape> shape;  // of another API; null: OpenAI's
   /// Over the server's own; off for an answer that follows a grammar, whose place in it is counted from its beginning,
   /// and where something is said of each of the prompt's tokens.
   [[nodiscard]] kv::eviction_options evicting(kv::eviction_options defaults) const {
-    return copy || schema || calls_tools() || scores_prompt() ? kv::eviction_options{} : eviction.over(defaults);
+    return copy || format || calls_tools() || scores_prompt() ? kv::eviction_options{} : eviction.over(defaults);
   }
   /// Alternatives to compute for each of the prompt's tokens; absent: nothing is asked of them.
   [[nodiscard]] std::optional<std::uint32_t> scores_prompt() const {

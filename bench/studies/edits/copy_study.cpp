@@ -276,8 +276,9 @@ std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_t
     return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count();
   };
   const auto program = grammar::copy_constraint({.files = {{480, 0}}, .anchors = true});
-  const auto schema = grammar::json_constraint(
-      R"({"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"},"note":{"type":"string","maxLength":80}},"required":["name"]})");
+  const auto schema = grammar::text_constraint(
+      {.text =
+           R"({"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"},"note":{"type":"string","maxLength":80}},"required":["name"]})"});
   struct case_of {
     const char* place;
     const grammar::constraint& grammar;

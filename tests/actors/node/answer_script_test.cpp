@@ -28,9 +28,10 @@ class answer_script_test : public ::testing::Test {
     std::ofstream(path) << R"([{"when": ["ask"], "say": )" << say << "}]";
     return *answer_script::load(path);
   }
-  /// What is wrong with an answer under this schema; empty: nothing.
-  std::string why_not(const std::string& say, const std::string& schema) {
-    const auto rules = *make_json_rules(trie(), schema);
+  /// What is wrong with an answer in this format; empty: nothing.
+  std::string why_not(const std::string& say, const std::string& text,
+                      grammar::grammar_kind kind = grammar::grammar_kind::json) {
+    const auto rules = *make_text_rules(trie(), {kind, text});
     const auto begun = script(say)->begin({1}, tokenizer()->encode("I ask"), rules.get(), *tokenizer());
     return begun ? "" : begun.error().context;
   }
@@ -55,7 +56,8 @@ TEST_F(answer_script_test, says_where_the_grammar_of_a_request_forbids_it) {
   EXPECT_THAT(why_not(R"("[1]")", schema), HasSubstr("at byte 0, it goes on with '[1]'"));
   EXPECT_THAT(why_not(R"("{\"a\": 1")", schema), HasSubstr("at byte 7, after '{\"a\": 1', it ends"));
   EXPECT_EQ(why_not(R"("{\"a\": 12} and more")", schema), "") << "the answer has ended";
-  EXPECT_THAT(why_not(R"("ac")", R"({"redline:grammar": "root ::= \"a\" [bd]"})"), HasSubstr("it goes on with 'c'"));
+  EXPECT_THAT(why_not(R"("ac")", R"(root ::= "a" [bd])", grammar::grammar_kind::rules),
+              HasSubstr("it goes on with 'c'"));
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST_F(model_fetcher_test, makes_a_worker_s_model_of_its_header) {
   const auto partners = model->answers->partners_for(draft::method::regular, client_where);
   ASSERT_TRUE(partners);
   EXPECT_EQ(partners->manager.where.value, manager_where.value + own_card.model);
-  EXPECT_TRUE(model->answers->rules_for({.schema = "{}"})) << "with grammars";
+  EXPECT_TRUE(model->answers->rules_for({.format = grammar::grammar_text{.text = "{}"}})) << "with grammars";
 }
 
 TEST_F(model_fetcher_test, fetches_a_long_header_in_parts_through_a_bad_network) {

@@ -571,7 +571,7 @@ class grammars : public cache_manager_test {
   }
   static grammar::constraint at(std::uint32_t state) { return grammar::without_text({.state = {state}}); }
   grammar::grammar_kind kind(std::size_t run = 0) { return last.runs.at(run).grammar.kind; }
-  const grammar::constraint text = grammar::json_constraint("{\"type\":\"object\"}");
+  const grammar::constraint text = grammar::text_constraint({.text = "{\"type\":\"object\"}"});
 };
 
 TEST_F(grammars, go_to_a_target_model_once) {
@@ -587,14 +587,14 @@ TEST_F(grammars, go_to_a_target_model_once) {
   EXPECT_EQ(placed().runs.at(0).grammar_name, name) << "of another sequence, with the same text";
   EXPECT_EQ(kind(), grammar::grammar_kind::known);
   answered();
-  ask({.sequence = 3, .tail = {4}, .grammar = grammar::json_constraint("{\"type\":\"null\"}")});
+  ask({.sequence = 3, .tail = {4}, .grammar = grammar::text_constraint({.text = "{\"type\":\"null\"}"})});
   EXPECT_NE(placed().runs.at(0).grammar_name, name);
   EXPECT_EQ(kind(), grammar::grammar_kind::json);
   answered();
   target_life = 6;
   start_target();
   ask({.round = 3, .from = 5, .grammar = at(8)});
-  EXPECT_EQ(placed().runs.at(0).grammar.schema, text.schema) << "this one has never seen it";
+  EXPECT_EQ(placed().runs.at(0).grammar.text, text.text) << "this one has never seen it";
   EXPECT_EQ(last.runs[0].grammar.state, (std::vector<std::uint32_t>{8}));
 }
 
@@ -606,7 +606,7 @@ TEST_F(grammars, go_with_every_batch_to_a_target_model_that_does_not_say_which_i
          .from = round == 1 ? 0 : 2 + static_cast<std::uint32_t>(round),
          .tail = round == 1 ? std::vector<token>{1, 2, 3} : std::vector<token>{},
          .grammar = round == 1 ? text : at(7)});
-    EXPECT_EQ(placed().runs.at(0).grammar.schema, text.schema) << round;
+    EXPECT_EQ(placed().runs.at(0).grammar.text, text.text) << round;
     answered();
   }
 }
@@ -633,7 +633,7 @@ TEST_F(grammars, that_the_target_model_lacks_go_with_the_same_runs_again) {
   EXPECT_GT(again.batch, first.batch);
   EXPECT_EQ(again.runs.at(0).memory.table, first.runs.at(0).memory.table) << "what the run had been given went back";
   EXPECT_EQ(again.runs.at(0).tokens, first.runs.at(0).tokens);
-  EXPECT_EQ(again.runs[0].grammar.schema, text.schema);
+  EXPECT_EQ(again.runs[0].grammar.text, text.text);
   EXPECT_EQ(again.runs[0].grammar.state, first.runs[0].grammar.state);
   EXPECT_EQ(answered().round.value, 2u);
   ask({.round = 3, .from = 6, .grammar = at(7)});

@@ -127,7 +127,7 @@ TEST(constrained_output, a_decided_token_has_one_log_probability_however_it_come
     spec.tokens_max = 200;
     spec.context_max = 400;
     spec.logprobs = 2;
-    spec.rules = *make_json_rules(trie(), schema);
+    spec.rules = *make_text_rules(trie(), {.text = schema});
     return *token_log::make(std::move(spec), tokenizer());
   };
   const sampling::emitted_logprob chosen{-3, {{7, -1}, {8, -2}}};
@@ -179,7 +179,7 @@ TEST(constrained_output, a_stop_token_ends_an_answer_also_where_the_grammar_deci
     spec.tokens_max = 200;
     spec.context_max = 400;
     spec.stop_tokens = {'m'};
-    spec.rules = *make_json_rules(trie(), R"({"enum":["lemma","other"]})");
+    spec.rules = *make_text_rules(trie(), {.text = R"({"enum":["lemma","other"]})"});
     auto g = *token_log::make(std::move(spec), tokenizer());
     auto step = g.begin();
     std::string text;
@@ -389,7 +389,8 @@ TEST(constrained_output, cuts_drafts_where_the_model_is_not_asked) {
 
 TEST(constrained_output, follows_a_draft_for_a_limited_number_of_steps) {
   const std::string letters(2000, 'x');
-  const auto rules = *make_json_rules(trie(), R"({"anyOf":[{"const":")" + letters + R"("},{"type":"integer"}]})");
+  const auto rules =
+      *make_text_rules(trie(), {.text = R"({"anyOf":[{"const":")" + letters + R"("},{"type":"integer"}]})"});
   const constrained_output output(rules);
   const auto draft = tokenizer()->encode('"' + letters + '"');
   const auto before = grammar::steps_taken;
@@ -405,9 +406,8 @@ TEST(constrained_output, fails_where_a_grammar_has_more_readings_than_are_follow
   spec.prompt = {1, 2, 3};
   spec.tokens_max = 200;
   spec.context_max = 400;
-  const nlohmann::json schema = {
-      {"redline:grammar", "root ::= a a a a a a a a\na ::= \"x\" | \"x\" a \"y\" | \"x\" a a"}};
-  spec.rules = *make_json_rules(trie(), schema.dump());
+  spec.rules = *make_text_rules(
+      trie(), {grammar::grammar_kind::rules, "root ::= a a a a a a a a\na ::= \"x\" | \"x\" a \"y\" | \"x\" a a"});
   auto g = *token_log::make(std::move(spec), tokenizer());
   auto step = g.begin();
   for (int i = 0; i < 100 && !step.finished; ++i) {
@@ -435,14 +435,14 @@ TEST(constrained_output, json_ends_with_its_value) {
   r.prompt = {1};
   r.tokens_max = 50;
   r.context_max = 100;
-  r.rules = *make_json_rules(trie(), R"({"const":{"a":[1,true]}})");
+  r.rules = *make_text_rules(trie(), {.text = R"({"const":{"a":[1,true]}})"});
   auto fixed = *token_log::make(r, tokenizer());
   auto step = fixed.begin();  // there is nothing to ask
   std::string text = step.text;
   for (; step.is_cut; text += step.text) step = fixed.go_on();
   EXPECT_EQ(text, R"({"a":[1,true]})");
   EXPECT_EQ(step.finished, finish_reason::stop);
-  r.rules = *make_json_rules(trie(), R"({"type":"integer"})");
+  r.rules = *make_text_rules(trie(), {.text = R"({"type":"integer"})"});
   auto number = *token_log::make(r, tokenizer());
   number.begin();
   EXPECT_FALSE(number.commit(std::vector<token>{'1'}).finished);

@@ -30,7 +30,7 @@ class life_of_an_edit : public test::one_actor<session> {
     g.prediction = std::move(prediction);
     g.stops = std::move(stops);
     const auto tokenizer = *text::tokenizer::from_file(*test::make_tiny_model().file());
-    if (schema != nullptr) g.rules = *make_json_rules(*grammar::token_trie::make(tokenizer), schema);
+    if (schema != nullptr) g.rules = *make_text_rules(*grammar::token_trie::make(tokenizer), {.text = schema});
     const session_partners partners{.manager = {manager_at}, .drafter = {drafter_at}, .client = client};
     who = w.add_temporary<session>("session", {16, 16}, [=](actor::actor_context& c) {
       return std::make_unique<session>(c, *token_log::make(g, tokenizer), partners);
@@ -252,9 +252,9 @@ TEST_F(life_of_an_edit, asks_again_for_an_answer_and_takes_it_once) {
 TEST_F(life_of_an_edit, sends_its_terms_until_the_manager_has_answered_and_when_it_was_lost) {
   const char* const schema = "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}";
   open(20, draft::method::regular, {}, {}, schema);
-  EXPECT_EQ(expect<verify_run>(manager_at).terms->grammar.schema, schema);
+  EXPECT_EQ(expect<verify_run>(manager_at).terms->grammar.text, schema);
   pass(microseconds{5'000'000});
-  EXPECT_EQ(expect<verify_run>(manager_at).terms->grammar.schema, schema) << "asked again, as there was no answer";
+  EXPECT_EQ(expect<verify_run>(manager_at).terms->grammar.text, schema) << "asked again, as there was no answer";
   wire.sent.clear();
   inject(manager_at, says(1, {'['}));
   expect<session_text>(client);
@@ -263,7 +263,7 @@ TEST_F(life_of_an_edit, sends_its_terms_until_the_manager_has_answered_and_when_
   EXPECT_FALSE(second.grammar_state.empty());
   inject(manager_at, log_needed{{41}, {2}, 4});
   const auto again = expect<verify_run>(manager_at);
-  EXPECT_EQ(again.terms->grammar.schema, schema);
+  EXPECT_EQ(again.terms->grammar.text, schema);
   EXPECT_EQ(again.grammar_state, second.grammar_state);
   inject(manager_at, says(2, {'1'}));
   expect<session_text>(client);

@@ -412,14 +412,14 @@ std::vector<held_answer> held_answers(const std::shared_ptr<const grammar::token
   std::vector<held_answer> out;
   const std::string word = "quartz wyvern kludge 7731 #";
   const std::string either = "\"(return|import|class|" + word + ")\"";
-  out.push_back(
-      {"list", "# list\n[\"return\", \"import\", \"" + word + "\", \"class\"]\n[\"import\", \"" + word + "\"]\n[\"",
-       *make_json_rules(trie, nlohmann::json{{"redline:text", either + ", " + either + ", " + either}}.dump())});
+  out.push_back({"list",
+                 "# list\n[\"return\", \"import\", \"" + word + "\", \"class\"]\n[\"import\", \"" + word + "\"]\n[\"",
+                 *make_text_rules(trie, {grammar::grammar_kind::regex, either + ", " + either + ", " + either})});
   const std::string row = R"({"identifier": "alpha", "temperature_celsius": 21, "is_available": true})";
   out.push_back({"object", "rows:\n" + row + "\n" + row + "\n",
-                 *make_json_rules(trie, R"({"type":"object","additionalProperties":false,"properties":{
+                 *make_text_rules(trie, {.text = R"({"type":"object","additionalProperties":false,"properties":{
     "identifier":{"type":"string","maxLength":9},"temperature_celsius":{"type":"integer","minimum":0,"maximum":99},
-    "is_available":{"type":"boolean"}},"required":["identifier","temperature_celsius","is_available"]})")});
+    "is_available":{"type":"boolean"}},"required":["identifier","temperature_celsius","is_available"]})"})});
 
   const std::string file = "import os\nLIMIT = 10\nSIZE = 3\ndef f():\n    return LIMIT\n";
   std::string numbered;

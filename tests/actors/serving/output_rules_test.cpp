@@ -19,8 +19,8 @@ TEST(output_rules, refuses_files_beyond_its_limits) {
 }
 
 TEST(output_rules, refuses_schemas_that_no_grammar_covers) {
-  EXPECT_TRUE(make_json_rules(trie(), R"({"type":"integer"})"));
-  EXPECT_FALSE(make_json_rules(trie(), R"re({"type":"string","pattern":"(?=a)"})re"));
+  EXPECT_TRUE(make_text_rules(trie(), {.text = R"({"type":"integer"})"}));
+  EXPECT_FALSE(make_text_rules(trie(), {.text = R"re({"type":"string","pattern":"(?=a)"})re"}));
 }
 
 TEST(output_rules, programs_know_their_files_and_values_do_not) {
@@ -29,7 +29,7 @@ TEST(output_rules, programs_know_their_files_and_values_do_not) {
   ASSERT_EQ(rules->file_tokens.size(), 2u);
   EXPECT_EQ(rules->file_tokens[1], trie()->spell("the end"));
   EXPECT_EQ(rules->shape.files.size(), 2u);
-  EXPECT_FALSE((*make_json_rules(trie(), "true"))->is_program());
+  EXPECT_FALSE((*make_text_rules(trie(), {.text = "true"}))->is_program());
 }
 
 TEST(output_rules, reads_the_names_of_copy_trust) {

@@ -27,7 +27,8 @@ generation_spec decided_answer(std::uint64_t number, std::size_t letters) {
   g.prompt = {1, 2, 3};
   g.tokens_max = 100'000;
   g.context_max = 200'000;
-  g.rules = *make_json_rules(trie, "{\"const\":\"" + std::string(letters, static_cast<char>('a' + number)) + "\"}");
+  g.rules =
+      *make_text_rules(trie, {.text = "{\"const\":\"" + std::string(letters, static_cast<char>('a' + number)) + "\"}"});
   return g;
 }
 

@@ -128,10 +128,10 @@ const std::vector<refusal>& refusals() {
          run.first_position = context_max - 2;
        }},
       {"a grammar that cannot be compiled", "",
-       [](auto&, auto& run) { run.grammar = grammar::json_constraint("{\"type\":5}"); }},
+       [](auto&, auto& run) { run.grammar = grammar::text_constraint({.text = "{\"type\":5}"}); }},
       {"a state that the grammar does not have", "the state is not one of the grammar's",
        [](auto&, auto& run) {
-         run.grammar = grammar::json_constraint("{\"type\":\"object\"}");
+         run.grammar = grammar::text_constraint({.text = "{\"type\":\"object\"}"});
          run.grammar.state = {0xffffffffU, 0xffffffffU, 0xffffffffU};
        }},
       {"more rows than a pass has", "expected at most 24 rows, found 25",
@@ -267,7 +267,7 @@ TEST_F(target_model_test, refuses_what_does_not_fit_and_computes_nothing) {
 
 TEST_F(target_model_test, follows_a_grammar_that_it_knows_by_name) {
   forward_batch with_text = good();
-  with_text.runs[0].grammar = grammar::json_constraint("{\"type\":\"object\"}");
+  with_text.runs[0].grammar = grammar::text_constraint({.text = "{\"type\":\"object\"}"});
   with_text.runs[0].grammar_name = 5;
   forward_batch named = good();
   named.runs[0].grammar = grammar::without_text({});
@@ -409,7 +409,7 @@ TEST(target_model, refuses_grammars_without_a_vocabulary_that_can_spell_them) {
   });
   EXPECT_TRUE(wire.take<target_ready>());
   forward_batch m = good();
-  m.runs[0].grammar = grammar::json_constraint("{\"type\":\"object\"}");
+  m.runs[0].grammar = grammar::text_constraint({.text = "{\"type\":\"object\"}"});
   w.deliver(test::frame_of(who.where, manager_at, m));
   while (w.run_ready()) {
   }

@@ -32,7 +32,7 @@ std::shared_ptr<const text::tokenizer> tokenizer() {
 std::shared_ptr<const output_rules> rules(const std::string& format, const tools::tool_set& set,
                                           const draft::text_lookup::name_indices& names = {}) {
   static const auto trie = *grammar::token_trie::make(tokenizer());
-  const auto text = grammar::tool_constraint(set, *tools::find_format(format))->schema;
+  const auto text = grammar::tool_constraint(set, *tools::find_format(format))->text;
   auto made = std::make_shared<output_rules>(**make_tool_rules(trie, text));
   made->known = std::make_shared<const draft::text_lookup>(std::vector<std::string>{"an older text", "a/b.py", file},
                                                            draft::text_lookup::bytes_default, names);

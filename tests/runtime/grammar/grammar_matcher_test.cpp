@@ -353,9 +353,9 @@ TEST(grammar_cache, refuses_malformed_constraints_and_compiles_evicted_grammars_
   c.state.assign(1000, 0);
   EXPECT_FALSE(cache.find(c));
   EXPECT_FALSE(cache.find({.kind = grammar_kind::last_}));
-  EXPECT_FALSE(cache.find({.kind = grammar_kind::copy, .schema = {}, .shape = {1}}));
-  EXPECT_FALSE(cache.find({.kind = grammar_kind::copy, .schema = {}, .shape = {2, 0}}));
-  EXPECT_FALSE(cache.find(json_constraint("{")));
+  EXPECT_FALSE(cache.find({.kind = grammar_kind::copy, .text = {}, .shape = {1}}));
+  EXPECT_FALSE(cache.find({.kind = grammar_kind::copy, .text = {}, .shape = {2, 0}}));
+  EXPECT_FALSE(cache.find(text_constraint({.text = "{"})));
   for (std::uint32_t lines = 1; lines < 2 * grammar_cache::grammars_max; ++lines) {
     ASSERT_TRUE(cache.find(copy_constraint({.files = {{lines, 0}}})));
   }
@@ -373,8 +373,9 @@ TEST(grammar_cache, every_valid_state_can_be_followed_safely) {
     auto c =
         i % 2 == 0
             ? copy_constraint({.files = {{30, 5}, {2, 9}}, .token_spans = true})
-            : json_constraint(
-                  R"({"type":"object","properties":{"ab":{"type":["string","null"]},"abc":{"type":"array","items":{"enum":[1,12]}}}})");
+            : text_constraint(
+                  {.text =
+                       R"({"type":"object","properties":{"ab":{"type":["string","null"]},"abc":{"type":"array","items":{"enum":[1,12]}}}})"});
     c.state.resize(i % 2 == 0 ? 8 : 1 + 4 * (random() % 4));
     for (auto& cell : c.state) cell = random() % (random() % 3 == 0 ? 40 : 6);
     const auto found = cache.find(c);

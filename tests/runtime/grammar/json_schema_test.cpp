@@ -306,8 +306,7 @@ TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
            wrong{R"({"type":"array","uniqueItems":true,"minItems":3,"items":{"type":"boolean"}})",
                  "minItems is more than there are different values"},
            wrong{R"({"type":"array","uniqueItems":1})", "schema.uniqueItems: must be true or false"},
-           wrong{R"({"redline:text":"a","type":"string"})", "a text's rule stands alone"},
-           wrong{R"({"redline:text":"("})", "a ')' is missing"},
+           wrong{R"({"redline:grammar":"root ::= \"a\""})", "schema: the keyword 'redline:grammar'"},
            wrong{R"({"redline:blanks":65})", "at most 64 blanks"},
            wrong{R"({"allOf":[]})", "the keyword 'allOf'"},
            wrong{R"({"type":"string","minLength":3,"maxLength":2})", "minLength is more than maxLength"},
@@ -510,14 +509,6 @@ TEST(json_schema, joins_alternatives_of_which_one_has_the_other) {
   EXPECT_EQ(outcome(R"({"anyOf":[{"const":"a"},{"type":"string"},{"const":null}]})", "null"), "complete");
   EXPECT_EQ(outcome(R"({"anyOf":[{"const":"a"},{"enum":["ab",5]}]})", "\"ab\""), "complete");
   EXPECT_EQ(outcome(R"({"anyOf":[{"type":"integer"},{"type":"number"}]})", "1.5"), "complete");
-}
-
-TEST(json_schema, writes_texts_of_an_expression_without_quotes) {
-  const std::string choice = R"({"redline:text":"yes|no|not sure"})";
-  EXPECT_EQ(outcome(choice, "yes"), "complete");
-  EXPECT_EQ(outcome(choice, "no"), "complete");
-  EXPECT_EQ(outcome(choice, "not sur"), "incomplete");
-  EXPECT_EQ(outcome(choice, "not a"), "wrong: not ");
 }
 
 // However deep a value is, it can still be completed.

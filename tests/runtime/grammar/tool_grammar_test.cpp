@@ -32,7 +32,7 @@ tools::tool_set two_tools() {
 std::shared_ptr<const tool_automaton> compile(const tools::tool_set& set, const tools::call_format& format) {
   const auto c = tool_constraint(set, format);
   EXPECT_TRUE(c) << c.error().describe();
-  auto compiled = compile_tools(c->schema);
+  auto compiled = compile_tools(c->text);
   EXPECT_TRUE(compiled) << compiled.error().describe();
   return *compiled;
 }
@@ -267,7 +267,7 @@ TEST(tool_grammar, a_schema_that_cannot_be_held_to_refuses_strict_tools_only) {
         "b": {"type": "integer"}}, "required": ["b"]})");
     const auto& f = *tools::find_format(format);
     ASSERT_TRUE(tool_constraint(set, f)) << "held to its shape";
-    const auto text = tool_constraint(set, f)->schema;
+    const auto text = tool_constraint(set, f)->text;
     EXPECT_EQ(text.find("contentEncoding"), std::string::npos) << text;
     EXPECT_NE(text.find("required"), std::string::npos) << text;
     set.all[0].strict = true;
@@ -331,7 +331,7 @@ TEST(tool_grammar, arguments_are_objects_whatever_stands_beside_their_schema) {
 TEST(tool_grammar, descriptions_do_not_travel_but_properties_of_such_names_do) {
   auto set = two_tools();
   set.all[0].parameters["properties"]["description"] = json{{"type", "string"}, {"title", "gone"}};
-  const auto text = tool_constraint(set, *tools::find_format("hermes"))->schema;
+  const auto text = tool_constraint(set, *tools::find_format("hermes"))->text;
   EXPECT_EQ(text.find("where"), std::string::npos) << text;
   EXPECT_EQ(text.find("gone"), std::string::npos) << text;
   EXPECT_NE(text.find(R"("description":{"type":"string"})"), std::string::npos) << text;
@@ -349,9 +349,9 @@ TEST(tool_grammar, many_and_large_schemas_are_bounded_in_bytes_and_work) {
   const auto before = steps_taken;
   const auto c = tool_constraint(set, *tools::find_format("qwen3-coder"));
   ASSERT_TRUE(c) << "what does not fit is an object only";
-  EXPECT_LE(c->schema.size(), tools_bytes_max);
+  EXPECT_LE(c->text.size(), tools_bytes_max);
   const auto made = steps_taken - before;
-  ASSERT_TRUE(compile_tools(c->schema));
+  ASSERT_TRUE(compile_tools(c->text));
   EXPECT_LE(steps_taken - before - made, 16 * tools_bytes_max * 2);
   for (auto& t : set.all) t.strict = true;
   EXPECT_FALSE(tool_constraint(set, *tools::find_format("hermes")));
@@ -369,7 +369,7 @@ TEST(tool_grammar, definitions_do_not_make_work_for_each_property) {
     const auto before = steps_taken;
     const auto c = tool_constraint(set, *tools::find_format("qwen3-coder"));
     EXPECT_TRUE(c);
-    return std::pair(steps_taken - before, c ? c->schema.size() : 0);
+    return std::pair(steps_taken - before, c ? c->text.size() : 0);
   };
   const auto [apart, size] = steps_of();
   EXPECT_GT(size, 20'000u) << "nothing refers to the definitions";

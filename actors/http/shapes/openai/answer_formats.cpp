@@ -8,22 +8,22 @@
 namespace redline::api {
 namespace {
 
-/// A text for a regular expression; see runtime/grammar/README.md.
-std::string text_schema(const std::string& pattern) { return dump_json(json{{"redline:text", pattern}}); }
+using grammar::grammar_kind;
+using grammar::grammar_text;
 
 /// A JSON schema as an object, or as text that is one.
-std::optional<std::string> schema_of(field_reader& fields, const std::string& name, const json& given) {
-  if (given.is_object()) return dump_json(given);
+std::optional<grammar_text> schema_of(field_reader& fields, const std::string& name, const json& given) {
+  if (given.is_object()) return grammar_text{.text = dump_json(given)};
   if (given.is_string()) {
     const auto parsed = parse_json<json>(given.get_ref<const std::string&>());
-    if (parsed && parsed->is_object()) return dump_json(*parsed);
+    if (parsed && parsed->is_object()) return grammar_text{.text = dump_json(*parsed)};
   }
   fields.refuse(name, "'" + fields.path_of(name) + "' must be a JSON schema: an object, or text that is one.");
   return std::nullopt;
 }
 
 /// One of some texts, as an expression.
-std::optional<std::string> choice_of(field_reader& fields, const std::string& name, const json& given) {
+std::optional<grammar_text> choice_of(field_reader& fields, const std::string& name, const json& given) {
   const auto is_text = [](const json& text) { return text.is_string() && !text.get_ref<const std::string&>().empty(); };
   if (!given.is_array() || given.empty() || !std::all_of(given.begin(), given.end(), is_text)) {
     fields.refuse(name, "'" + fields.path_of(name) + "' must be a list of texts.");
@@ -37,28 +37,28 @@ std::optional<std::string> choice_of(field_reader& fields, const std::string& na
       pattern += c;
     }
   }
-  return text_schema(pattern);
+  return grammar_text{grammar_kind::regex, pattern};
 }
 
-std::optional<std::string> regex_of(field_reader& fields, const std::string& name, const json& given) {
-  if (given.is_string()) return text_schema(given.get_ref<const std::string&>());
+std::optional<grammar_text> regex_of(field_reader& fields, const std::string& name, const json& given) {
+  if (given.is_string()) return grammar_text{grammar_kind::regex, given.get<std::string>()};
   fields.refuse_type(name, "a string", given);
   return std::nullopt;
 }
 
 /// llama.cpp's GBNF, or Lark. An empty text asks for nothing.
-std::optional<std::string> grammar_of(field_reader& fields, const std::string& name, const json& given) {
+std::optional<grammar_text> grammar_of(field_reader& fields, const std::string& name, const json& given) {
   if (!given.is_string()) {
     fields.refuse_type(name, "a string", given);
     return std::nullopt;
   }
   if (given.get_ref<const std::string&>().empty()) return std::nullopt;
-  return dump_json(json{{"redline:grammar", given.get_ref<const std::string&>()}});
+  return grammar_text{grammar_kind::rules, given.get<std::string>()};
 }
 
 struct guide {
   std::string_view name;
-  std::optional<std::string> (*read)(field_reader&, const std::string&, const json&);
+  std::optional<grammar_text> (*read)(field_reader&, const std::string&, const json&);
 };
 
 /// Takes what one of these members says; two of them contradict each other.
@@ -67,8 +67,8 @@ void read_guides(field_reader& fields, std::span<const guide> guides, generation
     const std::string name(one.name);
     const json* given = fields.find(name);
     if (given == nullptr) continue;
-    if (out.schema) return fields.refuse(name, "'" + fields.path_of(name) + "' is one format too many for an answer.");
-    out.schema = one.read(fields, name, *given);
+    if (out.format) return fields.refuse(name, "'" + fields.path_of(name) + "' is one format too many for an answer.");
+    out.format = one.read(fields, name, *given);
   }
 }
 
@@ -83,8 +83,8 @@ void read_format(field_reader& fields, std::optional<api_error>& error, const re
   if (type == "text") return;
   if (type == "json_object") {
     const json* rules = inner.find("schema");
-    out.schema = R"({"type":"object"})";
-    if (rules && *rules != json::object()) out.schema = schema_of(inner, "schema", *rules);
+    out.format = grammar_text{.text = R"({"type":"object"})"};
+    if (rules && *rules != json::object()) out.format = schema_of(inner, "schema", *rules);
     return;
   }
   if (type != "json_schema") {
@@ -98,7 +98,7 @@ void read_format(field_reader& fields, std::optional<api_error>& error, const re
   static_cast<void>(schema.boolean("strict"));  // the schema is kept to in any case
   const json* rules = schema.object("schema");
   if (!rules) return schema.refuse("schema", "'response_format.json_schema.schema' is required.");
-  out.schema = dump_json(*rules);
+  out.format = grammar_text{.text = dump_json(*rules)};
 }
 
 void read_other_formats(field_reader& fields, std::optional<api_error>& error, generation_request& out) {
@@ -113,7 +113,8 @@ void read_other_formats(field_reader& fields, std::optional<api_error>& error, g
       {"json", schema_of}, {"regex", regex_of}, {"choice", choice_of}, {"grammar", grammar_of}};
   field_reader inner(*outputs, "structured_outputs", error);
   read_guides(inner, inner_ones, out);
-  if (inner.boolean("json_object").value_or(false) && !out.schema) out.schema = R"({"type":"object"})";
+  if (inner.boolean("json_object").value_or(false) && !out.format)
+    out.format = grammar_text{.text = R"({"type":"object"})"};
   if (inner.find("structural_tag") != nullptr) {
     inner.refuse("structural_tag",
                  "'structured_outputs.structural_tag' is not supported: use json, regex, choice or grammar.",

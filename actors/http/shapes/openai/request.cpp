@@ -387,16 +387,16 @@ void read_prediction(field_reader& fields, std::optional<api_error>& error, cons
 
 /// What does not go together with an answer that follows a grammar.
 void check_grammar(field_reader& fields, generation_request& out) {
-  if (!out.copy && !out.schema && !out.calls_tools()) return;
-  const std::string what = out.copy ? "redline.copy" : out.schema ? "response_format" : "tools";
+  if (!out.copy && !out.format && !out.calls_tools()) return;
+  const std::string what = out.copy ? "redline.copy" : out.format ? "response_format" : "tools";
   const auto refuse = [&](std::string_view name) {
     fields.refuse(name, "'" + std::string(name) + "' does not go together with '" + what + "'.",
                   "unsupported_parameter");
   };
-  if (out.copy && out.schema) refuse("response_format");
+  if (out.copy && out.format) refuse("response_format");
   // The grammar is one of the whole message, of which a part is written.
-  if (out.continues_last && (out.copy || out.schema)) refuse("continue_final_message");
-  if ((out.copy || out.schema) && out.calls_tools()) refuse("tools");
+  if (out.continues_last && (out.copy || out.format)) refuse("continue_final_message");
+  if ((out.copy || out.format) && out.calls_tools()) refuse("tools");
   if (out.eviction.policy.value_or(kv::eviction_policy::off) != kv::eviction_policy::off) refuse("redline.eviction");
   if (out.copy && out.scores_prompt()) refuse(out.prompt_logprobs ? "prompt_logprobs" : "echo");
   if (out.ignore_eos) refuse("ignore_eos");

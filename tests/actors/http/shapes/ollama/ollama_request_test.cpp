@@ -28,7 +28,7 @@ TEST(ollama_request, reads_options_and_formats) {
   EXPECT_EQ(request->tokens_max, 5U);
   EXPECT_EQ(request->sampling.seed, 3U);
   EXPECT_EQ(request->stop, std::vector<std::string>{"x"});
-  EXPECT_EQ(request->schema, R"({"type":"integer"})");
+  EXPECT_EQ(request->format->text, R"({"type":"integer"})");
   EXPECT_FALSE(parse_chat(R"({"model": "m", "messages": [{"role": "user", "content": "hi"}],
                               "options": {"num_predict": -1}})")
                    ->tokens_max);

@@ -17,17 +17,17 @@ checked<generation_request> chat(const std::string& more) {
 }
 
 TEST(request, reads_the_format_of_the_answer) {
-  EXPECT_FALSE(chat(R"("response_format": {"type": "text"})")->schema);
-  EXPECT_EQ(chat(R"("response_format": {"type": "json_object"})")->schema, R"({"type":"object"})");
-  EXPECT_EQ(chat(R"("response_format": {"type": "json_object", "schema": {}})")->schema, R"({"type":"object"})");
-  EXPECT_EQ(chat(R"("response_format": {"type": "json_object", "schema": {"const": "42"}})")->schema,
+  EXPECT_FALSE(chat(R"("response_format": {"type": "text"})")->format);
+  EXPECT_EQ(chat(R"("response_format": {"type": "json_object"})")->format->text, R"({"type":"object"})");
+  EXPECT_EQ(chat(R"("response_format": {"type": "json_object", "schema": {}})")->format->text, R"({"type":"object"})");
+  EXPECT_EQ(chat(R"("response_format": {"type": "json_object", "schema": {"const": "42"}})")->format->text,
             R"({"const":"42"})");
   EXPECT_EQ(chat(R"("response_format": {"type": "json_object", "schema": 123})").error().param,
             "response_format.schema");
   EXPECT_EQ(
       chat(
           R"("response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": {"type": "null"}}})")
-          ->schema,
+          ->format->text,
       R"({"type":"null"})");
   for (const char* wrong : {R"("response_format": "json")", R"("response_format": {"type": "xml"})",
                             R"("response_format": {"type": "json_schema"})",
@@ -43,13 +43,13 @@ TEST(chat_request, takes_grammars_in_the_words_of_each_server) {
                             "\"structured_outputs\": {\"grammar\": " + text + "}"}) {
     const auto request = chat(field);
     ASSERT_TRUE(request) << field << ": " << request.error().message;
-    EXPECT_EQ(request->schema, "{\"redline:grammar\":" + text + "}");
+    EXPECT_EQ(request->format, (grammar::grammar_text{grammar::grammar_kind::rules, "root ::= \"a\"+"}));
     EXPECT_THAT(request->ignored, ElementsAre());
   }
-  EXPECT_FALSE(chat(R"("grammar": "")")->schema) << "llama.cpp's clients send it so";
+  EXPECT_FALSE(chat(R"("grammar": "")")->format) << "llama.cpp's clients send it so";
   const auto native = parse_native_request(R"({"prompt": "x", "grammar": )" + text + "}");
   ASSERT_TRUE(native) << native.error().message;
-  EXPECT_TRUE(native->schema);
+  EXPECT_TRUE(native->format);
 }
 
 }  // namespace

@@ -483,15 +483,18 @@ TEST(native_request, is_told_from_openai_by_n_predict_where_both_have_one_path) 
 }
 
 TEST(chat_request, takes_formats_in_other_servers_words) {
-  const auto schema = [](const std::string& field) { return chat(field)->schema.value_or("none"); };
+  const auto schema = [](const std::string& field) {
+    const auto format = chat(field)->format.value();
+    return (format.kind == grammar::grammar_kind::regex ? "regex " : "") + format.text;
+  };
   EXPECT_EQ(schema(R"("guided_json": {"type": "null"})"), R"({"type":"null"})");
   EXPECT_EQ(schema(R"("guided_json": "{\"type\": \"null\"}")"), R"({"type":"null"})");
   EXPECT_EQ(schema(R"("json_schema": {"type": "null"})"), R"({"type":"null"})");
   EXPECT_EQ(schema(R"("structured_outputs": {"json": {"type": "null"}})"), R"({"type":"null"})");
   EXPECT_EQ(schema(R"("structured_outputs": {"json_object": true})"), R"({"type":"object"})");
-  EXPECT_EQ(schema(R"("guided_regex": "a+")"), R"({"redline:text":"a+"})");
-  EXPECT_EQ(schema(R"("regex": "a+")"), R"({"redline:text":"a+"})");
-  EXPECT_EQ(schema(R"("guided_choice": ["yes", "n.o"])"), R"({"redline:text":"yes|n\\.o"})");
+  EXPECT_EQ(schema(R"("guided_regex": "a+")"), "regex a+");
+  EXPECT_EQ(schema(R"("regex": "a+")"), "regex a+");
+  EXPECT_EQ(schema(R"("guided_choice": ["yes", "n.o"])"), "regex yes|n\\.o");
   expect_refusals(
       {
           {R"("guided_json": 5)", "guided_json", "", "a JSON schema"},

@@ -64,7 +64,7 @@ TEST(responses_request, reads_lengths_formats_and_our_own_members) {
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->tokens_max, 7U);
   EXPECT_TRUE(request->stream);
-  EXPECT_EQ(request->schema, R"({"type":"integer"})");
+  EXPECT_EQ(request->format->text, R"({"type":"integer"})");
   EXPECT_EQ(request->session_key, "k");
   EXPECT_EQ(request->prediction, "p");
   EXPECT_EQ(request->reasoning_effort, "low");
