@@ -107,7 +107,7 @@ TEST(doctor_report, is_not_well_without_a_target_a_self_test_or_the_model) {
 
 TEST(doctor_report, says_how_much_of_a_loaded_model_lies_in_huge_pages) {
   doctor_findings f = some_findings();
-  f.model.emplace().config.architecture = "qwen2";
+  f.model.emplace().config.kind = architecture::find_family("qwen2");
   EXPECT_THAT(text_of(f), Not(HasSubstr("loaded:")));
   f.model->held = {.resident_bytes = 600ULL << 20, .huge_bytes = 512ULL << 20};
   EXPECT_THAT(text_of(f), HasSubstr("lie in huge pages"));
