@@ -71,7 +71,7 @@ std::string child_log_level() {
   return log_enabled(log_level::warning) ? "warning" : "error";
 }
 
-/// Of "failed 3 the file ...\n".
+/// Reads the words of a child that could not serve: "failed 3 the file ...\n".
 failure failure_told(std::string_view told) {
   std::string_view rest = told.substr(failed_word.size());
   if (rest.ends_with('\n')) rest.remove_suffix(1);

@@ -43,7 +43,7 @@ class child_server {
 
   /// Whether it ends in this time or has ended.
   bool ends_within(std::chrono::milliseconds limit);
-  /// Of one that has ended: how.
+  /// How a child that has ended did so.
   [[nodiscard]] std::string describe_end() const;
 
  private:

@@ -467,7 +467,7 @@ result<void> read_window(const json_object& config, const known_class& of, model
     s.window = window;
   }
   const bool all_or_none = usual < 2;
-  // Of families whose layers all have it, files name the type of each or of none.
+  // Families whose layers all have a window name the type of each layer or of none.
   return check_layer_types(config, all_or_none && s.window == 0 ? 0 : period, s.layers);
 }
 
