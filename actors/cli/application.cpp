@@ -151,7 +151,12 @@ void ask_for_nothing(CLI::App& app, std::set<const CLI::Option*>& needed) {
   for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) ask_for_nothing(*sub, needed);
 }
 
+/// Whether this process runs the commands of redline.
+bool runs_redline = false;
+
 }  // namespace
+
+std::string server_executable() { return runs_redline ? "/proc/self/exe" : sibling_executable("redline"); }
 
 std::string sibling_executable(const std::string& name) {
   std::error_code failed;
@@ -161,6 +166,7 @@ std::string sibling_executable(const std::string& name) {
 
 int run_application(int argc, char** argv, const std::string& name, const std::string& description,
                     std::span<const add_command> commands) {
+  runs_redline = name == "redline";
   CLI::App app(description, name);
   app.require_subcommand(1);
   app.set_version_flag("--version", [&] { return version_text(name); });

@@ -107,8 +107,8 @@ result<child_server::door> child_server::start(const std::vector<std::string>& s
 
 result<void> child_server::launch(const std::vector<std::string>& serve_flags, prompts sharing) {
   REDLINE_TRY_ASSIGN(api_key_, random_key());
-  const std::string path = sibling_executable("redline");
-  std::vector<std::string> words = {path, "serve"};
+  const std::string path = server_executable();
+  std::vector<std::string> words = {"redline", "serve"};
   words.insert(words.end(), serve_flags.begin(), serve_flags.end());
   words.insert(words.end(), {"--listen", "127.0.0.1:0", "--port-descriptor", std::to_string(port_descriptor),
                              "--log-level", child_log_level()});
@@ -120,6 +120,8 @@ result<void> child_server::launch(const std::vector<std::string>& serve_flags, p
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
     return failure{errc::io_error, std::string("pipe: ") + std::strerror(errno)};
+  const std::string not_run = std::string(failed_word) + std::to_string(static_cast<int>(errc::io_error)) +
+                              " cannot run '" + path + "': expected a redline that may be executed\n";
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) {
@@ -140,6 +142,7 @@ result<void> child_server::launch(const std::vector<std::string>& serve_flags, p
     else
       ::dup2(ends[1], port_descriptor);
     ::execve(path.c_str(), arguments.data(), environment.data());
+    (void)!::write(port_descriptor, not_run.data(), not_run.size());
     std::_Exit(127);
   }
   ::close(ends[1]);

@@ -1,7 +1,7 @@
 // `redline edit` and `redline generate` with a model: the server that they start for themselves.
 import assert from "node:assert/strict";
 import {spawn, spawnSync} from "node:child_process";
-import {mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
+import {copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {after, before, test} from "node:test";
@@ -52,6 +52,14 @@ test("nobody reads the prompt or the key in the list of processes, and the serve
         command.kill("SIGKILL");
     }
     assert.ok(await hasGone(own), "it ends with a parent that is killed");
+});
+
+test("a program of another name serves itself", () => {
+    const renamed = join(folder, "redline-of-tuesday");
+    copyFileSync(program, renamed);
+    const said = spawnSync(renamed, ["generate", "--model", targetModel, "-p", "def add(a, b):", "-n", "8"], {encoding: "utf8"});
+    assert.equal(said.status, 0, said.stderr);
+    assert.ok(said.stdout.length > 0);
 });
 
 test("ctrl-C ends the server as well, and nothing is said", async () => {
