@@ -12,14 +12,14 @@ namespace redline::actors::cli {
 /// after the last word, and when the process ends.
 class parent_pipe {
  public:
-  /// descriptor: inherited; negative: nobody listens, and nothing is told.
+  /// descriptor: inherited; negative: there is no listener, and nothing is told.
   explicit parent_pipe(int descriptor) : descriptor_(descriptor) {}
   ~parent_pipe();
   parent_pipe(const parent_pipe&) = delete;
   parent_pipe& operator=(const parent_pipe&) = delete;
 
   void tell_port(std::uint16_t port);
-  /// False where nobody listens.
+  /// False where there is no listener.
   bool tell_failure(const failure& why);
   // "ready" is told after both, which come from two threads: the terminal is the parent's from then on.
   /// Nothing is shown on the terminal any more.
