@@ -1,5 +1,5 @@
-// What a reviewer would otherwise have to look for: who includes whom, headers that no file includes, vector registers
-// where they do not belong, leftovers, paths in documents that lead nowhere. Reads sources and documents as text.
+// Checks of sources and documents as text, which spare a reviewer the search: includes between rooms, headers that no
+// file includes, vector registers where they do not belong, leftovers, paths in documents that lead nowhere.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
