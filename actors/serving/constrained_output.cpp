@@ -9,8 +9,6 @@
 namespace redline::actors {
 namespace {
 
-// To follow a draft: some 3 ms, for 64 tokens that are spelled with all of 256 bytes that must follow.
-constexpr std::uint64_t usable_steps_max = std::uint64_t{64} * 256 * 16;
 // Of a span that is spelled where it begins: less than a millisecond.
 constexpr std::size_t spelled_at_once_bytes_max = 4096;
 // What speaks for what a call's grammar leaves.
@@ -49,7 +47,8 @@ constrained_output::acceptance constrained_output::accept_token(token t, std::op
     return acceptance::taken;
   }
   using place = grammar::compiled_grammar::place;
-  const auto where = rules_->grammar->place_token(state_, t);
+  grammar::step_count uncounted;  // one token
+  const auto where = rules_->grammar->place_token(state_, t, uncounted);
   if (where == place::none) return acceptance::forbidden;
   // A draft may run across what the grammar decides. How sure the model was of that depends on nothing it could choose.
   advance(t, where == place::decided ? std::optional(0.0F) : logprob, text);
@@ -85,11 +84,11 @@ void constrained_output::begin_span() {
   programs.resume(state_, copy_->is_span_forced() ? 0 : static_cast<std::uint32_t>(copy_->span_left().size()));
 }
 
-std::optional<constrained_output::decided> constrained_output::next_decided() {
+std::optional<constrained_output::decided> constrained_output::next_decided(grammar::step_count& steps) {
   if (const auto left = unspelled()) spell_span(left->spell());
   if (copy_ && copy_->is_span_forced()) return decided{.id = span_left().front(), .is_copied = true};
   if (!span_left().empty() || is_complete()) return std::nullopt;
-  const auto only = rules_->grammar->jump_forward(state_);
+  const auto only = rules_->grammar->jump_forward(state_, steps);
   return only ? std::optional(decided{.id = *only}) : std::nullopt;
 }
 
@@ -103,14 +102,13 @@ void constrained_output::append_decided(const decided& next, std::string& text) 
   advance(next.id, 0.0F, text);
 }
 
-std::vector<token> constrained_output::usable(std::vector<token> draft) const {
+std::vector<token> constrained_output::usable(std::vector<token> draft, grammar::step_count& steps) const {
   const auto& grammar = *rules_->grammar;
   auto s = state_;
   std::size_t kept = 0;
-  const auto before = grammar::steps_taken;
-  while (kept < draft.size() && grammar::steps_taken - before < usable_steps_max &&
-         !grammar.automaton().awaits_span(s) && !grammar.automaton().is_terminated(s) &&
-         !grammar.automaton().is_lost(s) && grammar.accept_token(s, draft[kept]))
+  while (kept < draft.size() && !steps.is_over() && !grammar.automaton().awaits_span(s) &&
+         !grammar.automaton().is_terminated(s) && !grammar.automaton().is_lost(s) &&
+         grammar.accept_token(s, draft[kept], steps))
     ++kept;
   draft.resize(kept);
   return draft;
@@ -135,10 +133,10 @@ struct constrained_output::call_follower {
   bool in_arguments = false;
 
   /// False where the grammar forbids the byte.
-  bool take(char byte) {
+  bool take(char byte, grammar::step_count& steps) {
     using phase = grammar::tool_automaton::phase;
     const bool was_in = in_arguments;
-    if (!automaton.advance(state, static_cast<std::uint8_t>(byte))) return false;
+    if (!automaton.advance(state, static_cast<std::uint8_t>(byte), steps)) return false;
     in_arguments = grammar::tool_automaton::phase_of(state) == phase::arguments;
     if (was_in) arguments.feed({&byte, 1});
     if (!was_in && in_arguments) arguments.reset();
@@ -148,17 +146,17 @@ struct constrained_output::call_follower {
 
 /// What follows if the grammar leaves nothing else but blanks, or a further member or value: then the one that ends
 /// what is open. Empty: there is a choice.
-std::string_view constrained_output::likely_sign(const call_follower& at) const {
+std::string_view constrained_output::likely_sign(const call_follower& at, grammar::step_count& steps) const {
   constexpr std::string_view signs =
       " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
   const auto& m = at.automaton;
   if (m.free_text_at(at.state).table != nullptr || m.is_terminated(at.state)) return {};
-  if (const auto known = m.known_run(at.state); !known.empty()) return known;
+  if (const auto known = m.known_run(at.state, steps); !known.empty()) return known;
   bool may_be_blank = false, may_go_on = false;
   std::string_view only;
   for (std::size_t i = 0; i < signs.size(); ++i) {
     auto after = at.state;
-    if (!m.advance(after, static_cast<std::uint8_t>(signs[i]))) continue;
+    if (!m.advance(after, static_cast<std::uint8_t>(signs[i]), steps)) continue;
     if (signs[i] == ' ') {
       may_be_blank = true;
     } else if (signs[i] == ',') {
@@ -174,29 +172,28 @@ std::string_view constrained_output::likely_sign(const call_follower& at) const 
   return !may_go_on || ends ? only : only.empty() ? std::string_view(",") : std::string_view{};
 }
 
-draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max) const {
+draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max, grammar::step_count& steps) const {
   const auto& grammar = *rules_->grammar;
   const auto& tokenizer = grammar.trie().tokenizer();
   draft::graded_draft out;
   if (!arguments_ || grammar.automaton().is_free(state_)) return out;
   // A token has more than four bytes where text is repeated at length; what is cut costs the next round nothing.
   const std::size_t bytes_max = std::min(std::size_t{6} * tokens_max, spelled_at_once_bytes_max);
-  const auto is_cheap = [before = grammar::steps_taken] { return grammar::steps_taken - before < usable_steps_max; };
   call_follower ahead{grammar.automaton(), state_, *arguments_, in_arguments_};
   std::string text;
   std::vector<std::pair<std::size_t, draft::graded_run>> ends;  // of the text's parts, and what speaks for each
-  for (bool goes_on = true; goes_on && text.size() < bytes_max && is_cheap();) {
+  for (bool goes_on = true; goes_on && text.size() < bytes_max && !steps.is_over();) {
     draft::graded_run part{draft::source::program, call_grade, 0};
     std::string more;
     if (const auto copy = ahead.in_arguments ? ahead.arguments.ahead(bytes_max - text.size()) : std::nullopt) {
       more = copy->bytes;
       part = {draft::source::lookup, draft::grade_of_match(copy->matched / 4), 0};
     } else {
-      more = likely_sign(ahead);
+      more = likely_sign(ahead, steps);
     }
     goes_on = !more.empty();
     for (const char c : more) {
-      goes_on = goes_on && ahead.take(c);
+      goes_on = goes_on && ahead.take(c, steps);
       if (goes_on) text += c;
     }
     ends.emplace_back(text.size(), part);
@@ -208,7 +205,7 @@ draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max) co
   const auto take = [&](token t) {
     auto after = s;
     const auto piece = tokenizer.piece(t, true);
-    if (!std::string_view(text).substr(at).starts_with(piece) || !grammar.accept_token(after, t)) return false;
+    if (!std::string_view(text).substr(at).starts_with(piece) || !grammar.accept_token(after, t, steps)) return false;
     s = after;
     while (ends[part].first <= at) ++part;
     out.add(ends[part].second.from, ends[part].second.grade, {&t, 1});
@@ -219,13 +216,13 @@ draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max) co
   std::size_t cut_bytes = 0;
   for (bool goes_on = true; goes_on && at < text.size() && out.tokens.size() < tokens_max;) {
     cut_bytes += text.size() - at;
-    if (cut_bytes > 4 * spelled_at_once_bytes_max || !is_cheap()) break;
+    if (cut_bytes > 4 * spelled_at_once_bytes_max || steps.is_over()) break;
     auto tokens = tokenizer.encode(std::string_view(text).substr(at), {.continues = true});
     // Where the text is cut, the last token is not that of the whole.
     if (text.size() >= bytes_max) tokens.pop_back();
     std::size_t taken = 0;
-    while (taken < tokens.size() && out.tokens.size() < tokens_max && is_cheap() && take(tokens[taken])) ++taken;
-    const auto forced = taken < tokens.size() ? grammar.jump_forward(s) : std::nullopt;
+    while (taken < tokens.size() && out.tokens.size() < tokens_max && !steps.is_over() && take(tokens[taken])) ++taken;
+    const auto forced = taken < tokens.size() ? grammar.jump_forward(s, steps) : std::nullopt;
     goes_on = forced && out.tokens.size() < tokens_max && take(*forced);
   }
   return out;

@@ -38,7 +38,7 @@ class constrained_output {
     bool is_copied = false;  // by a span that is forced, not by the grammar
   };
   /// The next token if it is decided without the model.
-  std::optional<decided> next_decided();
+  std::optional<decided> next_decided(grammar::step_count& steps);
   /// Appends what `next_decided` has just given. Appends to `text` what the token adds to the answer.
   void append_decided(const decided& next, std::string& text);
 
@@ -52,13 +52,17 @@ class constrained_output {
   [[nodiscard]] std::span<const token> span_left() const {
     return copy_ ? copy_->span_left() : std::span<const token>{};
   }
-  /// The draft up to a token that the grammar forbids, after which the model is not asked, or which takes too long.
-  [[nodiscard]] std::vector<token> usable(std::vector<token> draft) const;
+  /// Limits the steps of a draft to about 3 ms: those of 64 tokens of which each is tokenized with all of the 256
+  /// bytes that must follow.
+  static constexpr std::uint64_t draft_steps_max = std::uint64_t{64} * 256 * 16;
+  /// The draft up to a token that the grammar forbids, after which the model is not asked, or at which `steps` are
+  /// over.
+  [[nodiscard]] std::vector<token> usable(std::vector<token> draft, grammar::step_count& steps) const;
   /// A draft: how edit programs usually go on from here. Empty where nothing is usual.
   [[nodiscard]] std::vector<token> likely_rest() const;
   /// A draft of a call: what its arguments copy, as JSON spells it, and around it what the grammar leaves but for
-  /// blanks and members that may be left out. Nothing that the grammar forbids.
-  [[nodiscard]] draft::graded_draft likely_call(std::uint32_t tokens_max) const;
+  /// blanks and members that may be left out. Nothing that the grammar forbids. Shorter where `steps` are over.
+  [[nodiscard]] draft::graded_draft likely_call(std::uint32_t tokens_max, grammar::step_count& steps) const;
   /// Spans are judged by the model's logprobs.
   [[nodiscard]] bool wants_logprobs() const;
   /// The grammar, for the target model, and the cells of the place in it.
@@ -72,7 +76,7 @@ class constrained_output {
   void begin_span();
   struct call_follower;
   void follow_arguments(std::string_view piece);
-  [[nodiscard]] std::string_view likely_sign(const call_follower& at) const;
+  [[nodiscard]] std::string_view likely_sign(const call_follower& at, grammar::step_count& steps) const;
   void advance(token t, std::optional<float> logprob, std::string& text);
 
   std::shared_ptr<const output_rules> rules_;

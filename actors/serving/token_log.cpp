@@ -243,13 +243,13 @@ void token_log::follow_known_text(std::string_view text) {
 /// What must follow, and spans that are copied because a program says so: until the model is to be asked again, or the
 /// step's time is over.
 void token_log::append_decided(progress& into) {
-  const std::uint64_t steps_max = grammar::steps_taken + decided_steps_max;
+  grammar::step_count steps(decided_steps_max);
   for (std::uint32_t work = 0; constrained_ && !into.finished;) {
-    if (work >= step_work_max || grammar::steps_taken > steps_max || unspelled()) {
+    if (work >= step_work_max || steps.is_over() || unspelled()) {
       into.is_cut = true;
       return;
     }
-    const auto next = constrained_->next_decided();
+    const auto next = constrained_->next_decided(steps);
     if (!next) return;
     if (ends_with(next->id)) {
       into.finished = finish_reason::stop;
@@ -330,7 +330,8 @@ std::vector<token> token_log::usable(std::vector<token> draft) const {
   if (draft.size() >= round_room()) draft.resize(round_room() == 0 ? 0 : round_room() - 1);
   const auto strange = [&](token t) { return !tokenizer_->vocab().contains(t); };
   draft.erase(std::find_if(draft.begin(), draft.end(), strange), draft.end());
-  return constrained_ ? constrained_->usable(std::move(draft)) : draft;
+  grammar::step_count steps(constrained_output::draft_steps_max);
+  return constrained_ ? constrained_->usable(std::move(draft), steps) : draft;
 }
 
 std::vector<token> token_log::known_draft() const {

@@ -97,7 +97,8 @@ class token_log {
   }
   /// How a call goes on; see constrained_output. tokens_max: at least a token less than there is room for.
   [[nodiscard]] draft::graded_draft likely_call(std::uint32_t tokens_max) const {
-    return constrained_ ? constrained_->likely_call(tokens_max) : draft::graded_draft{};
+    grammar::step_count steps(constrained_output::draft_steps_max);
+    return constrained_ ? constrained_->likely_call(tokens_max, steps) : draft::graded_draft{};
   }
   /// What comes next by `known_text`, as far as there is room and one pass may take; empty: nothing is known.
   [[nodiscard]] std::vector<token> known_draft() const;

@@ -52,12 +52,12 @@ automaton_state bound_text::begin() const {
   return state_of(0, has_strings ? &text : nullptr);
 }
 
-bool bound_text::may_end(const automaton_state& text) const {
+bool bound_text::may_end(const automaton_state& text, step_count& steps) const {
   automaton_state closed = text;
-  return strings_->advance(closed, '"') && strings_->is_terminated(closed);
+  return strings_->advance(closed, '"', steps) && strings_->is_terminated(closed);
 }
 
-bool bound_text::advance(automaton_state& s, std::uint8_t byte) const {
+bool bound_text::advance(automaton_state& s, std::uint8_t byte, step_count& steps) const {
   if (is_terminated(s)) return false;
   const bool goes_on = s[has_text] != 0;
   automaton_state text = goes_on ? text_of(s) : automaton_state();
@@ -65,21 +65,21 @@ bool bound_text::advance(automaton_state& s, std::uint8_t byte) const {
   if (matched > 0) {
     matched = static_cast<std::uint8_t>(element_end[matched]) == byte ? matched + 1 : 0;
   }
-  if (static_cast<std::uint8_t>(element_end.front()) == byte) matched = goes_on && may_end(text) ? 1 : 0;
+  if (static_cast<std::uint8_t>(element_end.front()) == byte) matched = goes_on && may_end(text, steps) ? 1 : 0;
   const spelling spelt = spell(byte);
   const bool fits = goes_on && matched < element_end.size() &&
                     std::all_of(spelt.bytes.begin(), spelt.bytes.begin() + spelt.count,
-                                [&](char c) { return strings_->advance(text, static_cast<std::uint8_t>(c)); });
+                                [&](char c) { return strings_->advance(text, static_cast<std::uint8_t>(c), steps); });
   s = state_of(matched, fits ? &text : nullptr);
   return fits || matched > 0;
 }
 
 bool bound_text::is_terminated(const automaton_state& s) const { return s[end_bytes] == element_end.size(); }
 
-std::string_view bound_text::known_run(const automaton_state& s) const {
+std::string_view bound_text::known_run(const automaton_state& s, step_count& steps) const {
   if (s[has_text] == 0) return element_end.substr(s[end_bytes]);
   if (s[end_bytes] > 0) return {};
-  const auto run = strings_->known_run(text_of(s));
+  const auto run = strings_->known_run(text_of(s), steps);
   if (run.starts_with('"')) return element_end;
   return run.substr(0, std::min(run.find_first_of("\"\\"), run.size()));
 }

@@ -15,10 +15,12 @@ class bound_text final : public byte_automaton {
   explicit bound_text(std::shared_ptr<const byte_automaton> strings) : strings_(std::move(strings)) {}
 
   [[nodiscard]] automaton_state begin() const override;
-  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
+  using byte_automaton::advance;
+  using byte_automaton::known_run;
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte, step_count& steps) const override;
   [[nodiscard]] bool is_accepting(const automaton_state& s) const override { return is_terminated(s); }
   [[nodiscard]] bool is_terminated(const automaton_state& s) const override;
-  [[nodiscard]] std::string_view known_run(const automaton_state& s) const override;
+  [[nodiscard]] std::string_view known_run(const automaton_state& s, step_count& steps) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
@@ -26,7 +28,7 @@ class bound_text final : public byte_automaton {
   [[nodiscard]] static std::uint32_t matched(const automaton_state& s) { return s[0]; }
 
  private:
-  [[nodiscard]] bool may_end(const automaton_state& text) const;
+  [[nodiscard]] bool may_end(const automaton_state& text, step_count& steps) const;
 
   std::shared_ptr<const byte_automaton> strings_;
 };

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/grammar/syntax/steps.hpp"
+
 namespace redline::grammar {
 
 using byte_set = std::bitset<256>;
@@ -102,15 +104,24 @@ class byte_automaton {
   virtual ~byte_automaton() = default;
 
   [[nodiscard]] virtual automaton_state begin() const = 0;
-  /// Consumes a byte. False when the grammar does not allow it; `s` is then undefined.
-  [[nodiscard]] virtual bool advance(automaton_state& s, std::uint8_t byte) const = 0;
+  /// Consumes a byte. False when the grammar does not allow it; `s` is then undefined. Adds its work to `steps`.
+  [[nodiscard]] virtual bool advance(automaton_state& s, std::uint8_t byte, step_count& steps) const = 0;
+  /// The same, for callers that do not limit the work.
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const {
+    step_count uncounted;
+    return advance(s, byte, uncounted);
+  }
   /// The text so far is complete; it may be possible to continue.
   [[nodiscard]] virtual bool is_accepting(const automaton_state& s) const = 0;
   /// The text so far is complete and nothing can follow.
   [[nodiscard]] virtual bool is_terminated(const automaton_state& s) const = 0;
   /// Bytes that must follow one after the other, where the automaton knows them without trying all; some may be left
   /// out. Empty: there may be a choice. Lives as long as the automaton.
-  [[nodiscard]] virtual std::string_view known_run(const automaton_state&) const { return {}; }
+  [[nodiscard]] virtual std::string_view known_run(const automaton_state&, step_count&) const { return {}; }
+  [[nodiscard]] std::string_view known_run(const automaton_state& s) const {
+    step_count uncounted;
+    return known_run(s, uncounted);
+  }
 
   /// What free text may begin at a state.
   struct free_text_rule {

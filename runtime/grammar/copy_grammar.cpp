@@ -30,7 +30,8 @@ copy::program_state copy_grammar::unpack(const automaton_state& s) const {
           .number = s[number]};
 }
 
-bool copy_grammar::advance(automaton_state& s, std::uint8_t byte) const {
+bool copy_grammar::advance(automaton_state& s, std::uint8_t byte, step_count& steps) const {
+  steps.add();
   auto p = unpack(s);
   if (!programs_.advance(p, static_cast<char>(byte))) return false;
   s = pack(p, 0);
@@ -39,7 +40,9 @@ bool copy_grammar::advance(automaton_state& s, std::uint8_t byte) const {
 
 bool copy_grammar::is_terminated(const automaton_state& s) const { return is_at(s, copy::program_state::step::done); }
 
-std::string_view copy_grammar::known_run(const automaton_state& s) const { return programs_.word_left(unpack(s)); }
+std::string_view copy_grammar::known_run(const automaton_state& s, step_count&) const {
+  return programs_.word_left(unpack(s));
+}
 
 byte_automaton::free_text_rule copy_grammar::free_text_at(const automaton_state& s) const {
   static const free_text all_but_less_than(~byte_set().set('<'));

@@ -12,10 +12,12 @@ class copy_grammar final : public byte_automaton {
   explicit copy_grammar(copy::program_shape shape) : programs_(std::move(shape)) {}
 
   [[nodiscard]] automaton_state begin() const override { return pack({}, 0); }
-  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
+  using byte_automaton::advance;
+  using byte_automaton::known_run;
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte, step_count& steps) const override;
   [[nodiscard]] bool is_accepting(const automaton_state& s) const override { return is_terminated(s); }
   [[nodiscard]] bool is_terminated(const automaton_state& s) const override;
-  [[nodiscard]] std::string_view known_run(const automaton_state& s) const override;
+  [[nodiscard]] std::string_view known_run(const automaton_state& s, step_count& steps) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
   [[nodiscard]] std::uint32_t unconstrained_tokens(const automaton_state& s) const override;
   void skip_unconstrained_token(automaton_state& s) const override;

@@ -85,8 +85,8 @@ automaton_state gbnf_automaton::lost_state() {
   return s;
 }
 
-bool gbnf_automaton::advance(automaton_state& s, std::uint8_t byte) const {
-  ++steps_taken;
+bool gbnf_automaton::advance(automaton_state& s, std::uint8_t byte, step_count& steps) const {
+  steps.add();
   if (is_lost(s)) return true;
   std::size_t i = 1;
   const auto takes = [&](std::uint32_t cell) { return is_head(cell) && sets_[positions_[place_of(cell)].other][byte]; };
@@ -97,12 +97,12 @@ bool gbnf_automaton::advance(automaton_state& s, std::uint8_t byte) const {
   for (; i < s.size() && !next.is_lost; ++i) {
     if (takes(s[i])) reach(next, positions_[place_of(s[i])].next, below_of(s[i]));
   }
-  steps_taken += next.work;
+  steps.add(next.work);
   s = next.is_lost ? lost_state() : next.to;
   return s.size() > 1 || s[0] != goes_on;
 }
 
-std::string_view gbnf_automaton::known_run(const automaton_state& s) const {
+std::string_view gbnf_automaton::known_run(const automaton_state& s, step_count&) const {
   if (s[0] != goes_on) return {};
   std::uint32_t only = 0;
   for (std::uint32_t i = 1; i < s.size(); ++i) {

@@ -29,14 +29,20 @@ class gbnf_automaton final : public byte_automaton {
 
   /// Rules that are missing or never end, left recursion that cannot be taken away, and grammars beyond the limits are
   /// refused with the rule's name or its line.
-  static result<std::shared_ptr<const gbnf_automaton>> compile(std::string_view grammar);
+  static result<std::shared_ptr<const gbnf_automaton>> compile(std::string_view grammar, step_count& steps);
+  static result<std::shared_ptr<const gbnf_automaton>> compile(std::string_view grammar) {
+    step_count steps(compile_steps_max);
+    return compile(grammar, steps);
+  }
 
   [[nodiscard]] automaton_state begin() const override;
-  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
+  using byte_automaton::advance;
+  using byte_automaton::known_run;
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte, step_count& steps) const override;
   [[nodiscard]] bool is_accepting(const automaton_state& s) const override { return s[0] == may_end; }
   [[nodiscard]] bool is_terminated(const automaton_state& s) const override { return s.size() == 1 && s[0] == may_end; }
   [[nodiscard]] bool is_lost(const automaton_state& s) const override { return s[0] == lost; }
-  [[nodiscard]] std::string_view known_run(const automaton_state& s) const override;
+  [[nodiscard]] std::string_view known_run(const automaton_state& s, step_count& steps) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 

@@ -19,8 +19,8 @@ constexpr std::size_t rounds_max = 512;       // of what is found by going over 
 /// Makes the places of an automaton, and what can follow at each.
 class gbnf_compiler {
  public:
-  gbnf_compiler(grammar_rules grammar, std::uint64_t steps_end)
-      : rules_(std::move(grammar.rules)), root_(grammar.root), steps_end_(steps_end) {}
+  gbnf_compiler(grammar_rules grammar, step_count& steps)
+      : rules_(std::move(grammar.rules)), root_(grammar.root), steps_(steps) {}
 
   result<std::shared_ptr<const gbnf_automaton>> run() {
     for (std::size_t i = 0; i < rules_.size(); ++i) add({});  // where rules begin: calls to their right sides
@@ -55,8 +55,8 @@ class gbnf_compiler {
   }
   /// False where it has taken too much.
   bool spend(std::size_t steps) {
-    steps_taken += steps;
-    if (steps_taken > steps_end_) refuse("it takes too long to compile: write it with fewer rules and repetitions");
+    steps_.add(steps);
+    if (steps_.is_over()) refuse("it takes too long to compile: write it with fewer rules and repetitions");
     return !why_;
   }
   std::uint32_t add(position p) {
@@ -567,14 +567,13 @@ class gbnf_compiler {
   std::vector<std::uint32_t> stamps_;  // by place: the last closure that it was looked at for
   std::uint32_t stamp_ = 0;
   std::size_t items_count_ = 0;
-  std::uint64_t steps_end_;
+  step_count& steps_;
   std::optional<failure> why_;
 };
 
-result<std::shared_ptr<const gbnf_automaton>> gbnf_automaton::compile(std::string_view grammar) {
-  const std::uint64_t steps_end = steps_taken + compile_steps_max;
-  REDLINE_TRY_ASSIGN(auto rules, read_grammar(grammar, steps_end));
-  return gbnf_compiler(std::move(rules), steps_end).run();
+result<std::shared_ptr<const gbnf_automaton>> gbnf_automaton::compile(std::string_view grammar, step_count& steps) {
+  REDLINE_TRY_ASSIGN(auto rules, read_grammar(grammar, steps));
+  return gbnf_compiler(std::move(rules), steps).run();
 }
 
 }  // namespace redline::grammar

@@ -16,13 +16,14 @@ constexpr std::size_t spelling_steps = 16;  // that the tokenizer takes for a by
 
 /// Bytes that must follow one after the other, all of them or some; empty where there is a choice. The next byte: known
 /// to the automaton, or the only one of all 256 that it accepts.
-std::string_view find_only_bytes(const byte_automaton& m, const automaton_state& s, std::uint8_t& tried) {
+std::string_view find_only_bytes(const byte_automaton& m, const automaton_state& s, std::uint8_t& tried,
+                                 step_count& steps) {
   if (m.free_text_at(s).table != nullptr || m.is_accepting(s) || m.awaits_span(s)) return {};
-  if (const auto known = m.known_run(s); !known.empty()) return known;
+  if (const auto known = m.known_run(s, steps); !known.empty()) return known;
   bool is_found = false;
   for (unsigned byte = 0; byte < 256; ++byte) {
     automaton_state after = s;
-    if (!m.advance(after, static_cast<std::uint8_t>(byte))) continue;
+    if (!m.advance(after, static_cast<std::uint8_t>(byte), steps)) continue;
     if (is_found) return {};
     is_found = true;
     tried = static_cast<std::uint8_t>(byte);
@@ -33,15 +34,15 @@ std::string_view find_only_bytes(const byte_automaton& m, const automaton_state&
 }  // namespace
 
 /// The control token that must follow as the first of a markup.
-std::optional<token> compiled_grammar::find_control(const automaton_state& s) const {
+std::optional<token> compiled_grammar::find_control(const automaton_state& s, step_count& steps) const {
   if (!automaton_->is_markup(s)) return std::nullopt;
-  const auto run = automaton_->known_run(s);
+  const auto run = automaton_->known_run(s, steps);
   return run.empty() ? std::nullopt : trie_->control_at(run);
 }
 
-std::optional<token> compiled_grammar::jump_forward(const automaton_state& s) const {
+std::optional<token> compiled_grammar::jump_forward(const automaton_state& s, step_count& steps) const {
   if (automaton_->unconstrained_tokens(s) > 0) return std::nullopt;
-  if (const auto control = find_control(s)) return control;
+  if (const auto control = find_control(s, steps)) return control;
   std::string bytes;
   automaton_state here = s;
   bool is_cut = false;      // more bytes must follow
@@ -53,16 +54,16 @@ std::optional<token> compiled_grammar::jump_forward(const automaton_state& s) co
       is_cut = true;
       break;
     }
-    auto run = find_only_bytes(*automaton_, here, tried);
+    auto run = find_only_bytes(*automaton_, here, tried, steps);
     if (run.data() == reinterpret_cast<const char*>(&tried)) ++tries;
     is_cut = run.size() > jump_bytes_max - bytes.size();
     run = run.substr(0, jump_bytes_max - bytes.size());
     goes_on = !run.empty();
     for (const char c : run) {
       // Of a run that is cut the last state is not needed.
-      goes_on = goes_on && (is_cut || automaton_->advance(here, static_cast<std::uint8_t>(c)));
+      goes_on = goes_on && (is_cut || automaton_->advance(here, static_cast<std::uint8_t>(c), steps));
       if (goes_on) bytes += c;
-      is_control = goes_on && !is_cut && find_control(here).has_value();
+      is_control = goes_on && !is_cut && find_control(here, steps).has_value();
       goes_on = goes_on && !is_control;
       if (!goes_on) break;
     }
@@ -75,28 +76,28 @@ std::optional<token> compiled_grammar::jump_forward(const automaton_state& s) co
   const std::string key = (before_choice ? '+' : '.') + bytes;
   const auto known = first_tokens_.find(key);
   if (known != first_tokens_.end()) return known->second;
-  steps_taken += spelling_steps * bytes.size();
+  steps.add(spelling_steps * bytes.size());
   const auto tokens = trie_->spell(bytes);
   const bool decides = tokens.size() > (before_choice ? 1U : 0U);
   if (first_tokens_.size() >= first_tokens_max) first_tokens_.clear();
   return first_tokens_[key] = decides ? std::optional(tokens.front()) : std::nullopt;
 }
 
-std::optional<token> compiled_grammar::take_jump_forward(automaton_state& s) const {
-  const auto only = jump_forward(s);
+std::optional<token> compiled_grammar::take_jump_forward(automaton_state& s, step_count& steps) const {
+  const auto only = jump_forward(s, steps);
   if (!only) return std::nullopt;
-  const bool is_taken = trie_->accept_token(*automaton_, s, *only);
+  const bool is_taken = trie_->accept_token(*automaton_, s, *only, steps);
   REDLINE_ASSERT(is_taken, "the grammar allows a token that must follow");
   return only;
 }
 
-compiled_grammar::place compiled_grammar::place_token(automaton_state& s, token t) const {
+compiled_grammar::place compiled_grammar::place_token(automaton_state& s, token t, step_count& steps) const {
   if (automaton_->unconstrained_tokens(s) > 0) {
     automaton_->skip_unconstrained_token(s);
     return place::chosen;
   }
-  const auto only = jump_forward(s);
-  if ((only && *only != t) || !trie_->accept_token(*automaton_, s, t)) return place::none;
+  const auto only = jump_forward(s, steps);
+  if ((only && *only != t) || !trie_->accept_token(*automaton_, s, t, steps)) return place::none;
   return only ? place::decided : place::chosen;
 }
 

@@ -26,10 +26,10 @@ class compiled_grammar {
   [[nodiscard]] const byte_automaton& automaton() const { return *automaton_; }
   [[nodiscard]] const token_trie& trie() const { return *trie_; }
 
-  /// The token that must follow, if only one can.
-  [[nodiscard]] std::optional<token> jump_forward(const automaton_state& s) const;
+  /// The token that must follow, if only one can. Adds its work to `steps`, as the functions below do.
+  [[nodiscard]] std::optional<token> jump_forward(const automaton_state& s, step_count& steps) const;
   /// The same, and consumes it.
-  [[nodiscard]] std::optional<token> take_jump_forward(automaton_state& s) const;
+  [[nodiscard]] std::optional<token> take_jump_forward(automaton_state& s, step_count& steps) const;
   /// How a token follows a state.
   enum class place : std::uint8_t {
     none,     // it cannot
@@ -38,12 +38,23 @@ class compiled_grammar {
   };
   /// Consumes a token. Where it cannot follow, `s` is undefined afterwards. Where unconstrained tokens are due any can
   /// follow.
-  [[nodiscard]] place place_token(automaton_state& s, token t) const;
+  [[nodiscard]] place place_token(automaton_state& s, token t, step_count& steps) const;
   /// The same. False: the token cannot follow.
-  [[nodiscard]] bool accept_token(automaton_state& s, token t) const { return place_token(s, t) != place::none; }
+  [[nodiscard]] bool accept_token(automaton_state& s, token t, step_count& steps) const {
+    return place_token(s, t, steps) != place::none;
+  }
+  /// The same two for callers that do not limit the work.
+  [[nodiscard]] std::optional<token> jump_forward(const automaton_state& s) const {
+    step_count uncounted;
+    return jump_forward(s, uncounted);
+  }
+  [[nodiscard]] bool accept_token(automaton_state& s, token t) const {
+    step_count uncounted;
+    return accept_token(s, t, uncounted);
+  }
 
  private:
-  [[nodiscard]] std::optional<token> find_control(const automaton_state& s) const;
+  [[nodiscard]] std::optional<token> find_control(const automaton_state& s, step_count& steps) const;
 
   std::shared_ptr<const byte_automaton> automaton_;
   std::shared_ptr<const token_trie> trie_;

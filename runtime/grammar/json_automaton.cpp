@@ -135,18 +135,18 @@ bool json_automaton::fits(const automaton_state& s, std::uint32_t node) const {
   return (s.size() - 1) / frame_cells + nodes_[node].height <= frames_max;
 }
 
-bool json_automaton::begin_value(automaton_state& s, std::uint32_t node, std::uint8_t byte) const {
+bool json_automaton::begin_value(automaton_state& s, std::uint32_t node, std::uint8_t byte, step_count& steps) const {
   const json_node& n = nodes_[node];
   if (!n.first[byte] || !fits(s, node)) return false;
   switch (n.kind) {
     case json_node::value_kind::choice:
       for (const auto c : n.choices) {
-        if (nodes_[c].first[byte]) return begin_value(s, c, byte);
+        if (nodes_[c].first[byte]) return begin_value(s, c, byte, steps);
       }
       return false;
     case json_node::value_kind::literals: {
       push(s, literal, node, 0, 0);
-      return in_literal(s, byte);
+      return in_literal(s, byte, steps);
     }
     default:
       break;
@@ -165,24 +165,24 @@ bool json_automaton::begin_value(automaton_state& s, std::uint32_t node, std::ui
     push(s, number, node, whole, n.is_bounded() ? byte - '0' : 1);
   else {  // any: true, false or null, the literals of node 1
     push(s, literal, 1, 0, 0);
-    return in_literal(s, byte);
+    return in_literal(s, byte, steps);
   }
   return true;
 }
 
-bool json_automaton::advance(automaton_state& s, std::uint8_t byte) const {
-  ++steps_taken;
+bool json_automaton::advance(automaton_state& s, std::uint8_t byte, step_count& steps) const {
+  steps.add();
   if (is_terminated(s)) return false;
   const std::size_t t = top(s);
   switch (s[t + kind_cell]) {
     case string:
       return in_string(s, byte);
     case literal:
-      return in_literal(s, byte);
+      return in_literal(s, byte, steps);
     case number:
-      return in_number(s, byte);
+      return in_number(s, byte, steps);
     case object_key:
-      return in_key(s, byte);
+      return in_key(s, byte, steps);
     default:
       break;
   }
@@ -191,27 +191,30 @@ bool json_automaton::advance(automaton_state& s, std::uint8_t byte) const {
   if (s[t + kind_cell] == value) {
     const std::uint32_t node = s[t + node_cell];
     s.drop(frame_cells);
-    return begin_value(s, node, byte);
+    return begin_value(s, node, byte, steps);
   }
-  return s[t + kind_cell] == array_begin || s[t + kind_cell] == array_next ? in_array(s, byte) : in_object(s, byte);
+  return s[t + kind_cell] == array_begin || s[t + kind_cell] == array_next ? in_array(s, byte, steps)
+                                                                           : in_object(s, byte, steps);
 }
 
-std::uint32_t json_automaton::find_member(const json_node& n, std::uint32_t from, const automaton_state& s) const {
+std::uint32_t json_automaton::find_member(const json_node& n, std::uint32_t from, const automaton_state& s,
+                                          step_count& steps) const {
   const auto count = static_cast<std::uint32_t>(n.members.size());
   if (from >= count) return count;
-  for (std::uint32_t i = from; i <= n.members[from].last_choice; ++i, ++steps_taken) {
+  for (std::uint32_t i = from; i <= n.members[from].last_choice; ++i, steps.add()) {
     if (fits(s, n.members[i].value)) return i;
   }
   return count;
 }
 
-bool json_automaton::may_be_member(const json_node& n, std::uint32_t i, const automaton_state& s) const {
-  ++steps_taken;
+bool json_automaton::may_be_member(const json_node& n, std::uint32_t i, const automaton_state& s,
+                                   step_count& steps) const {
+  steps.add();
   const std::uint32_t first = s[top(s) + a];
   return i >= first && i <= n.members[first].last_choice && fits(s, n.members[i].value);
 }
 
-bool json_automaton::in_object(automaton_state& s, std::uint8_t byte) const {
+bool json_automaton::in_object(automaton_state& s, std::uint8_t byte, step_count& steps) const {
   const std::size_t t = top(s);
   const json_node& n = nodes_[s[t + node_cell]];
   const std::uint32_t next = s[t + a];
@@ -236,7 +239,7 @@ bool json_automaton::in_object(automaton_state& s, std::uint8_t byte) const {
           push(s, string, 0);
           return true;
         }
-        const auto member = find_member(n, next, s);
+        const auto member = find_member(n, next, s, steps);
         if (member >= n.members.size()) return false;
         s[t + kind_cell] = object_key;
         s[t + a] = member;
@@ -247,7 +250,7 @@ bool json_automaton::in_object(automaton_state& s, std::uint8_t byte) const {
       [[fallthrough]];
     default: {
       if (byte == ',' && s[t + kind_cell] == object_next) {
-        if (declared && find_member(n, next, s) >= n.members.size()) return false;
+        if (declared && find_member(n, next, s, steps) >= n.members.size()) return false;
         if (!declared && !fits(s, n.other)) return false;
         s[t + kind_cell] = object_comma;
         return true;
@@ -260,19 +263,19 @@ bool json_automaton::in_object(automaton_state& s, std::uint8_t byte) const {
   }
 }
 
-bool json_automaton::in_key(automaton_state& s, std::uint8_t byte) const {
+bool json_automaton::in_key(automaton_state& s, std::uint8_t byte, step_count& steps) const {
   const std::size_t t = top(s);
   const json_node& n = nodes_[s[t + node_cell]];
   const std::uint32_t written = s[t + b];
-  const auto alike = n.texts.find_alike(n.members[s[t + a]].name, written);
-  const auto go_on = n.texts.narrow(alike, written, byte);
+  const auto alike = n.texts.find_alike(n.members[s[t + a]].name, written, steps);
+  const auto go_on = n.texts.narrow(alike, written, byte, steps);
   auto member = static_cast<std::uint32_t>(n.members.size());
   // Mostly the first that fitted so far still does; none comes before it.
   const std::uint32_t first = n.members[s[t + a]].name;
-  const bool is_first = go_on.begin <= first && first < go_on.end && may_be_member(n, s[t + a], s);
+  const bool is_first = go_on.begin <= first && first < go_on.end && may_be_member(n, s[t + a], s, steps);
   if (is_first) member = s[t + a];
   for (std::uint32_t i = go_on.begin; !is_first && i < go_on.end; ++i) {
-    if (n.by_name[i] < member && may_be_member(n, n.by_name[i], s)) member = n.by_name[i];
+    if (n.by_name[i] < member && may_be_member(n, n.by_name[i], s, steps)) member = n.by_name[i];
   }
   if (member >= n.members.size()) return false;
   s[t + a] = member;
@@ -283,7 +286,7 @@ bool json_automaton::in_key(automaton_state& s, std::uint8_t byte) const {
   return true;
 }
 
-bool json_automaton::in_array(automaton_state& s, std::uint8_t byte) const {
+bool json_automaton::in_array(automaton_state& s, std::uint8_t byte, step_count& steps) const {
   const std::size_t t = top(s);
   const json_node& n = nodes_[s[t + node_cell]];
   const std::uint32_t count = s[t + a];
@@ -301,7 +304,7 @@ bool json_automaton::in_array(automaton_state& s, std::uint8_t byte) const {
   if (n.items_max == 0) return false;
   s[t + kind_cell] = array_next;
   s[t + a] = 1;
-  return begin_value(s, n.other, byte);
+  return begin_value(s, n.other, byte, steps);
 }
 
 bool json_automaton::in_string(automaton_state& s, std::uint8_t byte) const {
@@ -398,12 +401,12 @@ void json_automaton::end_literal(automaton_state& s, std::uint32_t index) const 
   s[top(s) + a] = 1;
 }
 
-bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
+bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte, step_count& steps) const {
   const std::size_t t = top(s);
   const sorted_texts& all = nodes_[s[t + node_cell]].texts;
   const std::uint32_t first = s[t + a];
   const std::uint32_t written = s[t + b];
-  auto go_on = all.narrow({first, all.find_alike(first, written).end}, written, byte);
+  auto go_on = all.narrow({first, all.find_alike(first, written, steps).end}, written, byte, steps);
   if (const auto used = used_literals(s); used != 0) {
     while (!go_on.is_empty() && (used >> go_on.begin & 1U) != 0) ++go_on.begin;
     while (!go_on.is_empty() && (used >> (go_on.end - 1) & 1U) != 0) --go_on.end;
@@ -411,7 +414,7 @@ bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
   if (go_on.is_empty()) {
     if (written == 0 || all[first].size() != written) return false;
     end_literal(s, first);  // it was complete: the byte belongs to what encloses it
-    return advance(s, byte);
+    return advance(s, byte, steps);
   }
   s[t + a] = go_on.begin;
   s[t + b] = written + 1;
@@ -421,47 +424,47 @@ bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
   return true;
 }
 
-std::string_view json_automaton::known_run(const automaton_state& s) const {
+std::string_view json_automaton::known_run(const automaton_state& s, step_count& steps) const {
   if (is_terminated(s)) return {};
   const std::size_t t = top(s);
   switch (s[t + kind_cell]) {
     case literal:
-      return known_of_literal(s);
+      return known_of_literal(s, steps);
     case object_key:
-      return known_of_name(s);
+      return known_of_name(s, steps);
     case string:
       return nodes_[s[t + node_cell]].pattern ? known_of_pattern(s) : std::string_view{};
     case number:
       return {};
     default:
       // Blanks may come first where there are any left.
-      return s[0] < blanks_max_ ? std::string_view{} : known_sign(s);
+      return s[0] < blanks_max_ ? std::string_view{} : known_sign(s, steps);
   }
 }
 
-std::string_view json_automaton::known_of_literal(const automaton_state& s) const {
+std::string_view json_automaton::known_of_literal(const automaton_state& s, step_count& steps) const {
   const std::size_t t = top(s);
   const sorted_texts& all = nodes_[s[t + node_cell]].texts;
   const std::uint32_t first = s[t + a];
   const std::uint32_t written = s[t + b];
-  const auto alike = sorted_texts::range{first, all.find_alike(first, written).end};
+  const auto alike = sorted_texts::range{first, all.find_alike(first, written, steps).end};
   // Where the text is complete and no longer one begins with it, what encloses it goes on.
   if (written > 0 && alike.end - alike.begin == 1 && all[first].size() == written) {
     automaton_state after = s;
     end_literal(after, first);
-    return known_run(after);
+    return known_run(after, steps);
   }
-  return all.find_continuation(alike, written, known_bytes_max);
+  return all.find_continuation(alike, written, known_bytes_max, steps);
 }
 
-std::string_view json_automaton::known_of_name(const automaton_state& s) const {
+std::string_view json_automaton::known_of_name(const automaton_state& s, step_count& steps) const {
   const std::size_t t = top(s);
   const json_node& n = nodes_[s[t + node_cell]];
   const std::uint32_t written = s[t + b];
-  auto alike = n.texts.find_alike(n.members[s[t + a]].name, written);
-  while (!alike.is_empty() && !may_be_member(n, n.by_name[alike.begin], s)) ++alike.begin;
-  while (!alike.is_empty() && !may_be_member(n, n.by_name[alike.end - 1], s)) --alike.end;
-  return alike.is_empty() ? std::string_view{} : n.texts.find_continuation(alike, written, known_bytes_max);
+  auto alike = n.texts.find_alike(n.members[s[t + a]].name, written, steps);
+  while (!alike.is_empty() && !may_be_member(n, n.by_name[alike.begin], s, steps)) ++alike.begin;
+  while (!alike.is_empty() && !may_be_member(n, n.by_name[alike.end - 1], s, steps)) --alike.end;
+  return alike.is_empty() ? std::string_view{} : n.texts.find_continuation(alike, written, known_bytes_max, steps);
 }
 
 /// As JSON writes it: the quote after a text to which nothing may be added, and escapes.
@@ -479,7 +482,7 @@ std::string_view json_automaton::known_of_pattern(const automaton_state& s) cons
 }
 
 /// The first byte of a value, or what stands between values, where no blank may come.
-std::string_view json_automaton::known_sign(const automaton_state& s) const {
+std::string_view json_automaton::known_sign(const automaton_state& s, step_count& steps) const {
   const std::size_t t = top(s);
   const json_node& n = nodes_[s[t + node_cell]];
   const bool declared = !n.members.empty();
@@ -492,7 +495,7 @@ std::string_view json_automaton::known_sign(const automaton_state& s) const {
     case object_colon:
       return ":";
     case object_comma:
-      return (declared ? find_member(n, s[t + a], s) < n.members.size() : fits(s, n.other)) ? "\"" : "";
+      return (declared ? find_member(n, s[t + a], s, steps) < n.members.size() : fits(s, n.other)) ? "\"" : "";
     case array_begin:
       return n.items_max == 0 && s[t + a] >= n.items_min ? "]" : "";
     case array_next: {
@@ -504,7 +507,7 @@ std::string_view json_automaton::known_sign(const automaton_state& s) const {
     case object_begin:
     case object_next: {
       const std::uint32_t next = s[t + a];
-      const bool may_go_on = declared ? find_member(n, next, s) < n.members.size() : fits(s, n.other);
+      const bool may_go_on = declared ? find_member(n, next, s, steps) < n.members.size() : fits(s, n.other);
       const bool may_end = !(declared && next < n.members.size() && n.members[n.members[next].last_choice].required);
       if (may_go_on == may_end) return {};
       if (may_end) return "}";
@@ -515,13 +518,13 @@ std::string_view json_automaton::known_sign(const automaton_state& s) const {
   }
 }
 
-bool json_automaton::in_bounded(automaton_state& s, std::uint8_t byte) const {
+bool json_automaton::in_bounded(automaton_state& s, std::uint8_t byte, step_count& steps) const {
   const std::size_t t = top(s);
   const json_node& n = nodes_[s[t + node_cell]];
   if (!is_digit(byte)) {
     if (!number_may_stop(s)) return false;
     s.drop(frame_cells);
-    return advance(s, byte);
+    return advance(s, byte, steps);
   }
   const std::uint32_t step = step_of(s, t);
   const std::uint32_t digit = byte - '0';
@@ -541,9 +544,9 @@ bool json_automaton::number_may_stop(const automaton_state& s) const {
   return n.contains(step_of(s, t) == negative, number_of(s, t));
 }
 
-bool json_automaton::in_number(automaton_state& s, std::uint8_t byte) const {
+bool json_automaton::in_number(automaton_state& s, std::uint8_t byte, step_count& steps) const {
   const std::size_t t = top(s);
-  if (nodes_[s[t + node_cell]].is_bounded()) return in_bounded(s, byte);
+  if (nodes_[s[t + node_cell]].is_bounded()) return in_bounded(s, byte, steps);
   std::uint32_t& step = s[t + a];
   std::uint32_t& digits = s[t + b];
   const bool integer = nodes_[s[t + node_cell]].kind == json_node::value_kind::integer;
@@ -577,7 +580,7 @@ bool json_automaton::in_number(automaton_state& s, std::uint8_t byte) const {
   }
   if (!may_stop(step)) return false;
   s.drop(frame_cells);
-  return advance(s, byte);
+  return advance(s, byte, steps);
 }
 
 bool json_automaton::is_accepting(const automaton_state& s) const {
@@ -662,8 +665,8 @@ automaton_state regex_automaton::begin() const {
   return s;
 }
 
-bool regex_automaton::advance(automaton_state& s, std::uint8_t byte) const {
-  ++steps_taken;
+bool regex_automaton::advance(automaton_state& s, std::uint8_t byte, step_count& steps) const {
+  steps.add();
   const auto then = texts_.next(s[0], byte);
   s[0] = then;
   return then != regex_dfa::dead;

@@ -66,36 +66,40 @@ class json_automaton final : public byte_automaton {
   static constexpr std::uint32_t frames_max = 30;
 
   [[nodiscard]] automaton_state begin() const override;
-  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
+  using byte_automaton::advance;
+  using byte_automaton::known_run;
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte, step_count& steps) const override;
   [[nodiscard]] bool is_accepting(const automaton_state& s) const override;
   [[nodiscard]] bool is_terminated(const automaton_state& s) const override { return s.size() == 1; }
-  [[nodiscard]] std::string_view known_run(const automaton_state& s) const override;
+  [[nodiscard]] std::string_view known_run(const automaton_state& s, step_count& steps) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
  private:
   [[nodiscard]] bool fits(const automaton_state& s, std::uint32_t node) const;
-  [[nodiscard]] bool begin_value(automaton_state& s, std::uint32_t node, std::uint8_t byte) const;
-  [[nodiscard]] bool in_object(automaton_state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_key(automaton_state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_array(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool begin_value(automaton_state& s, std::uint32_t node, std::uint8_t byte, step_count& steps) const;
+  [[nodiscard]] bool in_object(automaton_state& s, std::uint8_t byte, step_count& steps) const;
+  [[nodiscard]] bool in_key(automaton_state& s, std::uint8_t byte, step_count& steps) const;
+  [[nodiscard]] bool in_array(automaton_state& s, std::uint8_t byte, step_count& steps) const;
   [[nodiscard]] bool in_string(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_pattern(automaton_state& s, std::uint8_t byte) const;
   /// Of the literal on top: which of its texts the array around it has already, a bit for each.
   [[nodiscard]] std::uint32_t used_literals(const automaton_state& s) const;
   void end_literal(automaton_state& s, std::uint32_t index) const;
-  [[nodiscard]] std::string_view known_of_literal(const automaton_state& s) const;
-  [[nodiscard]] std::string_view known_of_name(const automaton_state& s) const;
+  [[nodiscard]] std::string_view known_of_literal(const automaton_state& s, step_count& steps) const;
+  [[nodiscard]] std::string_view known_of_name(const automaton_state& s, step_count& steps) const;
   [[nodiscard]] std::string_view known_of_pattern(const automaton_state& s) const;
-  [[nodiscard]] std::string_view known_sign(const automaton_state& s) const;
-  [[nodiscard]] bool in_literal(automaton_state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_number(automaton_state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_bounded(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] std::string_view known_sign(const automaton_state& s, step_count& steps) const;
+  [[nodiscard]] bool in_literal(automaton_state& s, std::uint8_t byte, step_count& steps) const;
+  [[nodiscard]] bool in_number(automaton_state& s, std::uint8_t byte, step_count& steps) const;
+  [[nodiscard]] bool in_bounded(automaton_state& s, std::uint8_t byte, step_count& steps) const;
   [[nodiscard]] bool number_may_stop(const automaton_state& s) const;
   /// The first member from `from` on that may be written here; members.size() if there is none.
-  [[nodiscard]] std::uint32_t find_member(const json_node& n, std::uint32_t from, const automaton_state& s) const;
+  [[nodiscard]] std::uint32_t find_member(const json_node& n, std::uint32_t from, const automaton_state& s,
+                                          step_count& steps) const;
   /// In a name: whether member i may be the one that is being written.
-  [[nodiscard]] bool may_be_member(const json_node& n, std::uint32_t i, const automaton_state& s) const;
+  [[nodiscard]] bool may_be_member(const json_node& n, std::uint32_t i, const automaton_state& s,
+                                   step_count& steps) const;
 
   std::vector<json_node> nodes_;
   std::uint32_t root_;
@@ -108,10 +112,14 @@ class regex_automaton final : public byte_automaton {
   explicit regex_automaton(regex_dfa texts) : texts_(std::move(texts)) {}
 
   [[nodiscard]] automaton_state begin() const override;
-  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
+  using byte_automaton::advance;
+  using byte_automaton::known_run;
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte, step_count& steps) const override;
   [[nodiscard]] bool is_accepting(const automaton_state& s) const override { return texts_.accepts(s[0]); }
   [[nodiscard]] bool is_terminated(const automaton_state& s) const override { return !texts_.goes_on(s[0]); }
-  [[nodiscard]] std::string_view known_run(const automaton_state& s) const override { return texts_.only_byte(s[0]); }
+  [[nodiscard]] std::string_view known_run(const automaton_state& s, step_count&) const override {
+    return texts_.only_byte(s[0]);
+  }
   [[nodiscard]] bool is_valid(const automaton_state& s) const override {
     return s.size() == 1 && s[0] < texts_.states_count();
   }

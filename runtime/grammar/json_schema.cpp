@@ -102,7 +102,7 @@ byte_set to_byte_set(std::string_view characters) {
 /// Builds the nodes of a schema; stops at the first error.
 class compiler {
  public:
-  compiler(const json& root, std::size_t steps_max) : root_(root), steps_max_(steps_max), steps_begin_(steps_taken) {
+  compiler(const json& root, step_count& steps) : root_(root), steps_(steps) {
     nodes_.push_back({.kind = json_node::value_kind::any});
     nodes_.push_back({.kind = json_node::value_kind::literals, .texts = sorted_texts({"false", "null", "true"})});
   }
@@ -136,9 +136,9 @@ class compiler {
 
   /// Counts work. Limits of bytes and parts keep it linear; this one holds whatever a schema does.
   void spend(std::size_t steps) {
-    steps_taken += steps;
-    if (steps_taken - steps_begin_ > steps_max_)
-      refuse("schema", "takes more than " + std::to_string(steps_max_) +
+    steps_.add(steps);
+    if (steps_.is_over())
+      refuse("schema", "takes more than " + std::to_string(steps_.limit()) +
                            " steps to compile; expected fewer or shorter names, values and references");
   }
 
@@ -481,9 +481,9 @@ class compiler {
     auto made = compile_pattern(own, regex_dfa::match::anywhere, length);
     if (!made) return refuse_pattern(path + ".pattern", made.error().context);
     if (format) {
-      const std::uint64_t before = steps_taken;
-      made = format_texts(*format)->both(*made, regex_dfa::states_max, regex_dfa::compile_steps_max);
-      count_pattern(made, before);
+      step_count steps(regex_dfa::compile_steps_max);
+      made = format_texts(*format)->both(*made, regex_dfa::states_max, steps);
+      count_pattern(made, steps);
       if (!made) return refuse_pattern(path + ".pattern", "with the format '" + *format + "': " + made.error().context);
     }
     return std::make_shared<const regex_dfa>(std::move(*made));
@@ -496,18 +496,16 @@ class compiler {
 
   /// All patterns of a schema have so many states together, and their steps are counted apart from those of the schema.
   result<regex_dfa> compile_pattern(std::string_view pattern, regex_dfa::match how, text_length length) {
-    const std::uint64_t before = steps_taken;
+    step_count steps(regex_dfa::compile_steps_max);
     auto made = regex_dfa::compile(
-        pattern,
-        {.how = how, .length = length, .is_json = true, .states_max = regex_dfa::states_max - pattern_states_});
-    count_pattern(made, before);
+        pattern, {.how = how, .length = length, .is_json = true, .states_max = regex_dfa::states_max - pattern_states_},
+        steps);
+    count_pattern(made, steps);
     return made;
   }
-  void count_pattern(result<regex_dfa>& made, std::uint64_t steps_before) {
-    steps_begin_ += steps_taken - steps_before;
-    pattern_steps_ += steps_taken - steps_before;
-    if (pattern_steps_ > pattern_steps_max)
-      made = failure{errc::invalid_argument, "the patterns take too long to compile"};
+  void count_pattern(result<regex_dfa>& made, const step_count& steps) {
+    pattern_steps_.add(steps.taken());
+    if (pattern_steps_.is_over()) made = failure{errc::invalid_argument, "the patterns take too long to compile"};
     if (made) pattern_states_ += std::min(made->states_count(), regex_dfa::states_max - pattern_states_);
   }
 
@@ -1056,8 +1054,7 @@ class compiler {
 
   const json& root_;
   std::vector<json_node> nodes_;
-  std::uint64_t steps_max_;
-  std::uint64_t steps_begin_;
+  step_count& steps_;
   std::unordered_map<std::string, const json*> definitions_;  // by how $ref names them
   std::map<std::string, std::uint32_t> references_;
   std::vector<std::uint32_t> exclusive_;                           // choices that are oneOf
@@ -1065,22 +1062,26 @@ class compiler {
   std::uint32_t restricting_ = 0;                                  // the choice whose restriction is carried out
   std::uint32_t embedded_ = 0;                                     // parts around this one that have an address
   std::uint32_t pattern_states_ = 0;
-  std::uint64_t pattern_steps_ = 0;
-  static constexpr std::uint64_t pattern_steps_max = 2'000'000;  // some 20 ms
-  std::map<std::uint32_t, std::string> paths_;                   // of choices, for error messages
+  step_count pattern_steps_{2'000'000};         // about 20 ms
+  std::map<std::uint32_t, std::string> paths_;  // of choices, for error messages
   std::optional<failure> why_;
 };
 
 }  // namespace
 
-result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema, std::size_t steps_max) {
+result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema, step_count& steps) {
   if (schema.size() > schema_bytes_max) {
     return failure{errc::invalid_argument, "schema: expected at most " + std::to_string(schema_bytes_max) +
                                                " bytes, found " + std::to_string(schema.size())};
   }
   const auto root = parse_json<json>(schema, {.depth_max = json_depth_max});
   if (!root) return failure{errc::invalid_argument, "schema: " + root.error().context};
-  return compiler(*root, steps_max).run();
+  return compiler(*root, steps).run();
+}
+
+result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema) {
+  step_count steps(schema_steps_max);
+  return compile_schema(schema, steps);
 }
 
 }  // namespace redline::grammar

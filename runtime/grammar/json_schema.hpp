@@ -13,8 +13,9 @@ inline constexpr std::size_t schema_steps_max = 16 * schema_bytes_max;
 
 /// An automaton for the JSON values of a schema; see README.md for the supported keywords and bounds. Fails for
 /// anything that it cannot enforce, with the path. An empty schema allows any value, {"type":"object"} any object.
-/// steps_max: of work, as grammar::steps_taken counts it.
-[[nodiscard]] result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema,
-                                                                           std::size_t steps_max = schema_steps_max);
+/// What takes more than the limit of `steps` is refused; the patterns have a limit of their own and are not in `steps`.
+[[nodiscard]] result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema, step_count& steps);
+/// The same with schema_steps_max.
+[[nodiscard]] result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema);
 
 }  // namespace redline::grammar

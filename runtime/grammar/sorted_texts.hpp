@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/grammar/syntax/steps.hpp"
+
 namespace redline::grammar {
 
 /// Different texts in the order of their bytes, so that texts with a common beginning are neighbours. How much two
@@ -30,11 +32,12 @@ class sorted_texts {
     [[nodiscard]] bool is_empty() const { return begin >= end; }
   };
   /// Those whose first `length` bytes, of which text i has at least as many, are text i's.
-  [[nodiscard]] range find_alike(std::uint32_t i, std::uint32_t length) const;
+  [[nodiscard]] range find_alike(std::uint32_t i, std::uint32_t length, step_count& steps) const;
   /// Those of `alike`, whose first `length` bytes are the same, that go on with `byte`.
-  [[nodiscard]] range narrow(range alike, std::uint32_t length, std::uint8_t byte) const;
+  [[nodiscard]] range narrow(range alike, std::uint32_t length, std::uint8_t byte, step_count& steps) const;
   /// The bytes, at most `bytes_max`, with which all of `alike`, whose first `length` bytes are the same, go on.
-  [[nodiscard]] std::string_view find_continuation(range alike, std::uint32_t length, std::size_t bytes_max) const;
+  [[nodiscard]] std::string_view find_continuation(range alike, std::uint32_t length, std::size_t bytes_max,
+                                                   step_count& steps) const;
 
  private:
   std::vector<std::string> texts_;

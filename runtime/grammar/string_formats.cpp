@@ -108,10 +108,8 @@ std::shared_ptr<const regex_dfa> format_texts(std::string_view name) {
   const std::scoped_lock lock(mutex);
   auto& texts = made.at(index_of(name));
   if (texts) return texts;
-  const auto steps_before = steps_taken;
-  auto compiled = regex_dfa::compile(patterns.at(index_of(name)).second,
-                                     {.is_json = true, .states_max = 4096, .steps_max = 50'000'000});
-  steps_taken = steps_before;  // no work of the schema that happens to be the first
+  step_count steps(50'000'000);
+  auto compiled = regex_dfa::compile(patterns.at(index_of(name)).second, {.is_json = true, .states_max = 4096}, steps);
   REDLINE_ASSERT(compiled.has_value(), "the formats' expressions are good");
   return texts = std::make_shared<const regex_dfa>(std::move(*compiled));
 }

@@ -417,7 +417,7 @@ namespace {
 class any_bytes final : public byte_automaton {
  public:
   [[nodiscard]] automaton_state begin() const override { return {}; }
-  [[nodiscard]] bool advance(automaton_state&, std::uint8_t) const override { return true; }
+  [[nodiscard]] bool advance(automaton_state&, std::uint8_t, step_count&) const override { return true; }
   [[nodiscard]] bool is_accepting(const automaton_state&) const override { return true; }
   [[nodiscard]] bool is_terminated(const automaton_state&) const override { return false; }
   [[nodiscard]] bool is_valid(const automaton_state& s) const override { return s.size() == 0; }
@@ -445,13 +445,13 @@ std::vector<token> token_trie::spell(std::string_view bytes) const {
   return tokens;
 }
 
-bool token_trie::accept_token(const byte_automaton& m, automaton_state& s, token t) const {
+bool token_trie::accept_token(const byte_automaton& m, automaton_state& s, token t, step_count& steps) const {
   if (tokenizer_->is_end_of_generation(t)) return false;
   const auto bytes = tokenizer_->piece(t);
   if (bytes.empty()) return m.advance_control(s, tokenizer_->piece(t, true));
   if (bytes.size() > token_bytes_max) return false;
   for (const char c : bytes) {
-    if (!m.advance(s, static_cast<std::uint8_t>(c))) return false;
+    if (!m.advance(s, static_cast<std::uint8_t>(c), steps)) return false;
   }
   return true;
 }

@@ -36,7 +36,11 @@ class token_trie {
                                                    std::string_view bytes) const;
   /// Consumes the token's bytes, or a control token as one. False when they cannot follow, with `s` undefined, and for
   /// tokens that end the text.
-  [[nodiscard]] bool accept_token(const byte_automaton& m, automaton_state& s, token t) const;
+  [[nodiscard]] bool accept_token(const byte_automaton& m, automaton_state& s, token t, step_count& steps) const;
+  [[nodiscard]] bool accept_token(const byte_automaton& m, automaton_state& s, token t) const {
+    step_count uncounted;
+    return accept_token(m, s, t, uncounted);
+  }
 
   /// The control token with the longest text that `run` begins with; none ends the text.
   [[nodiscard]] std::optional<token> control_at(std::string_view run) const;

@@ -137,28 +137,28 @@ void tool_automaton::leave_call(automaton_state& s) const {
 
 // ---- bytes ---------------------------------------------------------------------------------------------------------
 
-bool tool_automaton::advance(automaton_state& s, std::uint8_t byte) const {
-  ++steps_taken;
+bool tool_automaton::advance(automaton_state& s, std::uint8_t byte, step_count& steps) const {
+  steps.add();
   switch (phase_of(s)) {
     case phase::text:
       return in_text(s, byte);
     case phase::bare:
     case phase::bare_name:
-      return in_bare(s, byte);
+      return in_bare(s, byte, steps);
     case phase::name:
-      return in_name(s, byte);
+      return in_name(s, byte, steps);
     case phase::arguments:
     case phase::element_json:
-      return in_json(s, byte);
+      return in_json(s, byte, steps);
     case phase::next_element:
     case phase::next_call:
       return in_fork(s, byte);
     case phase::element_name:
-      return in_element_name(s, byte);
+      return in_element_name(s, byte, steps);
     case phase::element_text:
       return in_element_text(s, byte);
     case phase::element_bound:
-      return in_element_bound(s, byte);
+      return in_element_bound(s, byte, steps);
     case phase::done:
     case phase::last_:
       return false;
@@ -189,7 +189,7 @@ bool tool_automaton::in_text(automaton_state& s, std::uint8_t byte) const {
   return true;
 }
 
-bool tool_automaton::in_bare(automaton_state& s, std::uint8_t byte) const {
+bool tool_automaton::in_bare(automaton_state& s, std::uint8_t byte, step_count& steps) const {
   if (phase_of(s) == phase::bare) {
     const auto begin = rules_.format->bare_begin;
     if (static_cast<std::uint8_t>(begin[s[count]]) == byte) {
@@ -198,7 +198,7 @@ bool tool_automaton::in_bare(automaton_state& s, std::uint8_t byte) const {
       s[at] = static_cast<std::uint32_t>(phase::bare_name);
       return true;
     }
-  } else if (in_name(s, byte)) {
+  } else if (in_name(s, byte, steps)) {
     if (phase_of(s) == phase::name) s[at] = static_cast<std::uint32_t>(phase::bare_name);
     return true;
   }
@@ -214,12 +214,12 @@ bool tool_automaton::in_literal(automaton_state& s, std::uint8_t byte) const {
   return true;
 }
 
-sorted_texts::range tool_automaton::names_alike(const automaton_state& s) const {
-  return {s[tool], names_.find_alike(s[tool], s[count]).end};
+sorted_texts::range tool_automaton::names_alike(const automaton_state& s, step_count& steps) const {
+  return {s[tool], names_.find_alike(s[tool], s[count], steps).end};
 }
 
-bool tool_automaton::in_name(automaton_state& s, std::uint8_t byte) const {
-  const auto go_on = names_.narrow(names_alike(s), s[count], byte);
+bool tool_automaton::in_name(automaton_state& s, std::uint8_t byte, step_count& steps) const {
+  const auto go_on = names_.narrow(names_alike(s, steps), s[count], byte, steps);
   if (!go_on.is_empty()) {
     s[tool] = go_on.begin;
     ++s[count];
@@ -232,11 +232,11 @@ bool tool_automaton::in_name(automaton_state& s, std::uint8_t byte) const {
   return in_literal(s, byte);
 }
 
-bool tool_automaton::in_json(automaton_state& s, std::uint8_t byte) const {
+bool tool_automaton::in_json(automaton_state& s, std::uint8_t byte, step_count& steps) const {
   const byte_automaton& json = *inner_automaton(s);
   automaton_state here = inner_of(s);
   automaton_state after = here;
-  if (json.advance(after, byte)) {
+  if (json.advance(after, byte, steps)) {
     if (!json.is_terminated(after)) {
       set_inner(s, after);
     } else {
@@ -286,25 +286,26 @@ std::uint32_t tool_automaton::last_element(const automaton_state& s) const {
 }
 
 /// Whether element i begins with what is written of the name, and may come next.
-bool tool_automaton::may_be_element(const automaton_state& s, std::uint32_t i) const {
-  ++steps_taken;
+bool tool_automaton::may_be_element(const automaton_state& s, std::uint32_t i, step_count& steps) const {
+  steps.add();
   const auto& elements = tool_of(s).elements;
   const auto written = std::string_view(elements[s[element]].name).substr(0, s[count]);
   return i >= s[element] && i <= last_element(s) && std::string_view(elements[i].name).starts_with(written);
 }
 
-bool tool_automaton::in_element_name(automaton_state& s, std::uint8_t byte) const {
+bool tool_automaton::in_element_name(automaton_state& s, std::uint8_t byte, step_count& steps) const {
   const auto& elements = tool_of(s).elements;
   for (std::uint32_t i = s[element]; i <= last_element(s); ++i) {
     const auto& name = elements[i].name;
-    if (!may_be_element(s, i) || name.size() <= s[count] || static_cast<std::uint8_t>(name[s[count]]) != byte) continue;
+    if (!may_be_element(s, i, steps) || name.size() <= s[count] || static_cast<std::uint8_t>(name[s[count]]) != byte)
+      continue;
     s[element] = i;
     ++s[count];
     return true;
   }
   if (static_cast<std::uint8_t>(tools::element_after_name.front()) != byte) return false;
   for (std::uint32_t i = s[element]; i <= last_element(s); ++i) {
-    if (!may_be_element(s, i) || elements[i].name.size() != s[count]) continue;
+    if (!may_be_element(s, i, steps) || elements[i].name.size() != s[count]) continue;
     s[element] = i;
     enter(s, phase::after_element);
     return in_literal(s, byte);
@@ -323,10 +324,10 @@ bool tool_automaton::in_element_text(automaton_state& s, std::uint8_t byte) cons
   return true;
 }
 
-bool tool_automaton::in_element_bound(automaton_state& s, std::uint8_t byte) const {
+bool tool_automaton::in_element_bound(automaton_state& s, std::uint8_t byte, step_count& steps) const {
   const bound_text& text = *element_of(s).text;
   automaton_state inner = inner_of(s);
-  if (!text.advance(inner, byte)) return false;
+  if (!text.advance(inner, byte, steps)) return false;
   if (text.is_terminated(inner)) {
     enter(s, phase::end_element);
     s[count] = static_cast<std::uint32_t>(tools::element_end.size());
@@ -367,15 +368,15 @@ bool tool_automaton::is_markup(const automaton_state& s) const {
   }
 }
 
-std::string_view tool_automaton::known_run(const automaton_state& s) const {
+std::string_view tool_automaton::known_run(const automaton_state& s, step_count& steps) const {
   const auto p = phase_of(s);
   if (const auto literal = literal_of(p); !literal.empty()) return literal.substr(s[count]);
   switch (p) {
     case phase::name: {
-      const auto alike = names_alike(s);
+      const auto alike = names_alike(s, steps);
       const bool is_one = alike.end - alike.begin == 1;
       if (is_one && names_[s[tool]].size() == s[count]) return rules_.format->after_name;
-      return names_.find_continuation(alike, s[count], known_bytes_max);
+      return names_.find_continuation(alike, s[count], known_bytes_max, steps);
     }
     case phase::next_element:
     case phase::next_call: {
@@ -388,7 +389,7 @@ std::string_view tool_automaton::known_run(const automaton_state& s) const {
     case phase::arguments:
     case phase::element_json:
     case phase::element_bound:
-      return inner_automaton(s)->known_run(inner_of(s));
+      return inner_automaton(s)->known_run(inner_of(s), steps);
     default:
       return {};
   }
@@ -405,8 +406,9 @@ byte_automaton::free_text_rule tool_automaton::free_text_at(const automaton_stat
     case phase::bare:
       return text(static_cast<std::uint8_t>(f.bare_begin[s[count]]));
     case phase::bare_name: {
-      const auto alike = names_alike(s);
-      const auto next = names_.find_continuation(alike, s[count], 1);
+      step_count steps;  // a few: only one byte is asked for
+      const auto alike = names_alike(s, steps);
+      const auto next = names_.find_continuation(alike, s[count], 1, steps);
       if (!next.empty()) return text(static_cast<std::uint8_t>(next.front()));
       if (alike.end - alike.begin == 1) return text(static_cast<std::uint8_t>(f.after_name.front()));
       return {};

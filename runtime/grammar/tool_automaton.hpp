@@ -72,13 +72,15 @@ class tool_automaton final : public byte_automaton {
   [[nodiscard]] const tools::call_format& format() const { return *rules_.format; }
 
   [[nodiscard]] automaton_state begin() const override;
-  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const override;
+  using byte_automaton::advance;
+  using byte_automaton::known_run;
+  [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte, step_count& steps) const override;
   [[nodiscard]] bool advance_control(automaton_state& s, std::string_view text) const override;
   [[nodiscard]] bool is_accepting(const automaton_state& s) const override;
   [[nodiscard]] bool is_terminated(const automaton_state& s) const override { return phase_of(s) == phase::done; }
   [[nodiscard]] bool is_free(const automaton_state& s) const override { return phase_of(s) <= phase::bare_name; }
   [[nodiscard]] bool is_markup(const automaton_state& s) const override;
-  [[nodiscard]] std::string_view known_run(const automaton_state& s) const override;
+  [[nodiscard]] std::string_view known_run(const automaton_state& s, step_count& steps) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
@@ -90,9 +92,9 @@ class tool_automaton final : public byte_automaton {
   };
   [[nodiscard]] std::string_view literal_of(phase at) const;
   [[nodiscard]] fork fork_of(const automaton_state& s) const;
-  [[nodiscard]] sorted_texts::range names_alike(const automaton_state& s) const;
+  [[nodiscard]] sorted_texts::range names_alike(const automaton_state& s, step_count& steps) const;
   [[nodiscard]] std::uint32_t last_element(const automaton_state& s) const;
-  [[nodiscard]] bool may_be_element(const automaton_state& s, std::uint32_t i) const;
+  [[nodiscard]] bool may_be_element(const automaton_state& s, std::uint32_t i, step_count& steps) const;
   /// What follows a value by a schema: arguments, or one element.
   [[nodiscard]] const byte_automaton* inner_automaton(const automaton_state& s) const;
 
@@ -101,14 +103,14 @@ class tool_automaton final : public byte_automaton {
   void leave_literal(automaton_state& s) const;
   void leave_call(automaton_state& s) const;
   [[nodiscard]] bool in_text(automaton_state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_bare(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_bare(automaton_state& s, std::uint8_t byte, step_count& steps) const;
   [[nodiscard]] bool in_literal(automaton_state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_name(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_name(automaton_state& s, std::uint8_t byte, step_count& steps) const;
   [[nodiscard]] bool in_fork(automaton_state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_element_name(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_element_name(automaton_state& s, std::uint8_t byte, step_count& steps) const;
   [[nodiscard]] bool in_element_text(automaton_state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_element_bound(automaton_state& s, std::uint8_t byte) const;
-  [[nodiscard]] bool in_json(automaton_state& s, std::uint8_t byte) const;
+  [[nodiscard]] bool in_element_bound(automaton_state& s, std::uint8_t byte, step_count& steps) const;
+  [[nodiscard]] bool in_json(automaton_state& s, std::uint8_t byte, step_count& steps) const;
 
   rules rules_;
   sorted_texts names_;

@@ -142,7 +142,15 @@ bool is_element_name(const std::string& name) {
   return !name.empty() && name.find_first_of("<>\n\r") == std::string::npos;
 }
 
-result<std::vector<tool_element>> compile_elements(const json& schema) {
+/// compile_schema with a limit of its own for this schema.
+result<std::shared_ptr<const byte_automaton>> compile_part(std::string_view schema, step_count& steps) {
+  step_count own(schema_steps_max);
+  auto made = compile_schema(schema, own);
+  steps.add(own.taken());
+  return made;
+}
+
+result<std::vector<tool_element>> compile_elements(const json& schema, step_count& steps) {
   std::vector<tool_element> out;
   const auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object()) return out;
@@ -173,7 +181,7 @@ result<std::vector<tool_element>> compile_elements(const json& schema) {
                        "than " +
                            std::to_string(elements_bytes_max) + " bytes; expected fewer or smaller definitions"};
       }
-      REDLINE_TRY_ASSIGN(auto compiled, compile_schema(text));
+      REDLINE_TRY_ASSIGN(auto compiled, compile_part(text, steps));
       automaton_state s = compiled->begin();
       if (is_text && compiled->advance(s, '"'))
         element.text = std::make_shared<const bound_text>(std::move(compiled));
@@ -187,32 +195,33 @@ result<std::vector<tool_element>> compile_elements(const json& schema) {
 
 // ---- one tool ------------------------------------------------------------------------------------------------------
 
-result<callable_tool> compile_tool(const std::string& name, const json& schema, const tools::call_format& format) {
+result<callable_tool> compile_tool(const std::string& name, const json& schema, const tools::call_format& format,
+                                   step_count& steps) {
   callable_tool out{.name = name, .arguments = nullptr, .elements = {}};
   // Also of arguments as elements: what is refused must not depend on the model.
-  REDLINE_TRY_ASSIGN(out.arguments, compile_schema(dump_json(schema)));
+  REDLINE_TRY_ASSIGN(out.arguments, compile_part(dump_json(schema), steps));
   automaton_state s = out.arguments->begin();
   if (!out.arguments->advance(s, '{')) return failure{errc::invalid_argument, "schema: expected type object"};
   if (!format.has_elements) return out;
-  REDLINE_TRY_ASSIGN(out.elements, compile_elements(schema));
+  REDLINE_TRY_ASSIGN(out.elements, compile_elements(schema, steps));
   out.arguments = nullptr;
   return out;
 }
 
 /// The most of a tool's schema that its arguments can be held to.
-result<json> usable_schema(const tools::tool& t, const tools::call_format& format) {
+result<json> usable_schema(const tools::tool& t, const tools::call_format& format, step_count& steps) {
   const json whole = as_object(reduce(t.parameters, false));
-  const auto compiled = compile_tool(t.name, whole, format);
+  const auto compiled = compile_tool(t.name, whole, format, steps);
   if (compiled) return whole;
   if (t.strict) return of_tool(t.name, compiled.error());
   const json shape = as_object(reduce(t.parameters, true));
-  if (compile_tool(t.name, shape, format)) return shape;
+  if (compile_tool(t.name, shape, format, steps)) return shape;
   return any_object();
 }
 
 }  // namespace
 
-result<constraint> tool_constraint(const tools::tool_set& set, const tools::call_format& format) {
+result<constraint> tool_constraint(const tools::tool_set& set, const tools::call_format& format, step_count& steps) {
   std::vector<const tools::tool*> allowed;
   const std::size_t least = dump_json(any_object()).size();
   std::size_t bytes = 1024;  // what stands around the tools, and each with the least that can be said of it
@@ -225,7 +234,7 @@ result<constraint> tool_constraint(const tools::tool_set& set, const tools::call
   }
   json callable = json::object();
   for (const auto* t : allowed) {
-    REDLINE_TRY_ASSIGN(auto schema, usable_schema(*t, format));
+    REDLINE_TRY_ASSIGN(auto schema, usable_schema(*t, format, steps));
     const std::size_t size = dump_json(schema).size();
     const std::size_t more = size - std::min(size, least);
     // Of very many tools the last ones' arguments are objects only, unless they are strict.
@@ -249,7 +258,7 @@ result<constraint> tool_constraint(const tools::tool_set& set, const tools::call
   return c;
 }
 
-result<std::shared_ptr<const tool_automaton>> compile_tools(std::string_view text) {
+result<std::shared_ptr<const tool_automaton>> compile_tools(std::string_view text, step_count& steps) {
   const auto wrong = [](const std::string& what) {
     return failure{errc::malformed_message, "a grammar of tools " + what + "; the peers may run different versions"};
   };
@@ -269,7 +278,7 @@ result<std::shared_ptr<const tool_automaton>> compile_tools(std::string_view tex
   rules.many = given["many"].get<bool>();
   for (const auto& [name, schema] : given["tools"].items()) {
     if (name.empty() || name.size() > 256) return wrong("has a tool without a name");
-    auto one = compile_tool(name, schema, *rules.format);
+    auto one = compile_tool(name, schema, *rules.format, steps);
     if (!one) return of_tool(name, one.error());
     rules.tools.push_back(std::move(*one));
   }

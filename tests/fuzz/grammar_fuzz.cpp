@@ -35,9 +35,9 @@ void check_run(const grammar::byte_automaton& m, grammar::automaton_state s) {
 void follow(const grammar::byte_automaton& m, grammar::automaton_state s, std::string_view text, bool is_own) {
   for (const char c : text) {
     check_run(m, s);
-    const auto before = grammar::steps_taken;
-    const bool taken = m.advance(s, static_cast<std::uint8_t>(c));
-    check(grammar::steps_taken - before < 10'000);
+    grammar::step_count steps;
+    const bool taken = m.advance(s, static_cast<std::uint8_t>(c), steps);
+    check(steps.taken() < 10'000);
     if (!taken || m.is_terminated(s) || m.awaits_span(s)) return;
     check(!is_own || m.is_valid(s));
   }
@@ -75,15 +75,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const grammar::byte_automaton* m = &programs;
   if (kind == json || kind == gbnf) {
     const auto end = std::min(bytes.find('\0'), bytes.size());
-    const auto before = grammar::steps_taken;
     if (kind == json) {
-      const auto compiled = grammar::compile_schema(bytes.substr(0, end));
-      check(grammar::steps_taken - before < 2 * grammar::schema_steps_max);
+      grammar::step_count steps(grammar::schema_steps_max);
+      const auto compiled = grammar::compile_schema(bytes.substr(0, end), steps);
+      check(steps.taken() < 2 * grammar::schema_steps_max);
       if (!compiled) return 0;
       made = *compiled;
     } else {
-      const auto compiled = grammar::gbnf_automaton::compile(bytes.substr(0, end));
-      check(grammar::steps_taken - before < 2 * grammar::gbnf_automaton::compile_steps_max);
+      grammar::step_count steps(grammar::gbnf_automaton::compile_steps_max);
+      const auto compiled = grammar::gbnf_automaton::compile(bytes.substr(0, end), steps);
+      check(steps.taken() < 2 * grammar::gbnf_automaton::compile_steps_max);
       if (!compiled) return 0;
       made = *compiled;
     }

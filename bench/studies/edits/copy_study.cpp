@@ -138,8 +138,9 @@ class clumsy_writer {
 
   bool run() {
     plan(0);
+    grammar::step_count steps;
     for (int tokens = 0; tokens < tokens_max; ++tokens) {
-      if (const auto next = output_.next_decided()) {
+      if (const auto next = output_.next_decided(steps)) {
         std::string text;
         output_.append_decided(*next, text);
         follow(next->id, text);

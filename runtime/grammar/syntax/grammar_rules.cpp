@@ -36,9 +36,9 @@ std::vector<code_range> tidy(std::vector<code_range> ranges, bool negated) {
   return out;
 }
 
-result<grammar_rules> read_grammar(std::string_view text, std::uint64_t steps_end) {
-  auto read = looks_like_lark(text) ? read_lark(text, steps_end) : read_gbnf(text);
-  if (read) REDLINE_TRY(remove_left_recursion(*read, steps_end));
+result<grammar_rules> read_grammar(std::string_view text, step_count& steps) {
+  auto read = looks_like_lark(text) ? read_lark(text, steps) : read_gbnf(text);
+  if (read) REDLINE_TRY(remove_left_recursion(*read, steps));
   return read;
 }
 

@@ -60,7 +60,7 @@ struct grammar_rules {
 [[nodiscard]] std::vector<code_range> tidy(std::vector<code_range> ranges, bool negated);
 
 /// Reads a grammar in GBNF or in Lark, whichever its first rule is written in, and has its rules begin with themselves
-/// no longer (left_recursion.hpp). Fails with the line; and where steps_taken (steps.hpp) passes steps_end.
-[[nodiscard]] result<grammar_rules> read_grammar(std::string_view text, std::uint64_t steps_end);
+/// no longer (left_recursion.hpp). Fails with the line; and where `steps` pass their limit.
+[[nodiscard]] result<grammar_rules> read_grammar(std::string_view text, step_count& steps);
 
 }  // namespace redline::grammar

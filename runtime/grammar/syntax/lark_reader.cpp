@@ -57,8 +57,8 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 
 class lark_reader : grammar_scanner {
  public:
-  lark_reader(std::string_view text, std::uint64_t steps_end)
-      : grammar_scanner(text), steps_end_(steps_end), ignored_(rule_of(std::string(ignored_rule))) {}
+  lark_reader(std::string_view text, step_count& steps)
+      : grammar_scanner(text), steps_(steps), ignored_(rule_of(std::string(ignored_rule))) {}
 
   result<grammar_rules> read() {
     for (skip_blanks(true); !why_ && !is_over(); skip_blanks(true)) {
@@ -89,8 +89,8 @@ class lark_reader : grammar_scanner {
 
  private:
   bool spend(std::size_t steps = 1) {
-    steps_taken += steps;
-    if (steps_taken > steps_end_) refuse("the grammar takes too long to read: write it with fewer and smaller parts");
+    steps_.add(steps);
+    if (steps_.is_over()) refuse("the grammar takes too long to read: write it with fewer and smaller parts");
     return !why_;
   }
 
@@ -405,8 +405,9 @@ class lark_reader : grammar_scanner {
     }
     o.may_anchor = false;
     o.states_max = std::min(regex_dfa::states_max, grammar_rules::states_max - states_);
-    o.steps_max = std::min(o.steps_max, steps_end_ - steps_taken);
-    auto made = regex_dfa::compile(pattern, o);
+    step_count own(std::min(regex_dfa::compile_steps_max, steps_.left()));
+    auto made = regex_dfa::compile(pattern, o, own);
+    steps_.add(own.taken());
     if (!made) {
       refuse("the expression /" + utf8::sanitize(pattern.substr(0, 64)) + "/: " + made.error().context);
       return {};
@@ -473,7 +474,7 @@ class lark_reader : grammar_scanner {
     for (auto& one : p.parts) drop_ignored(one);
   }
 
-  std::uint64_t steps_end_;
+  step_count& steps_;
   std::uint32_t ignored_;      // the rule of what may stand between terminals
   std::vector<part> ignores_;  // its alternatives
   std::vector<std::uint32_t> terminals_;
@@ -483,10 +484,11 @@ class lark_reader : grammar_scanner {
 
 }  // namespace
 
-bool looks_like_lark(std::string_view text) { return lark_reader(text, UINT64_MAX).is_lark(); }
-
-result<grammar_rules> read_lark(std::string_view text, std::uint64_t steps_end) {
-  return lark_reader(text, steps_end).read();
+bool looks_like_lark(std::string_view text) {
+  step_count uncounted;
+  return lark_reader(text, uncounted).is_lark();
 }
+
+result<grammar_rules> read_lark(std::string_view text, step_count& steps) { return lark_reader(text, steps).read(); }
 
 }  // namespace redline::grammar

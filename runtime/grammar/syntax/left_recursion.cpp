@@ -14,7 +14,7 @@ part sequence_of(std::vector<part> parts) { return {.what = kind::sequence, .par
 
 class remover {
  public:
-  remover(grammar_rules& grammar, std::uint64_t steps_end) : rules_(grammar.rules), steps_end_(steps_end) {}
+  remover(grammar_rules& grammar, step_count& steps) : rules_(grammar.rules), steps_(steps) {}
 
   result<void> run() {
     find_nullable();
@@ -43,8 +43,8 @@ class remover {
     if (!why_) why_ = failure{errc::invalid_argument, "grammar: " + what};
   }
   bool spend(std::size_t steps = 1) {
-    steps_taken += steps;
-    if (steps_taken > steps_end_) refuse("it takes too long to compile: write it with fewer rules and repetitions");
+    steps_.add(steps);
+    if (steps_.is_over()) refuse("it takes too long to compile: write it with fewer rules and repetitions");
     return !why_;
   }
   part copy(const part& p) {
@@ -295,7 +295,7 @@ class remover {
   }
 
   std::vector<rule>& rules_;
-  std::uint64_t steps_end_;
+  step_count& steps_;
   std::vector<bool> nullable_;                      // by rule
   std::vector<std::vector<std::uint32_t>> firsts_;  // by rule: those that it may begin with, ascending
   std::vector<std::vector<std::uint32_t>> components_;
@@ -307,8 +307,6 @@ class remover {
 
 }  // namespace
 
-result<void> remove_left_recursion(grammar_rules& grammar, std::uint64_t steps_end) {
-  return remover(grammar, steps_end).run();
-}
+result<void> remove_left_recursion(grammar_rules& grammar, step_count& steps) { return remover(grammar, steps).run(); }
 
 }  // namespace redline::grammar

@@ -101,9 +101,9 @@ struct nfa {
 
 class parser {
  public:
-  /// Refuses what takes the counted steps beyond steps_end: repetitions read what they repeat again.
-  parser(std::string_view text, const regex_dfa::options& o, std::uint64_t steps_end)
-      : text_(text), options_(o), steps_end_(steps_end) {}
+  /// Refuses an expression that exceeds the limit of `steps`: repetitions read what they repeat again.
+  parser(std::string_view text, const regex_dfa::options& o, step_count& steps)
+      : text_(text), options_(o), steps_(steps) {}
 
   result<std::pair<nfa, fragment>> run() {
     const fragment all = alternatives(0);
@@ -119,8 +119,8 @@ class parser {
   [[nodiscard]] bool is_at(char c) const { return at_ < text_.size() && text_[at_] == c; }
 
   void spend() {
-    if (++steps_taken > steps_end_)
-      refuse("the expression takes too long to compile: expected fewer repetitions, found more");
+    steps_.add();
+    if (steps_.is_over()) refuse("the expression takes too long to compile: expected fewer repetitions, found more");
   }
 
   std::uint32_t add_state() {
@@ -512,22 +512,22 @@ class parser {
 
   std::string_view text_;
   regex_dfa::options options_;
-  std::uint64_t steps_end_;
+  step_count& steps_;
   std::size_t at_ = 0;
   nfa nfa_;
   std::optional<failure> why_;
 };
 
 /// The states that are reached for free, in order.
-void close_over(const nfa& n, std::vector<std::uint32_t>& set) {
+void close_over(const nfa& n, std::vector<std::uint32_t>& set, step_count& steps) {
   std::vector<bool> seen(n.states.size());
-  steps_taken += n.states.size() / 64;
+  steps.add(n.states.size() / 64);
   std::vector<std::uint32_t> open = std::move(set);
   set.clear();
   while (!open.empty()) {
     const auto s = open.back();
     open.pop_back();
-    ++steps_taken;
+    steps.add();
     if (seen[s]) continue;
     seen[s] = true;
     // Those that only lead on are not needed to tell sets apart.
@@ -544,15 +544,14 @@ failure too_many_states(std::uint32_t most) {
 
 }  // namespace
 
-result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o) {
-  const std::uint64_t steps_end = steps_taken + o.steps_max;
-  REDLINE_TRY_ASSIGN(const auto parsed, parser(pattern, o, steps_end).run());
+result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o, step_count& steps) {
+  REDLINE_TRY_ASSIGN(const auto parsed, parser(pattern, o, steps).run());
   const auto& [n, all] = parsed;
   regex_dfa out;
   std::map<std::vector<std::uint32_t>, std::uint32_t> known;
   std::vector<std::vector<std::uint32_t>> sets;
   const auto find = [&](std::vector<std::uint32_t> set) -> std::uint32_t {
-    close_over(n, set);
+    close_over(n, set, steps);
     const auto [at, is_new] = known.try_emplace(set, static_cast<std::uint32_t>(sets.size()));
     if (is_new) {
       sets.push_back(std::move(set));
@@ -563,7 +562,7 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o)
   };
   find({all.in});
   for (std::uint32_t i = 0; i < sets.size(); ++i) {
-    if (sets.size() > o.states_max || steps_taken > steps_end) return too_many_states(o.states_max);
+    if (sets.size() > o.states_max || steps.is_over()) return too_many_states(o.states_max);
     const auto set = sets[i];
     out.states_[i].accepts = std::find(set.begin(), set.end(), all.out) != set.end();
     // Bytes that every step takes or leaves together go to the same set.
@@ -577,11 +576,11 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o)
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
     for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
-      if (steps_taken > steps_end) return too_many_states(o.states_max);
+      if (steps.is_over()) return too_many_states(o.states_max);
       std::vector<std::uint32_t> to;
       for (const auto s : set) {
         for (const auto& step : n.states[s].steps) {
-          ++steps_taken;
+          steps.add();
           if (step.low <= cuts[c] && cuts[c] <= step.high) to.push_back(step.to);
         }
       }
@@ -597,9 +596,9 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o)
     }
   }
   if (o.length.least > 0 || o.length.most != UINT32_MAX) {
-    REDLINE_TRY_ASSIGN(out, out.with_length(o.length, o.states_max));
+    REDLINE_TRY_ASSIGN(out, out.with_length(o.length, o.states_max, steps));
   }
-  out.drop_dead_ends();
+  out.drop_dead_ends(steps);
   if (!out.states_.front().accepts && !out.states_.front().goes_on) {
     return failure{errc::invalid_argument, "no text matches the expression and its bounds"};
   }
@@ -607,7 +606,7 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o)
 }
 
 /// The same texts of so many characters: a state for each pair of a state and a count.
-result<regex_dfa> regex_dfa::with_length(text_length length, std::uint32_t most) const {
+result<regex_dfa> regex_dfa::with_length(text_length length, std::uint32_t most, step_count& steps) const {
   const std::uint32_t counted = length.most != UINT32_MAX ? length.most : length.least;
   regex_dfa out;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
@@ -627,7 +626,7 @@ result<regex_dfa> regex_dfa::with_length(text_length length, std::uint32_t most)
     if (pairs.size() > most) return too_many_states(most);
     const auto [s, count] = pairs[i];
     for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      ++steps_taken;
+      steps.add();
       const auto then = states_[s].next[byte];
       const bool is_first = (byte & 0xC0) != 0x80;
       if (then == dead || (is_first && count == length.most)) continue;
@@ -638,8 +637,7 @@ result<regex_dfa> regex_dfa::with_length(text_length length, std::uint32_t most)
   return out;
 }
 
-result<regex_dfa> regex_dfa::both(const regex_dfa& other, std::uint32_t most, std::uint64_t steps_max) const {
-  const std::uint64_t steps_end = steps_taken + steps_max;
+result<regex_dfa> regex_dfa::both(const regex_dfa& other, std::uint32_t most, step_count& steps) const {
   regex_dfa out;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
@@ -655,22 +653,22 @@ result<regex_dfa> regex_dfa::both(const regex_dfa& other, std::uint32_t most, st
   };
   find(0, 0);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    if (pairs.size() > most || steps_taken > steps_end) return too_many_states(most);
+    if (pairs.size() > most || steps.is_over()) return too_many_states(most);
     const auto [mine, its] = pairs[i];
-    steps_taken += 256;
+    steps.add(256);
     for (std::size_t byte = 0; byte < 256; ++byte) {
       const auto a = states_[mine].next[byte];
       const auto b = other.states_[its].next[byte];
       if (a != dead && b != dead) out.states_[i].next[byte] = static_cast<std::uint16_t>(find(a, b));
     }
   }
-  out.drop_dead_ends();
+  out.drop_dead_ends(steps);
   if (!out.states_.front().accepts && !out.states_.front().goes_on)
     return failure{errc::invalid_argument, "no text matches both expressions"};
   return out;
 }
 
-void regex_dfa::drop_dead_ends() {
+void regex_dfa::drop_dead_ends(step_count& steps) {
   std::vector<std::vector<std::uint32_t>> before(states_.size());
   std::vector<std::uint32_t> open;
   std::vector<bool> ends(states_.size());
@@ -685,7 +683,7 @@ void regex_dfa::drop_dead_ends() {
   while (!open.empty()) {
     const auto s = open.back();
     open.pop_back();
-    ++steps_taken;
+    steps.add();
     if (ends[s]) continue;
     ends[s] = true;
     open.insert(open.end(), before[s].begin(), before[s].end());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
 
@@ -35,17 +36,21 @@ class regex_dfa {
     bool dot_is_any = false;  // a line feed too
     bool may_anchor = true;   // else ^ and $ are refused
     std::uint32_t states_max = regex_dfa::states_max;
-    std::uint64_t steps_max = compile_steps_max;
   };
 
   /// What RE2 knows but for flags, word boundaries and Unicode classes: characters, ., classes, \d \w \s and their
   /// opposites, groups, |, * + ? {m,n} (lazy ones mean the same), ^ at the beginning and $ at the end of an
   /// alternative. Look-around and back references are refused, as are expressions of more than `states_max` states.
-  /// Takes `steps_max` steps (steps.hpp) at most; what would take more is refused.
-  static result<regex_dfa> compile(std::string_view pattern, const options& o);
+  /// What takes more than the limit of `steps` is refused.
+  static result<regex_dfa> compile(std::string_view pattern, const options& o, step_count& steps);
+  /// The same with compile_steps_max.
+  static result<regex_dfa> compile(std::string_view pattern, const options& o) {
+    step_count steps(compile_steps_max);
+    return compile(pattern, o, steps);
+  }
 
   /// The texts that both have. Fails when there is none, and when it takes more states or steps.
-  [[nodiscard]] result<regex_dfa> both(const regex_dfa& other, std::uint32_t states_max, std::uint64_t steps_max) const;
+  [[nodiscard]] result<regex_dfa> both(const regex_dfa& other, std::uint32_t states_max, step_count& steps) const;
 
   [[nodiscard]] std::uint32_t begin() const { return 0; }
   [[nodiscard]] std::uint16_t next(std::uint32_t from, std::uint8_t byte) const { return states_[from].next[byte]; }
@@ -65,8 +70,8 @@ class regex_dfa {
     bool is_forced = false;  // by `only`, and the text does not end here
     char only = 0;
   };
-  void drop_dead_ends();
-  [[nodiscard]] result<regex_dfa> with_length(text_length length, std::uint32_t states_max) const;
+  void drop_dead_ends(step_count& steps);
+  [[nodiscard]] result<regex_dfa> with_length(text_length length, std::uint32_t states_max, step_count& steps) const;
 
   std::vector<state> states_;
 };

@@ -291,11 +291,12 @@ TEST(constrained_output, auto_asks_how_sure_the_model_was_of_every_token_that_ch
                                       {.trust = copy_trust::automatic, .confidence_min = 0.5F});
   const auto is_forced = [&](std::string_view doubted) {
     constrained_output g(rules);
+    grammar::step_count steps;
     std::string_view left = "<copy lines=\"2-3\"/>";
     std::string text;
     while (!left.empty()) {
       std::string_view piece;
-      if (const auto next = g.next_decided()) {
+      if (const auto next = g.next_decided(steps)) {
         g.append_decided(*next, text);
         piece = words->piece(next->id);
       } else {
@@ -307,7 +308,7 @@ TEST(constrained_output, auto_asks_how_sure_the_model_was_of_every_token_that_ch
       EXPECT_TRUE(left.starts_with(piece));
       left.remove_prefix(piece.size());
     }
-    while (const auto next = g.next_decided()) g.append_decided(*next, text);
+    while (const auto next = g.next_decided(steps)) g.append_decided(*next, text);
     return g.span_left().empty();
   };
   EXPECT_TRUE(is_forced(""));
@@ -393,12 +394,26 @@ TEST(constrained_output, follows_a_draft_for_a_limited_number_of_steps) {
       *make_text_rules(trie(), {.text = R"({"anyOf":[{"const":")" + letters + R"("},{"type":"integer"}]})"});
   const constrained_output output(rules);
   const auto draft = tokenizer()->encode('"' + letters + '"');
-  const auto before = grammar::steps_taken;
-  const auto usable = output.usable(draft);
-  EXPECT_LT(grammar::steps_taken - before, 300'000u);
+  grammar::step_count steps(constrained_output::draft_steps_max);
+  const auto usable = output.usable(draft, steps);
+  EXPECT_LT(steps.taken(), 300'000u);
   EXPECT_GT(usable.size(), 64u);
   EXPECT_LT(usable.size(), draft.size());
   EXPECT_TRUE(std::equal(usable.begin(), usable.end(), draft.begin()));
+}
+
+TEST(constrained_output, a_decided_token_takes_a_limited_number_of_steps) {
+  const auto rules = *make_text_rules(trie(), {.text = R"({"const":")" + std::string(3000, 'x') + R"("})"});
+  constrained_output output(rules);
+  std::string text;
+  for (int tokens = 0; tokens < 300; ++tokens) {
+    grammar::step_count steps;
+    const auto next = output.next_decided(steps);
+    ASSERT_TRUE(next);
+    EXPECT_GT(steps.taken(), 0U);
+    EXPECT_LT(steps.taken(), 256U * 20);
+    output.append_decided(*next, text);
+  }
 }
 
 TEST(constrained_output, fails_where_a_grammar_has_more_readings_than_are_followed) {

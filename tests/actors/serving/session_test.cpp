@@ -95,14 +95,6 @@ struct answers : listener::notes {
 
 TEST(session, writes_a_long_decided_answer_in_parts_between_which_others_run) {
   answers all({decided_answer(1, 3000), decided_answer(2, 3000)});
-  std::uint64_t steps = grammar::steps_taken, steps_max = 0;
-  all.world.on_wire = [&](actor::frame& f) {
-    if (f.head.id == session_text::id) {
-      steps_max = std::max(steps_max, grammar::steps_taken - steps);
-      steps = grammar::steps_taken;
-    }
-    return true;
-  };
   ASSERT_TRUE(all.run_until_finished());
   for (const std::uint64_t number : {1, 2}) {
     EXPECT_EQ(all.text[number], '"' + std::string(3000, static_cast<char>('a' + number)) + '"');
@@ -110,7 +102,6 @@ TEST(session, writes_a_long_decided_answer_in_parts_between_which_others_run) {
     EXPECT_EQ(all.finished[number].stats.rounds, 0u);
   }
   EXPECT_LE(all.tokens_max, 8u);
-  EXPECT_LT(steps_max, 8u * 256 * 20);
   std::size_t in_a_row = 0, in_a_row_max = 0;
   const std::size_t both =
       std::min(std::count(all.order.begin(), all.order.end(), 1U), std::count(all.order.begin(), all.order.end(), 2U));

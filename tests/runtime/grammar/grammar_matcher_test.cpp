@@ -283,7 +283,8 @@ TEST(compiled_grammar, jumps_forward_as_trying_every_byte_says) {
       ASSERT_EQ(grammar.jump_forward(s), only) << (&m - all.data()) << ", step " << step;
       decided += only ? 1 : 0;
       automaton_state taken = s;
-      ASSERT_EQ(grammar.take_jump_forward(taken), only);
+      step_count steps;
+      ASSERT_EQ(grammar.take_jump_forward(taken, steps), only);
       if (only) {
         automaton_state accepted = s;
         ASSERT_TRUE(grammar.accept_token(accepted, *only));
@@ -308,21 +309,21 @@ TEST(compiled_grammar, jumps_forward_as_trying_every_byte_says) {
 /// Steps and tokens to write what must follow, in every alternative's first branch.
 std::pair<std::uint64_t, std::uint64_t> write_all(const compiled_grammar& grammar, std::size_t bytes_max) {
   const auto& m = grammar.automaton();
-  const auto before = steps_taken;
+  step_count steps;
   std::uint64_t tokens = 0;
   automaton_state s = m.begin();
   for (std::size_t bytes = 0; bytes < bytes_max && !m.is_terminated(s) && !m.is_accepting(s); ++tokens) {
-    if (const auto t = grammar.take_jump_forward(s)) {
+    if (const auto t = grammar.take_jump_forward(s, steps)) {
       bytes += grammar.trie().tokenizer().piece(*t).size();
       continue;
     }
     automaton_state after = s;
-    for (unsigned byte = 0x21; after = s, !m.advance(after, static_cast<std::uint8_t>(byte)); ++byte) {
+    for (unsigned byte = 0x21; after = s, !m.advance(after, static_cast<std::uint8_t>(byte), steps); ++byte) {
     }
     s = after;
     ++bytes;
   }
-  return {steps_taken - before, tokens};
+  return {steps.taken(), tokens};
 }
 
 TEST(compiled_grammar, what_must_follow_takes_steps_in_proportion_to_its_tokens) {

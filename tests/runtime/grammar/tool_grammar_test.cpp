@@ -346,13 +346,12 @@ TEST(tool_grammar, many_and_large_schemas_are_bounded_in_bytes_and_work) {
           json{{"type", "array"}, {"items", {{"type", "string"}}}};
     set.all.push_back(std::move(t));
   }
-  const auto before = steps_taken;
   const auto c = tool_constraint(set, *tools::find_format("qwen3-coder"));
   ASSERT_TRUE(c) << "what does not fit is an object only";
   EXPECT_LE(c->text.size(), tools_bytes_max);
-  const auto made = steps_taken - before;
-  ASSERT_TRUE(compile_tools(c->text));
-  EXPECT_LE(steps_taken - before - made, 16 * tools_bytes_max * 2);
+  step_count steps;
+  ASSERT_TRUE(compile_tools(c->text, steps));
+  EXPECT_LE(steps.taken(), 16 * tools_bytes_max * 2);
   for (auto& t : set.all) t.strict = true;
   EXPECT_FALSE(tool_constraint(set, *tools::find_format("hermes")));
 }
@@ -366,10 +365,10 @@ TEST(tool_grammar, definitions_do_not_make_work_for_each_property) {
     parameters["$defs"]["part" + std::to_string(i)] = {{"enum", {std::string(60, 'x') + std::to_string(i)}}};
   for (int i = 0; i < 300; ++i) parameters["properties"]["p" + std::to_string(i)] = {{"type", "integer"}};
   const auto steps_of = [&] {
-    const auto before = steps_taken;
-    const auto c = tool_constraint(set, *tools::find_format("qwen3-coder"));
+    step_count steps;
+    const auto c = tool_constraint(set, *tools::find_format("qwen3-coder"), steps);
     EXPECT_TRUE(c);
-    return std::pair(steps_taken - before, c ? c->text.size() : 0);
+    return std::pair(steps.taken(), c ? c->text.size() : 0);
   };
   const auto [apart, size] = steps_of();
   EXPECT_GT(size, 20'000u) << "nothing refers to the definitions";
@@ -462,7 +461,8 @@ TEST(tool_grammar, markup_is_decided_with_control_tokens_where_the_vocabulary_ha
     automaton_state s = grammar.automaton().begin();
     std::vector<token> decided;
     std::string text;
-    while (const auto t = grammar.take_jump_forward(s)) {
+    step_count steps;
+    while (const auto t = grammar.take_jump_forward(s, steps)) {
       decided.push_back(*t);
       text += tokenizer->piece(*t, true);
     }

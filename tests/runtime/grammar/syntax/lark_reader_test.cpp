@@ -232,9 +232,9 @@ TEST(lark, agrees_with_a_slow_decision_of_grammars_by_chance) {
       bool is_taken = true, is_cut = false;
       automaton_state state = (*made)->begin();
       for (const char c : text) {
-        const auto before = steps_taken;
-        is_taken = is_taken && (*made)->advance(state, static_cast<std::uint8_t>(c));
-        is_cut = is_cut || steps_taken - before > 256 || (*made)->is_lost(state);
+        step_count steps;
+        is_taken = is_taken && (*made)->advance(state, static_cast<std::uint8_t>(c), steps);
+        is_cut = is_cut || steps.taken() > 256 || (*made)->is_lost(state);
       }
       is_taken = is_taken && (*made)->is_accepting(state);
       const bool is_derived = g.derives(text);
@@ -383,9 +383,9 @@ TEST(lark, refuses_in_few_steps_what_would_take_too_many) {
   for (const auto& text : {rules, expressions, recursion, wide, deep, "start: " + std::string(30'000, '('),
                            "start: /" + std::string(30'000, '['), "start: \"" + std::string(30'000, 'a') + "\"i",
                            "start: " + std::string(30'000, '?'), "start: a\n" + std::string(30'000, '%')}) {
-    const auto before = steps_taken;
-    const auto made = gbnf_automaton::compile(text);
-    EXPECT_LT(steps_taken - before, gbnf_automaton::compile_steps_max + 200'000) << text.substr(0, 60);
+    step_count steps(gbnf_automaton::compile_steps_max);
+    const auto made = gbnf_automaton::compile(text, steps);
+    EXPECT_LT(steps.taken(), gbnf_automaton::compile_steps_max + 200'000) << text.substr(0, 60);
     EXPECT_TRUE(!made || (*made)->is_valid((*made)->begin()));
   }
 }
