@@ -1,4 +1,4 @@
-# The front door: `make demo` and `make test` need nothing but Debian 12, apt-get and make.
+# The entry points: `make demo` and `make test` need nothing but Debian 12, apt-get and make.
 MODELS := bench/demo_models
 JOBS ?= $(shell nproc)
 
@@ -12,7 +12,8 @@ build: packages
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS)
 
-# The program, manual pages, completions, systemd units and the licence; `make build` first, then as root where PREFIX wants it.
+# Installs the program, manual pages, completions, systemd units and the license. Run `make build` first, then this, as root
+# if PREFIX requires it.
 PREFIX ?= /usr/local
 install:
 	cmake --install build --prefix $(PREFIX)
@@ -22,21 +23,21 @@ test: arm-test test-packages
 	cmake --build --preset dev -j $(JOBS)
 	ctest --preset dev -j $(JOBS)
 
-# The kernels for aarch64 under QEMU: the bits of x86, from NEON and without it. ARM_TESTS=. runs all of their tests, for
-# half an hour.
+# The kernels for aarch64 under QEMU, which must give the bits of x86 with NEON and without it. ARM_TESTS=. runs all of
+# their tests, which takes half an hour.
 ARM_TESTS ?= exact/targets|dispatch|gemm_int8.*(scalar|neon)
 arm-test: arm-packages
 	cmake --preset aarch64-kernels
 	cmake --build --preset aarch64-kernels -j $(JOBS)
 	ctest --preset aarch64-kernels -j $(JOBS) -R '$(ARM_TESTS)'
 
-# The whole command for aarch64, with Debian's arm64 libraries: build-aarch64/redline.
+# The whole program for aarch64, with Debian's arm64 libraries: build-aarch64/redline.
 arm-build: arm-packages
 	deploy/aarch64_sysroot.sh $(CURDIR)/build-aarch64-sysroot
 	cmake --preset aarch64
 	cmake --build --preset aarch64 -j $(JOBS) --target redline
 
-# What `redline bench` runs.
+# redline-bench, which `redline bench` runs.
 bench-build: packages
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS) --target redline-bench
@@ -48,14 +49,14 @@ bench: bench-packages
 	build/redline bench edit --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf --edits bench/edits.jsonl
 	build/redline bench load --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf --edits bench/edits.jsonl --concurrency 1,4,16
 
-# Debian packages, in build/packages/: redline, and redline-demo-models. The second target installs and purges them in a
-# Debian 12 of their own and wants root: sudo make deb-test
+# Debian packages, in build/packages/: redline, and redline-demo-models. deb-test installs and purges them in a separate
+# Debian 12 and needs root: sudo make deb-test
 deb: build
 	@deploy/install_packages.sh deb
 	cd build && cpack
 	deploy/sbom.py build build/packages/redline.cdx.json
 
-# An image for every role, without a daemon, in build/oci/; both want root: sudo make oci-test
+# An image for every role, made without a daemon, in build/oci/. Both targets need root: sudo make oci-test
 oci: deb
 	@deploy/install_packages.sh oci
 	deploy/oci/build.sh build/packages build/oci
@@ -63,7 +64,8 @@ oci: deb
 oci-test: oci
 	tests/deploy/oci.sh build/oci
 
-# What is in build/redline, as CycloneDX: Debian's packages, linked or by their headers, and npm's in the studio.
+# A bill of materials of build/redline, as CycloneDX: Debian packages, linked or used by their headers, and npm packages in
+# the studio.
 sbom: build
 	@deploy/install_packages.sh deb
 	deploy/sbom.py build build/redline.cdx.json
@@ -74,8 +76,8 @@ deb-test: deb
 asan tsan: test-packages
 	cmake --workflow --preset $@
 
-# Accidents under load of a split server, then of a pool, and an hour of everything; all want `make build` and npm.
-# KILLS, STREAMS and SEED; POOL=1: the pool's only; MIXED=1: a pool of all kernel targets of this CPU, in Q8_0; MINUTES.
+# chaos: accidents under load of a split server, then of a pool; soak: every feature for MINUTES. Both need npm. Options of
+# chaos: KILLS, STREAMS and SEED; POOL=1 runs the pool only, MIXED=1 a pool of all kernel targets of this CPU, in Q8_0.
 KILLS ?= 100
 SEED ?= 1
 MINUTES ?= 60
@@ -83,7 +85,7 @@ chaos: build
 	[ -n "$(POOL)" ] || REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server chaos.mjs $(KILLS) $(or $(STREAMS),6) $(SEED)
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server pool_chaos.mjs $(KILLS) $(or $(STREAMS),16) $(SEED) $(if $(MIXED),mixed)
 
-# How much longer a tenant waits between two tokens while another sends the worst there is: SECONDS_EACH for each kind.
+# How much longer a tenant waits between two tokens while another sends hostile requests, SECONDS_EACH for each kind.
 SECONDS_EACH ?= 8
 hostile: build
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server hostile_gaps.mjs $(SECONDS_EACH)
@@ -91,49 +93,49 @@ hostile: build
 soak: build
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server soak.mjs $(MINUTES)
 
-# Clients of other makers, then coding agents that edit a file by their own tools: at pinned versions, from npm (1.6 GiB for
-# the agents). Wants Node.js 20. AGENTS=opencode,codex: only these.
+# External clients, then coding agents that edit a file with their own tools, at pinned versions from npm (1.6 GiB for the
+# agents). Needs Node.js 20. AGENTS=opencode,codex selects some agents.
 clients: build
 	REDLINE_CHECKS=clients REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server/clients
 	REDLINE_CHECKS=agents REDLINE_AGENTS=$(AGENTS) REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server/agents
 
-# Public suites that lie in DIR (JSON schemas, chat templates, other servers' tests; tests/conformance/README.md names them):
-# prints tables. ARGS: for tests/conformance/conformance.py.
+# Runs the public suites in DIR (JSON schemas, chat templates, other servers' tests; tests/conformance/README.md lists them)
+# and prints tables. ARGS goes to tests/conformance/conformance.py.
 conformance:
 	@deploy/install_packages.sh conformance
 	cmake --preset dev
 	cmake --build --preset dev -j $(JOBS) --target redline conformance_probe
 	tests/conformance/run.sh build-dev "$(DIR)" $(ARGS)
 
-# The language server in VS Code, with docs/editors/vscode.md's extension, in Chromium; 320 MB on disk from npm.
+# Tests the language server in VS Code, with the extension of docs/editors/vscode.md, in Chromium; 320 MB on disk from npm.
 vscode-test: build
 	REDLINE_CHECKS=vscode REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server/vscode
 
-# deploy/slurm/ under a Slurm of its own on this machine. Needs root, which slurmd needs: sudo make slurm-test
+# Runs deploy/slurm/ under a separate Slurm on this machine. slurmd needs root: sudo make slurm-test
 slurm-test: build
 	@deploy/install_packages.sh slurm
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) node tests/deploy/slurm.mjs
 
-# deploy/systemd/ under a systemd that is booted in a container over this machine's files. Needs root: sudo make systemd-test
+# Runs deploy/systemd/ under a systemd booted in a container over this machine's files. Needs root: sudo make systemd-test
 systemd-test: build
 	@deploy/install_packages.sh systemd
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/deploy/systemd.sh
 
-# A pool and load agents on hosts that are network namespaces of this machine. Needs root: sudo make netns-test
+# Runs a pool and load agents on hosts that are network namespaces of this machine. Needs root: sudo make netns-test
 netns-test: build bench-build
 	@deploy/install_packages.sh netns
 	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) node tests/deploy/netns.mjs
 
-# Each parser of outside bytes under sanitizers, led by coverage, for FUZZ_SECONDS. Inputs that reached something new stay
-# in build-asan/corpus/, where the next run begins.
+# Fuzzes each parser of external bytes under sanitizers, guided by coverage, for FUZZ_SECONDS. Inputs that reached something
+# new stay in build-asan/corpus/, where the next run begins.
 FUZZ_SECONDS ?= 60
 fuzz: test-packages
 	cmake --preset asan
 	cmake --build --preset asan -j $(JOBS) --target fuzz
 	REDLINE_FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --preset asan -R '^fuzz\.' -j $(JOBS) -V --timeout 86400
 
-# The documents as a site that works from files, build/site/index.html; wants Node.js and npm. The second target writes
-# docs/reference/ anew from what build/redline says.
+# docs makes the documents into a site that works from files, build/site/index.html; needs Node.js and npm. docs-reference
+# writes docs/reference/ again from the output of build/redline.
 docs:
 	docs/site/run.sh build/site-tools build/site
 

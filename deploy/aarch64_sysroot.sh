@@ -1,6 +1,6 @@
 #!/bin/sh
-# Unpacks Debian's arm64 libraries that Redline is linked with, and what those need, into a folder: for cross-compiling
-# beside a machine's own libraries, some of which cannot be installed for two architectures. Nothing is installed.
+# Unpacks the arm64 libraries of Debian that Redline is linked with, and their dependencies, into a folder for cross-
+# compiling. Nothing is installed, because some libraries cannot be installed for two architectures.
 # Usage: aarch64_sysroot.sh FOLDER
 set -eu
 folder=${1:?usage: aarch64_sysroot.sh FOLDER}
@@ -11,7 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/lists/partial" "$work/archives/partial" "$folder"
 : >"$work/status"
-# A state of its own: this machine knows nothing of arm64 and has nothing installed.
+# apt gets a separate state, in which arm64 is the only architecture and nothing is installed.
 arm_apt() {
   apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User=root -o Debug::NoLocking=1 \
     -o Dir::State="$work" -o Dir::State::lists="$work/lists" -o Dir::State::status="$work/status" \
@@ -22,7 +22,7 @@ arm_apt update
 # shellcheck disable=SC2086
 arm_apt install -y --no-install-recommends --download-only libc6-dev $packages >/dev/null
 for package in "$work"/archives/*.deb; do dpkg-deb -x "$package" "$folder"; done
-# Links to /lib/... mean the folder's.
+# Absolute links such as /lib/... must lead into the folder.
 find "$folder" -type l -lname '/*' | while read -r link; do
   ln -sfn "$(realpath -m --relative-to "$(dirname "$link")" "$folder$(readlink "$link")")" "$link"
 done

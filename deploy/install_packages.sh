@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what building, testing and running Redline needs on Debian 12, and only what is missing.
+# Installs the missing packages that building, testing and running Redline need on Debian 12.
 # Usage: install_packages.sh [names] build|test|arm|bench|plot|deb|oci|conformance|slurm|systemd|netns
 # With `names` it prints the packages instead.
 set -eu
@@ -29,7 +29,7 @@ for p in $packages; do
   status=$(dpkg-query -W -f='${Status}' "$p" 2>/dev/null || true)
   [ "$status" = "install ok installed" ] || missing="$missing $p"
 done
-# A Node.js from elsewhere (a version manager, an image) is as good as Debian's.
+# A Node.js from elsewhere (a version manager, an image) also works.
 case "${1:-build}" in test|slurm|netns)
   command -v node >/dev/null 2>&1 || missing="$missing nodejs"
   command -v npm >/dev/null 2>&1 || missing="$missing npm" ;;

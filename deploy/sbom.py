@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A CycloneDX bill of materials of the program: the Debian packages that it is linked with or compiled from (libraries, static
-ones and headers, as the linker's and the compiler's own records have them), and the npm packages in the studio's page. The
-same build gives the same bytes. Usage: sbom.py BUILD_FOLDER OUT_FILE. The build is one of Ninja's."""
+"""Writes a CycloneDX bill of materials of the program: the Debian packages that it is linked with or compiled from (shared and
+static libraries and headers, according to the records of the linker and the compiler), and the npm packages in the studio's
+page. The same build, made with Ninja, gives the same bytes. Usage: sbom.py BUILD_FOLDER OUT_FILE"""
 import base64
 import json
 import os
@@ -24,7 +24,7 @@ def is_of_system(path):
 
 
 def inputs_of_program(build):
-    """Files of the system that the program is made from: headers, and what else the linker is given."""
+    """System files that the program is made from: headers, and other inputs of the linker except shared libraries."""
     inputs = run("ninja", "-t", "inputs", "redline", folder=build).splitlines()
     objects = {line for line in inputs if line.endswith(".o")}
     if not objects:
@@ -46,7 +46,7 @@ def inputs_of_program(build):
 
 
 def linked_libraries(program):
-    """The libraries that the program itself names, by the file that this machine has."""
+    """The files of the shared libraries that the program itself names."""
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", program))
     places = dict(re.findall(r"^\s*(\S+) => (/\S+)", run("ldd", program), re.M))
     loaders = re.findall(r"^\s*(/\S+) \(0x", run("ldd", program), re.M)
@@ -58,7 +58,7 @@ def linked_libraries(program):
 
 
 def owners(files):
-    """The packages of files; those that no package has are left out. Debian's lists have paths from before /lib moved."""
+    """The packages of files; files of no package are left out. Debian's lists contain paths from before /lib moved."""
     packages = set()
     names = sorted({other for path in files for other in (path, path.removeprefix("/usr"), "/usr" + path)})
     for at in range(0, len(names), 500):
@@ -91,7 +91,7 @@ def debian_components(build, program):
 
 
 def npm_components(build, source):
-    """Nothing for a build without the page."""
+    """The npm packages in the page; none for a build without the page."""
     made = os.path.join(build, "actors/http/studio/dist/packages.json")
     if not os.path.exists(made):
         return []
@@ -126,7 +126,7 @@ def main():
         "components": components,
         "dependencies": [{"ref": itself, "dependsOn": [one["bom-ref"] for one in components]}] +
                         [{"ref": one["bom-ref"]} for one in components]}
-    # By what it says, and not by chance.
+    # Derived from the contents, not random.
     bom["serialNumber"] = f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(bom, sort_keys=True))}"
     with open(out, "w") as file:
         json.dump(bom, file, indent=1)

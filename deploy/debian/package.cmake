@@ -1,11 +1,12 @@
-# `make deb`: redline, and redline-demo-models with the demonstration pair. By CPack; maintainer scripts lie beside this file.
+# `make deb` makes redline, and redline-demo-models with the demonstration pair, using CPack. The maintainer scripts are in
+# this folder.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME redline)
 set(CPACK_PACKAGE_VENDOR Redline)
 set(CPACK_PACKAGE_CONTACT "The Redline authors <redline@localhost>")
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_STRIP_FILES ON)
-# What is installed names its place (units): it has to know the real one.
+# The units contain the installation path, so they must be written with the real one.
 set(CPACK_SET_DESTDIR ON)
 set(CPACK_INSTALL_PREFIX /usr)
 set(CPACK_COMPONENTS_ALL redline demo_models)

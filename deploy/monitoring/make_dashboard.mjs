@@ -13,12 +13,12 @@ const rows = [
   ]],
   ['What users wait for', [
     ['Time to the first token', 'timeseries', 's', quantiles('redline_time_to_first_token_seconds', 0.5, 0.95, 0.99), "From a request's arrival"],
-    ['Time between tokens', 'timeseries', 's', quantiles('redline_inter_token_seconds', 0.5, 0.95, 0.99), 'Of tokens that come together each has its share'],
+    ['Time between tokens', 'timeseries', 's', quantiles('redline_inter_token_seconds', 0.5, 0.95, 0.99), 'Tokens that arrive together share the time equally'],
     ['Time in the queue', 'timeseries', 's', quantiles('redline_queue_seconds', 0.5, 0.95), "Until an answer's first pass begins"],
     ['Whole requests', 'timeseries', 's', quantiles('redline_request_seconds', 0.5, 0.95), ''],
   ]],
   ['Speculation', [
-    ['Tokens a pass', 'timeseries', 'short', [[`sum by (instance) (${rate('redline_generation_tokens_total')}) / sum by (instance) (${rate('redline_steps_total')})`, by_instance]], 'Of all answers together: what speculation and batching bring'],
+    ['Tokens a pass', 'timeseries', 'short', [[`sum by (instance) (${rate('redline_generation_tokens_total')}) / sum by (instance) (${rate('redline_steps_total')})`, by_instance]], 'Of all answers together: the gain from speculation and batching'],
     ['Drafts accepted, by source', 'timeseries', 'percentunit', [[`sum by (source) (${rate('redline_spec_accepted_total')}) / (sum by (source) (${rate('redline_spec_drafted_total')}) > 0)`, '{{source}}']], ''],
     ['Draft tokens looked at', 'timeseries', 'short', [[`sum by (source) (${rate('redline_spec_drafted_total')})`, '{{source}}']], 'A second'],
     ['Copied by edit programs', 'timeseries', 'short', [[`sum(${rate('redline_copied_forced_total')})`, 'tokens a second']], 'Without verification'],
@@ -31,15 +31,15 @@ const rows = [
     ['Predictions are off by', 'timeseries', 'percentunit', [[`redline_cost_model_error_ratio{${of}}`, by_instance]], 'Mean of |predicted - measured| / measured'],
   ]],
   ['Memory of the model', [
-    ['KV pages held', 'timeseries', 'percentunit', [[`redline_kv_usage_ratio{${of}}`, by_instance]], ''],
+    ['KV pages in use', 'timeseries', 'percentunit', [[`redline_kv_usage_ratio{${of}}`, by_instance]], ''],
     ['Prompt tokens found in the cache', 'timeseries', 'percentunit', [[`sum by (instance) (${rate('redline_cached_prompt_tokens_total')}) / (sum by (instance) (${rate('redline_queried_prompt_tokens_total')}) > 0)`, by_instance]], ''],
-    ['Preempted', 'timeseries', 'short', [[`sum by (instance) (${rate('redline_preempted_total')})`, by_instance]], 'Answers a second whose KV was taken'],
+    ['Preempted', 'timeseries', 'short', [[`sum by (instance) (${rate('redline_preempted_total')})`, by_instance]], 'Answers per second that lost their KV'],
     ['Lengths', 'timeseries', 'short', [...quantiles('redline_request_prompt_tokens', 0.5).map(([q]) => [q, 'prompt p50']), ...quantiles('redline_request_prompt_tokens', 0.95).map(([q]) => [q, 'prompt p95']), ...quantiles('redline_request_generation_tokens', 0.95).map(([q]) => [q, 'answer p95'])], 'Tokens'],
   ]],
   ['Trouble', [
     ['Refused', 'timeseries', 'reqps', [[`sum by (status, code) (${rate('redline_refused_total')}) > 0`, '{{status}} {{code}}']], ''],
     ['Responses by class', 'timeseries', 'reqps', [[`sum by (status) (${rate('redline_http_responses_total')})`, '{{status}}']], ''],
-    ['Longest handler', 'timeseries', 's', [[`max by (actor) (redline_handler_seconds_max{${of}})`, '{{actor}}']], 'How long an actor held its thread'],
+    ['Longest handler', 'timeseries', 's', [[`max by (actor) (redline_handler_seconds_max{${of}})`, '{{actor}}']], 'How long an actor occupied its thread'],
     ['Undelivered messages', 'timeseries', 'short', [[`sum by (reason) (${rate('redline_undelivered_messages_total')})`, '{{reason}}']], 'Unreachable ones are normal when an answer has ended'],
   ]],
   ['Process', [

@@ -1,10 +1,10 @@
 #!/bin/sh
-# An image for every role (serve, broker, gateway, worker) from the Debian package of `make deb`, without a daemon: a Debian 12
-# of what the package needs and no more (mmdebstrap), put into an image by buildah. Wants root and Debian's mirrors; no
-# namespaces, no mounts but of a temporary folder. Writes to OUT:
-#   redline.oci.tar     the image as OCI has it: skopeo copy oci-archive:..., podman load
-#   redline.docker.tar  the same in Docker's format, which also knows a health check: docker load, podman load
-# SOURCE_DATE_EPOCH: the time of all files; else that of the package's own.
+# Makes an image for every role (serve, broker, gateway, worker) from the Debian package of `make deb`, without a daemon:
+# mmdebstrap makes a Debian 12 with only the package's dependencies, and buildah puts it into an image. Needs root and
+# Debian's mirrors, but no namespaces, and no mounts except in a temporary folder. Writes to OUT:
+#   redline.oci.tar     the image in OCI format: skopeo copy oci-archive:..., podman load
+#   redline.docker.tar  the same in Docker's format, which can contain a health check: docker load, podman load
+# SOURCE_DATE_EPOCH sets the time of all files; the default is the time of the package file.
 # Usage: build.sh FOLDER_OF_PACKAGES OUT
 set -eu
 [ "$(id -u)" -eq 0 ] || { echo "expected to run as root, which mmdebstrap and buildah need here; run: sudo make oci" >&2; exit 77; }
@@ -24,8 +24,8 @@ export SOURCE_DATE_EPOCH BUILDAH_ISOLATION=chroot
 version=$(dpkg-deb -f "$package" Version)
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Release: bookworm' | head -1)
 
-# The user has a number of its own, which Kubernetes can tell from root, and is there before the package asks for it. The
-# package itself is unpacked by dpkg: apt knows of its dependencies only.
+# The user has a fixed number, which Kubernetes can distinguish from root, and exists before the package asks for it. dpkg
+# unpacks the package itself; apt installs only its dependencies.
 needs=$(dpkg-deb -f "$package" Depends | sed 's/([^)]*)//g; s/|[^,]*//g; s/ //g')
 mmdebstrap --quiet --mode=root --variant=essential --include="$needs,ca-certificates,curl" \
   --essential-hook='echo redline:x:10001: >> "$1/etc/group"' \

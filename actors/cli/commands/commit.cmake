@@ -1,5 +1,5 @@
-# Writes ${OUT}, a source that says of which commit this build is, if it would say something new. By ${COMMIT}, or by
-# ${SOURCE}/.git where that is there; nothing of the time or the machine, so that a build can be repeated.
+# Writes ${OUT}, a source that names the commit of this build, if its contents would change. The commit is ${COMMIT}, or is
+# read from ${SOURCE}/.git if that exists. Time and machine are left out, so that a build can be repeated.
 # cmake -DSOURCE=... -DVERSION=... -DCOMMIT=... -DOUT=... -P commit.cmake
 set(commit "${COMMIT}")
 if(commit STREQUAL "" AND EXISTS ${SOURCE}/.git)
@@ -8,7 +8,7 @@ if(commit STREQUAL "" AND EXISTS ${SOURCE}/.git)
   if(failed)
     set(described "")
   endif()
-  # v1.2.3-0-g0123456789ab: the release itself; with more commits after it their number; without a tag 0123456789ab.
+  # v1.2.3-0-g0123456789ab is the release itself; the 0 is the number of later commits. Without a tag it is 0123456789ab.
   if(described MATCHES "^v.*-0-g[0-9a-f]+$")
     set(commit "")
   elseif(described MATCHES "^(v.*-([0-9]+)-g)?([0-9a-f]+)(-dirty)?$")
