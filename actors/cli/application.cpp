@@ -20,7 +20,7 @@
 namespace redline::actors::cli {
 namespace {
 
-/// Every long option can also be given as REDLINE_<NAME>; --help shows the names.
+/// Gives every long option a REDLINE_<NAME> variable; --help shows the names.
 void name_environment(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const auto& names = option->get_lnames();
@@ -46,7 +46,7 @@ const CLI::App& last_command(const CLI::App& app) {
   return *last;
 }
 
-/// "redline session new".
+/// Returns for example "redline session new".
 std::string words_of(const CLI::App& command) {
   return command.get_parent() == nullptr ? command.get_name()
                                          : words_of(*command.get_parent()) + " " + command.get_name();
@@ -57,7 +57,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return meant ? "; did you mean '" + *meant + "'?" : ";";
 }
 
-/// For those who know other servers: --listen says where this one does. Empty: it is about something else.
+/// Points users of other servers' flags to --listen. Empty if the flag is about something else.
 std::string as_listen(const std::vector<std::string>& words, const std::string& flag) {
   const auto at = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.starts_with(flag); });
   std::string value;
@@ -70,7 +70,7 @@ std::string as_listen(const std::vector<std::string>& words, const std::string& 
   return {};
 }
 
-/// A word that begins with a dash and is no option of the command or the program.
+/// Explains a word that begins with a dash and is not an option of the command or the program.
 std::optional<std::string> explain_unknown_flag(const CLI::App& app) {
   const CLI::App& last = last_command(app);
   if (last.get_prefix_command()) return std::nullopt;
@@ -91,10 +91,10 @@ std::optional<std::string> explain_unknown_flag(const CLI::App& app) {
   return std::nullopt;
 }
 
-/// What the parser says too shortly; nothing where its own words do.
+/// Explains an error that the parser's own text describes too briefly; nullopt otherwise.
 std::optional<std::string> explain(const CLI::App& app, const CLI::ParseError& e) {
   if (e.get_exit_code() == 0) return std::nullopt;  // --help, --version
-  // The options of a command that there is not are not the program's.
+  // If there is no such command, its options are not the program's.
   const auto unread = app.remaining(true);
   const bool lacks_command = &last_command(app) == &app && !unread.empty() && !unread.front().starts_with('-');
   if (!lacks_command) {
@@ -116,7 +116,7 @@ std::optional<std::string> explain(const CLI::App& app, const CLI::ParseError& e
          " '" + words_of(last) + " --help' lists them";
 }
 
-/// A hint for a configuration key that its command does not know: "; did you mean 'rows-max'?".
+/// A hint for a configuration key that its command does not have: "; did you mean 'rows-max'?".
 std::string suggest_key(const CLI::App& app, const std::vector<std::string>& section, const std::string& key) {
   const CLI::App* command = &app;
   for (const std::string& part : section) {
@@ -132,7 +132,7 @@ std::string suggest_key(const CLI::App& app, const std::vector<std::string>& sec
   return meant ? "; did you mean '" + *meant + "'?" : "";
 }
 
-/// "help serve" as "serve --help", which other programs take as well.
+/// Turns "help serve" into "serve --help", as other programs do.
 std::vector<char*> with_help_as_flag(int argc, char** argv) {
   static char flag[] = "--help";
   std::vector<char*> words(argv, argv + argc);
@@ -142,7 +142,7 @@ std::vector<char*> with_help_as_flag(int argc, char** argv) {
   return words;
 }
 
-/// Options that a command needs are no longer missing: what it has is to be shown. Returns them in `needed`.
+/// Makes required options optional, because the command is only to be shown. Returns them in `needed`.
 void ask_for_nothing(CLI::App& app, std::set<const CLI::Option*>& needed) {
   for (CLI::Option* option : app.get_options([](const CLI::Option*) { return true; })) {
     if (option->get_required()) needed.insert(option);
@@ -210,7 +210,7 @@ int run_application(int argc, char** argv, const std::string& name, const std::s
   app.fallthrough();  // --log-level may stand after the subcommand
   for (const add_command add : commands) add(app, exit_code);
   name_environment(app);
-  if (argc > 1 && std::string_view(argv[1]) == "complete") {  // before the parser, which minds what is half written
+  if (argc > 1 && std::string_view(argv[1]) == "complete") {  // the parser rejects an incomplete line
     std::cout << candidates(describe(app), std::vector<std::string>(argv + 2, argv + argc));
     return 0;
   }

@@ -30,11 +30,11 @@ namespace {
 
 constexpr std::chrono::seconds usual_patience{60};
 constexpr int step_ms = 100;
-constexpr int port_descriptor = 3;               // of the child
-constexpr std::size_t told_bytes_max = 1 << 16;  // a port and a word, or why there is none
+constexpr int port_descriptor = 3;               // in the child
+constexpr std::size_t told_bytes_max = 1 << 16;  // a port and a word, or the reason for a failure
 constexpr std::string_view ready_word = "ready\n", failed_word = "failed ";
-/// What a user may have said in the environment of every command that computes. The rest is of commands that this one
-/// is not: a server for others, its keys, its peers.
+/// Variables that apply to every command that computes. The others configure servers for other users: their keys, their
+/// peers.
 constexpr std::string_view kept_variables[] = {"TARGET",  "CACHE_DIR", "LOG_FORMAT", "THREADS",
                                                "CONTEXT", "KV",        "KV_MIB",     "NUMERICS"};
 
@@ -55,8 +55,7 @@ bool is_kept(std::string_view variable) {
   return std::ranges::find(kept_variables, name) != std::end(kept_variables);
 }
 
-/// This process's environment, but for other servers' options; in their place the key. A command line could be read by
-/// every user.
+/// This process's environment, with the key in place of other servers' options. Every user could read a command line.
 std::vector<std::string> environment_with(const std::string& key) {
   std::vector<std::string> out{"REDLINE_API_KEY=" + key};
   for (char** one = environ; *one != nullptr; ++one) {
@@ -65,13 +64,14 @@ std::vector<std::string> environment_with(const std::string& key) {
   return out;
 }
 
-/// The child's log is this process's, but for what only servers tell.
+/// The child logs at this process's level, except for messages that only servers need.
 std::string child_log_level() {
   if (log_enabled(log_level::debug)) return "debug";
   return log_enabled(log_level::warning) ? "warning" : "error";
 }
 
-/// Reads the words of a child that could not serve: "failed 3 the file ...\n".
+/// Parses the report of a child that could not serve: "failed 3 the file ...
+/// ".
 failure failure_told(std::string_view told) {
   std::string_view rest = told.substr(failed_word.size());
   if (rest.ends_with('\n')) rest.remove_suffix(1);
@@ -112,7 +112,7 @@ result<void> child_server::launch(const std::vector<std::string>& serve_flags, p
   words.insert(words.end(), serve_flags.begin(), serve_flags.end());
   words.insert(words.end(), {"--listen", "127.0.0.1:0", "--port-descriptor", std::to_string(port_descriptor),
                              "--log-level", child_log_level()});
-  // Who asks the same again and again, to compare, wants each answer with its prompt.
+  // A caller that repeats a request to compare wants each prompt computed.
   if (sharing == prompts::apart) words.insert(words.end(), {"--prefix-sharing", "off"});
   const auto arguments = pointers_to(words);
   auto variables = environment_with(api_key_);
@@ -131,12 +131,12 @@ result<void> child_server::launch(const std::vector<std::string>& serve_flags, p
   }
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != parent) std::_Exit(127);  // it has ended already
-    // Standard input and output may be a protocol's.
+    if (::getppid() != parent) std::_Exit(127);  // the parent has already ended
+    // Standard input and output may carry a protocol.
     const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
-    // A descriptor that is copied onto itself would be closed by exec.
+    // exec would close a descriptor that is duplicated onto itself.
     if (ends[1] == port_descriptor)
       ::fcntl(ends[1], F_SETFD, 0);
     else
@@ -146,7 +146,7 @@ result<void> child_server::launch(const std::vector<std::string>& serve_flags, p
     std::_Exit(127);
   }
   ::close(ends[1]);
-  if (pipe_ >= 0) ::close(pipe_);  // of the one before
+  if (pipe_ >= 0) ::close(pipe_);  // the previous child's pipe
   pipe_ = ends[0];
   told_.clear();
   return {};
@@ -190,7 +190,7 @@ result<child_server::door> child_server::wait_until_ready(std::chrono::seconds p
   bool is_open = true;
   while (std::chrono::steady_clock::now() < deadline) {
     if (given_up != nullptr && given_up->load()) return failure{errc::cancelled, "nobody waits for the server"};
-    const auto rest = told_.substr(std::min(told_.size(), told_.find('\n') + 1));  // behind the port
+    const auto rest = told_.substr(std::min(told_.size(), told_.find('\n') + 1));  // after the port
     if (rest == ready_word) return door{"http://127.0.0.1:" + told_.substr(0, told_.find('\n')), api_key_};
     if (!is_open && told_.starts_with(failed_word)) return failure_told(told_);
     if (!is_open && rest.starts_with(failed_word)) return failure_told(rest);

@@ -12,10 +12,10 @@
 
 namespace redline::actors::cli {
 
-/// `redline serve` in a process of its own, on a free port of this machine; ended with this object, and with the thread
-/// that launched it. It serves only this process: it tells its port through a pipe, and takes no key but a random one
-/// that it has from its environment, which other users cannot read. What it fails of while starting it tells through
-/// the pipe as well, so that the failure is this process's own.
+/// `redline serve` as a child process on a free loopback port. It ends with this object and with the thread that
+/// launched it. It serves only this process: it reports its port through a pipe, and accepts only a random key from its
+/// environment, which other users cannot read. It also reports startup failures through the pipe, so that they become
+/// this process's own.
 class child_server {
  public:
   child_server() = default;
@@ -28,33 +28,33 @@ class child_server {
     std::string api_key;
   };
 
-  /// serve's flags besides where to listen. Its door, once the models are loaded. For comparisons: prompts share
-  /// nothing.
+  /// serve_flags: the flags other than the listening address. Returns the URL and key once the models are loaded.
+  /// Prompts share no KV, as comparisons need.
   result<door> start(const std::vector<std::string>& serve_flags);
 
-  // The same in two steps, the second perhaps on another thread. After its end it may be launched again, by a thread
-  // that lives as long as this: it gets another port and another key.
+  // The same in two steps, the second possibly on another thread. After its end the server may be launched again, by a
+  // thread that lives as long as this object. It then gets another port and another key.
   enum class prompts : std::uint8_t { apart, shared };
   result<void> launch(const std::vector<std::string>& serve_flags, prompts sharing);
-  /// given_up: once true it fails soon. Null: nobody gives up.
+  /// given_up: ends the wait soon after it becomes true. May be null.
   result<door> wait_until_ready(std::chrono::seconds patience, const std::atomic<bool>* given_up = nullptr);
-  /// Until the child has ended or given_up is true.
+  /// Waits until the child has ended or given_up is true.
   void wait_for_end(const std::atomic<bool>& given_up);
 
-  /// Whether it ends in this time or has ended.
+  /// True if the child has ended or ends within the limit.
   bool ends_within(std::chrono::milliseconds limit);
-  /// How a child that has ended did so.
+  /// Describes how an ended child ended.
   [[nodiscard]] std::string describe_end() const;
 
  private:
   [[nodiscard]] bool has_ended();
-  /// Reads what the child says on the pipe, for 100 ms at most; false once it says no more.
+  /// Reads the pipe for at most 100 ms. False once the child has closed it.
   bool hear();
 
   pid_t pid_ = 0;
-  int status_ = 0;    // of one that has ended
-  int pipe_ = -1;     // its reading end
-  std::string told_;  // through it, so far
+  int status_ = 0;    // exit status of a child that has ended
+  int pipe_ = -1;     // reading end
+  std::string told_;  // the child's reports so far
   std::string api_key_;
 };
 

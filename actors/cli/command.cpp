@@ -14,8 +14,8 @@
 namespace redline::actors::cli {
 
 int report(const failure& why) {
-  // The code's sentence is for logs, where failures of one kind are looked for.
-  // It may tell what a server or a file says.
+  // The code's own text is for logs, where failures are searched by kind. The context may contain a server's or a
+  // file's text.
   std::cerr << "redline: " << shown_on_terminal(why.context.empty() ? why.describe() : why.context) << "\n";
   switch (why.code) {
     case errc::invalid_argument:

@@ -7,7 +7,7 @@
 
 namespace redline::actors::cli {
 
-/// Exit codes besides 0: 1 failed, 2 usage, 69 something needed is unavailable, 78 configuration.
+/// Exit codes other than 0: 1 failed, 2 usage, 69 something needed is unavailable, 78 configuration.
 inline constexpr int exit_failed = 1;
 inline constexpr int exit_usage = 2;
 inline constexpr int exit_unavailable = 69;
@@ -15,18 +15,18 @@ inline constexpr int exit_config = 78;
 
 /// Prints "redline: ..." to standard error and returns the exit code that fits the failure.
 int report(const failure& why);
-/// The same for a command's outcome: 0 when all went well.
+/// The same for a command's outcome; 0 if it succeeded.
 int report(const result<void>& outcome);
 
 [[nodiscard]] bool is_output_terminal();
-/// Writes text that this program did not make, such as a model's, to standard output: as it is, and on a terminal so
-/// that it obeys none of it. A piece of a stream ends at a character.
+/// Writes external text, such as a model's, to standard output: unchanged, except that a terminal gets it with control
+/// sequences escaped. A piece of a stream ends at a character boundary.
 void print_text(std::string_view text);
-/// Writes out what waits to be, and the exit code: the given one, but a failure, which is told, where something of
-/// standard output could not be written.
+/// Flushes standard output. Returns the given exit code, or reports a failure and returns its code if some output could
+/// not be written.
 int finish_output(int exit_code);
 
-/// The whole file or standard input ("-").
+/// Reads a whole file, or standard input for "-".
 result<std::string> read_whole(const std::string& path);
 result<void> write_whole(const std::string& path, const std::string& bytes);
 

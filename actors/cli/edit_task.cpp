@@ -14,16 +14,16 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::size_t calls_at_once_max = 16;  // of a server for others, too; each on a connection of its own
+constexpr std::size_t calls_at_once_max = 16;  // at a shared server; each uses its own connection
 
-/// Most of the new file is the old one.
+/// Most of the new file repeats the old one.
 bool predicts_old_file(std::string_view method) {
   return method == name_of(draft::method::prediction) || method == name_of(draft::method::automatic);
 }
 
 program_wording wording_of(const copy_options& o) { return {o.line_spans, o.token_spans, o.anchors}; }
 
-/// How drafts are to be made, as a server is told.
+/// The draft options in a request's form.
 json speculation_of(const method_flags& method, bool is_known) {
   json out = {{"method", method.method == "copy" ? "lookup" : method.method}};
   if (is_known) return out;
@@ -71,7 +71,7 @@ result<edit_outcome> edit_file(const model_door& door, const edit_task& task, co
   REDLINE_TRY(check_editable(task));
   edit_outcome out;
   out.method = method.method;
-  bool ended = false;  // by the model
+  bool ended = false;  // whether the model ended it
   const auto began = std::chrono::steady_clock::now();
   const auto take = [&](const json& chunk) {
     if (const json& choices = member(chunk, "choices"); choices.is_array() && !choices.empty()) {
@@ -86,7 +86,7 @@ result<edit_outcome> edit_file(const model_door& door, const edit_task& task, co
     }
     if (const json& usage = member(chunk, "usage"); usage.is_object()) take_usage(usage, out);
   };
-  // An instruction that is not UTF-8 is shown as U+FFFD.
+  // Invalid UTF-8 in an instruction becomes U+FFFD.
   REDLINE_TRY(door.ask("/v1/chat/completions", request_of(task, method, door.knows_drafting()), take));
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   const edit_answer answer{.text = out.answer, .is_whole = ended, .is_program = method.method == "copy"};
@@ -120,7 +120,7 @@ std::vector<result<edit_outcome>> edit_each(const model_door& door, const std::v
   std::vector<std::jthread> callers;
   const std::size_t most = door.knows_drafting() ? edits_at_once_max : calls_at_once_max;
   for (std::size_t i = 0; i < std::min(tasks.size(), most); ++i) callers.emplace_back(work);
-  callers.clear();  // waits for them
+  callers.clear();  // waits for the threads
   return out;
 }
 

@@ -10,9 +10,9 @@
 
 namespace redline::actors::cli {
 
-/// What an edit gave.
+/// The result of an edit.
 struct edit_outcome {
-  std::string answer;  // the model's words
+  std::string answer;  // the model's text
   std::string after;   // the new file
   std::uint32_t completion_tokens = 0;
   std::uint32_t target_passes = 0;
@@ -21,7 +21,7 @@ struct edit_outcome {
   std::uint32_t accepted = 0;
   std::uint32_t copied_forced = 0;
   std::uint32_t copied_verified = 0;
-  std::string program;  // method copy
+  std::string program;  // for method copy
   double seconds = 0;
   std::string method;
 
@@ -31,13 +31,13 @@ struct edit_outcome {
   }
 };
 
-/// A whole file by /v1/chat/completions. on_text: as the answer streams in.
+/// Edits a whole file by /v1/chat/completions. on_text: called as the answer streams in.
 result<edit_outcome> edit_file(const model_door& door, const edit_task& task, const method_flags& method,
                                const std::function<void(const std::string&)>& on_text);
 
-inline constexpr std::size_t edits_at_once_max = 64;  // of its own server; later ones wait for a place
-/// Several edits at once, which share passes; outcomes in the order of the tasks. on_bytes: as their answers grow, on
-/// other threads, one call at a time.
+inline constexpr std::size_t edits_at_once_max = 64;  // at a private server; further edits wait for a slot
+/// Makes several edits at once, which share passes. Outcomes are in the order of the tasks. on_bytes: called as the
+/// answers grow, on other threads, one call at a time.
 std::vector<result<edit_outcome>> edit_each(const model_door& door, const std::vector<edit_task>& tasks,
                                             const method_flags& method,
                                             const std::function<void(std::size_t bytes)>& on_bytes);

@@ -22,7 +22,7 @@ transformer::times per_pass(const transformer::times& a, const transformer::time
           .head = mean(&t::head)};
 }
 
-/// Numbers of the matrices around attention that a row is multiplied with.
+/// The number of attention weights that a row is multiplied with.
 double attention_weights(const architecture::model_shape& m) {
   const double width = m.width, heads = m.heads;
   if (!m.latent) return width * m.head_dim * (2 * heads + 2.0 * m.kv_heads);
@@ -32,7 +32,7 @@ double attention_weights(const architecture::model_shape& m) {
   return queries + width * m.head_dim + heads * l.rank * (l.plain_dim + l.value_dim) + width * m.attended_width();
 }
 
-/// Likewise of a layer's feed-forward part.
+/// The same for a layer's feed-forward part.
 double feed_forward_weights(const architecture::model_shape& m, std::uint32_t layer) {
   if (!m.is_mixture(layer)) return 3.0 * m.width * m.feed_forward;
   const double hidden = 1.0 * m.experts_used * m.expert_feed_forward + m.shared_feed_forward;
@@ -124,7 +124,7 @@ void forward_probe::count_work(forward_cell& c) const {
   double layers = 0;
   for (std::uint32_t i = 0; i < m.layers; ++i) layers += attention_weights(m) + feed_forward_weights(m, i);
   const double logits_rows = how_.last_only ? 1 : rows;
-  double seen = 0, read = 0;  // keys over all layers: by all rows, and each once
+  double seen = 0, read = 0;  // keys over all layers: per row, and each once
   for (std::uint32_t i = 0; i < m.layers; ++i) {
     const double window = m.window_of(i) == 0 ? c.context + rows : m.window_of(i);
     for (std::uint32_t row = 0; row < c.rows; ++row) seen += std::min(window, c.context + row + 1.0);

@@ -6,19 +6,19 @@
 
 namespace redline::actors::cli {
 
-// Members of answers and messages that may hold anything.
+// Accessors for answers and messages whose contents are not checked.
 
-/// A member, or null where there is none or `object` is no object.
+/// A member, or null if it is absent or `object` is not an object.
 const nlohmann::ordered_json& member(const nlohmann::ordered_json& object, const char* name);
-/// Members of members.
+/// A member of nested members.
 template<class... Names>
 const nlohmann::ordered_json& member(const nlohmann::ordered_json& object, const char* first, const char* second,
                                      const Names*... more) {
   return member(member(object, first), second, more...);
 }
-/// The text, or an empty one for what is no string.
+/// The text, or an empty one if the value is not a string.
 std::string text_of(const nlohmann::ordered_json& value);
-/// The number, or 0 for what is no count.
+/// The number, or 0 if the value is not a count.
 std::uint32_t count_of(const nlohmann::ordered_json& value);
 
 }  // namespace redline::actors::cli

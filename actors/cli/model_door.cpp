@@ -13,9 +13,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Its own server computes for as long as it takes.
+// A private server may compute for as long as it takes.
 constexpr std::chrono::seconds own_patience{604800};
-// From a connection that breaks to a process that has ended, which may have much memory to give back.
+// Allows time from a broken connection to the process's end, which may free much memory.
 constexpr std::chrono::milliseconds dying_max{2000};
 
 }  // namespace

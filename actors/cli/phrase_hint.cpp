@@ -16,7 +16,7 @@ constexpr std::size_t phrases_max = 8;
 constexpr std::size_t phrase_bytes_max = 160;
 constexpr std::chrono::seconds hint_patience{2};  // a hint is not worth a longer wait
 
-/// As /v1/models tells them.
+/// The phrases that /v1/models lists.
 std::vector<std::string> phrases_of_server(const std::string& url, const std::string& api_key) {
   using nlohmann::json;
   auto server = server_address::parse(url, api_key);

@@ -10,7 +10,7 @@ namespace redline::actors::cli {
 
 /// A server as the command line names it.
 struct server_address {
-  transport::http_url url;  // of the API's root; target without a final slash
+  transport::http_url url;  // root of the API; target without a final slash
   std::vector<transport::http_header> headers;
 
   static result<server_address> parse(const std::string& url, const std::string& api_key);

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 constexpr std::size_t word_bytes_max = 200;
 
-/// A terminal obeys what it is sent: nothing but printable characters gets there.
+/// Keeps only printable characters, because a terminal obeys control sequences.
 std::string printable(std::string_view text) {
   std::string out(text.substr(0, word_bytes_max));
   std::replace_if(
@@ -49,7 +49,7 @@ std::string duration(double seconds) {
   return text_of(seconds / 3600, 1) + " h";
 }
 
-/// Cells one after the other, as many on a line as fit.
+/// Joins cells into lines, with as many cells as fit on each.
 void flow(const std::vector<std::string>& cells, std::size_t width, std::vector<std::string>& lines) {
   std::string line;
   for (const std::string& cell : cells) {
@@ -130,7 +130,7 @@ void server_view::take(server_status now, double seconds) {
 
 server_view::rates server_view::rates_of(const totals& now, const totals& before) const {
   const double passes = now.batches - before.batches;
-  if (passes <= 0) return {};  // or it was restarted
+  if (passes <= 0) return {};  // or the server restarted
   return {.passes = passes / seconds_,
           .rows_per_pass = std::max(0.0, now.rows - before.rows) / passes,
           .busy = std::clamp((now.busy_us - before.busy_us) / 1e6 / seconds_, 0.0, 1.0)};
@@ -187,7 +187,7 @@ std::vector<std::string> server_view::table(std::size_t width, worker_order orde
                      text_of(w->pages_held) + "/" + text_of(w->pages), text_of(r.passes), text_of(r.rows_per_pass, 1),
                      share(w->batch_fill, 1), share(r.busy, 1), text_of(w->preempted), share(w->cost_error, 1)});
   }
-  // Columns that do not fit are left out, the last ones first.
+  // Omits columns that do not fit, starting with the last.
   std::vector<std::string> lines(cells.size() + 1);
   for (std::size_t column = 0; column < heads.size(); ++column) {
     std::size_t size = heads[column].size();

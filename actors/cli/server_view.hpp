@@ -12,7 +12,7 @@
 
 namespace redline::actors::cli {
 
-/// What a server says of itself in an event of /v1/redline/status. Words are printable ASCII, whatever was sent.
+/// The state of a server, from an event of /v1/redline/status. Texts are reduced to printable ASCII.
 struct server_status {
   struct worker {
     std::string id, name;
@@ -25,7 +25,7 @@ struct server_status {
     double drafted = 0, accepted = 0;
   };
   std::string version, models;
-  std::vector<std::string> conflicts;  // about the models' names
+  std::vector<std::string> conflicts;  // conflicting model names
   bool ready = false;
   double uptime_seconds = 0, running = 0, waiting = 0, edit_sessions = 0;
   double tokens = 0, drafted = 0, accepted = 0;  // totals
@@ -38,20 +38,20 @@ struct server_status {
 enum class worker_order : std::uint8_t { name, running, pages, rate, last_ };
 [[nodiscard]] std::string_view name_of(worker_order order);
 
-/// A server at work as lines of text, from its events. Totals become rates between one event and the next.
+/// Shows a working server as lines of text, from its events. Totals become rates between consecutive events.
 class server_view {
  public:
   static constexpr std::size_t workers_max = 256;
   static constexpr std::size_t conflicts_max = 4;
 
-  /// seconds: of any clock.
+  /// seconds: on any clock.
   void take(server_status now, double seconds);
   [[nodiscard]] bool has_rates() const { return before_.has_value(); }
-  /// No line is longer than `width`, and there are not more than `height` of them; 0: any number.
+  /// At most `height` lines, none longer than `width`. 0 means no limit.
   [[nodiscard]] std::vector<std::string> lines(std::size_t width, std::size_t height, worker_order order) const;
-  /// What the words in `lines` mean, with the same bounds.
+  /// Explains the words in `lines`, within the same bounds.
   [[nodiscard]] static std::vector<std::string> legend(std::size_t width, std::size_t height);
-  /// One line of a log, and what its columns are.
+  /// A log line, and the names of its columns.
   [[nodiscard]] std::string line() const;
   static constexpr std::string_view line_head =
       " tokens/s  running  waiting  pages held  accepted  passes/s  rows/pass  busy";
@@ -70,7 +70,7 @@ class server_view {
   [[nodiscard]] std::vector<std::string> table(std::size_t width, worker_order order) const;
 
   std::optional<server_status> now_, before_;
-  double seconds_ = 0;  // between the two
+  double seconds_ = 0;  // between the two states
   double at_ = 0;
 };
 

@@ -6,7 +6,7 @@ namespace redline::actors::cli {
 
 enum class clock_kind {
   wall,
-  processor,  // of this process, all threads together: with one thread of compute what an idle machine's wall would say
+  processor,  // CPU time of all threads; with one compute thread, the wall time on an idle machine
 };
 
 [[nodiscard]] inline double seconds_on(clock_kind kind) {

@@ -71,7 +71,7 @@ std::uint64_t report_bytes_min(const api::generation_request& asked, std::span<c
   if (!asked.logprobs) return sum;
   const bool is_chat = asked.from != api::endpoint::completions;
   const auto add = [&](const api::token_probability& t) {
-    sum += is_chat ? chat_bytes + 3 * t.bytes.size() : completion_bytes + t.bytes.size();  // chat has the bytes twice
+    sum += is_chat ? chat_bytes + 3 * t.bytes.size() : completion_bytes + t.bytes.size();  // as text and as numbers
   };
   for (const auto& report : reports) {
     add(report.chosen);

@@ -10,16 +10,16 @@
 #include "actors/messages/session_messages.hpp"
 #include "actors/pool/served_model.hpp"
 
-/// What sessions report, in the words of the API.
+/// Converts the reports of sessions to the API's types.
 namespace redline::actors {
 
 api::usage_report to_usage(const session_stats& s);
-/// nullopt: the answer is no program.
+/// nullopt if the answer is not a program.
 std::optional<api::program_report> to_program(const copy_report& copied);
 api::trace_report to_public(const step_trace& t);
-/// The tokens of the text with their bytes, and their log-probabilities where `m` has them.
+/// The tokens of the text with their bytes, and with their log-probabilities where `m` has them.
 std::vector<api::token_report> report_tokens(const served_model& model, const session_text& m);
-/// What the tokens add to an answer that shows them, in bytes of JSON without the numbers: no more than it will be.
+/// A lower bound on the bytes of JSON, numbers excluded, that the tokens add to an answer that shows them.
 std::uint64_t report_bytes_min(const api::generation_request& asked, std::span<const api::token_report> reports);
 
 }  // namespace redline::actors

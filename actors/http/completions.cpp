@@ -17,13 +17,13 @@ namespace {
 
 bool reports_tokens(const api::generation_request& asked) { return asked.logprobs || asked.shows_ids(); }
 
-// A stream's last event is written on this thread: a longer prompt is not part of it.
+// A stream's last event is written on this thread, so it does not include a longer prompt.
 constexpr std::size_t streamed_prompt_bytes_max = 256 << 10;
 
 // A shorter answer is written in half a millisecond, so it stays on this thread.
 constexpr std::uint64_t small_answer_bytes = 16 << 10;
 
-/// For the placer of a pool; 0: no key.
+/// The key for a pool's placer; 0 means no key.
 std::uint64_t hash_session_key(tenant_id tenant, const std::string& key) {
   if (key.empty()) return 0;
   return fnv1a().add(std::to_string(tenant.value)).add(std::uint8_t{0}).add(key).value() | 1;
@@ -44,7 +44,7 @@ void add_thoughts(const tools::reasoning_splitter::parts& from, std::vector<gram
   if (!from.answer.empty()) out.push_back({part_kind::text, from.answer});
 }
 
-/// What is text and no call may be a thought.
+/// Splits the text parts, which may contain reasoning; calls stay as they are.
 std::vector<grammar::answer_part> tell_thoughts(tools::reasoning_splitter& thoughts,
                                                 std::vector<grammar::answer_part> parts) {
   std::vector<grammar::answer_part> out;
@@ -135,7 +135,7 @@ void completions::begin(const caller& who, ready_request request) {
     return replies_.refuse(who, *why);
   }
   const auto at = requests_.emplace(who.exchange, std::move(state)).first;
-  if (at->second.is_over()) finish(at);  // the client had all but the last word
+  if (at->second.is_over()) finish(at);  // the client already had all but the end
 }
 
 completions::request_state completions::make_state(const caller& who, expected_answer& from, byte_budget::claim held,
@@ -181,7 +181,7 @@ completions::request_state completions::make_state(const caller& who, expected_a
   return r;
 }
 
-/// When all places are taken, a tenant may still have its share of them. So one tenant cannot keep another out.
+/// Even if all slots are taken, a tenant may use its share of them, so that one tenant cannot keep another out.
 std::optional<api::api_error> completions::room_for(std::size_t answers, tenant_id tenant) const {
   if (answers_.size() + answers <= services_->sessions_max) return std::nullopt;
   std::unordered_map<tenant_id, std::size_t> by_tenant{{tenant, answers}};
@@ -217,7 +217,7 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, ready
       if (from.what.had) spec.numerics = numerics_id(from.what.had->choices[index].numerics);
       spec.session = {context_.env().random() | 1};
       spec.sampling.seed = asked.sampling.seed + i;
-      spec.prompt_logprobs = i == 0 ? asked.scores_prompt() : std::nullopt;  // they are the same for all
+      spec.prompt_logprobs = i == 0 ? asked.scores_prompt() : std::nullopt;  // all answers share it
       auto span = begin_span(r, spec);
       spec.span = span.context();
       auto work = r.model->answers->make(spec, p.tokens, from.rules, p.turns, field);
@@ -254,7 +254,7 @@ std::vector<api::slot_report> completions::list_running(tenant_id tenant) const 
   return out;
 }
 
-/// By the conventions for generative AI, as far as they name what is known here.
+/// Follows the semantic conventions for generative AI, as far as they name what is known here.
 trace::open_span completions::begin_span(const request_state& r, const answer_terms& spec) const {
   const auto parent = r.who.span();
   if (!parent) return {};
@@ -277,7 +277,7 @@ trace::open_span completions::begin_span(const request_state& r, const answer_te
   return span;
 }
 
-/// What it cost and gave.
+/// Records the answer's cost and result.
 void completions::end_span(choice_state& c, const session_stats& stats, std::string_view finish) {
   if (!c.span) return;
   c.span.set("gen_ai.response.finish_reasons", std::vector<std::string>{std::string(finish)});
@@ -324,7 +324,7 @@ std::optional<answer_terms> completions::expect(const caller& who, expected_answ
 void completions::on(const answer_started& m) {
   const actor::actor_ref<session> where{m.where};
   const auto r = requests_.find(m.exchange);
-  if (r == requests_.end()) return context_.tell(where, cancel_session{});  // the client left meanwhile
+  if (r == requests_.end()) return context_.tell(where, cancel_session{});  // the client has left
   r->second.choices.front().where = where;
 }
 
@@ -336,10 +336,10 @@ std::pair<completions::requests::iterator, std::size_t> completions::find(sessio
   return {requests_.find(at->second.first), at->second.second};
 }
 
-/// The sender writes for a client that has left, or for one of the gateway before this one, which has died.
+/// The sender writes for a client that has left, or for a previous gateway that has died.
 void completions::end_unknown() { context_.tell(actor::actor_ref<session>{context_.sender()}, cancel_session{}); }
 
-/// From here on a client sees that its request is worked on, however long its prompt takes.
+/// From here on the client sees that its request is in progress, however long the prompt takes.
 void completions::on(const session_admitted& m) {
   const auto [at, index] = find(m.session);
   if (at == requests_.end()) return end_unknown();
@@ -393,14 +393,14 @@ void completions::on(const session_text& m) {
   stream(at, std::move(events));
 }
 
-/// Of an answer that is sent when it is whole.
+/// For an answer that is sent whole.
 void completions::note_progress(request_state& r) {
   if (context_.now() < r.progress_told + between_signs_of_progress) return;
   r.progress_told = context_.now();
   replies_.note_progress(r.who);
 }
 
-/// Log-probabilities of the prompt's tokens come in order, from the second on.
+/// Log-probabilities of the prompt's tokens arrive in order, starting with the second token.
 void completions::hear_scores(requests::iterator at, std::size_t index, const session_text& m) {
   request_state& r = at->second;
   const std::size_t of = index / r.asked.answers_per_prompt();
@@ -424,7 +424,7 @@ void completions::hear_scores(requests::iterator at, std::size_t index, const se
   stream(at, std::move(events));
 }
 
-/// Claims room for what a whole answer keeps of the text, some at a time.
+/// Reserves memory, in steps, for what a whole answer keeps of the text.
 std::optional<api::api_error> completions::hold_more(request_state& r, const session_text& m) const {
   constexpr std::uint64_t step = 256U << 10;
   r.held_bytes += m.text.size();
@@ -434,7 +434,7 @@ std::optional<api::api_error> completions::hold_more(request_state& r, const ses
   return services_->hold(r.held, r.held_bytes);
 }
 
-/// What the text is, and how many of its tokens are thoughts.
+/// Splits the text into parts and counts its reasoning tokens.
 completions::parts completions::take_text(const request_state& r, choice_state& c, const session_text& m) {
   const bool thought_before = c.thoughts.is_thinking();
   auto told = tell_thoughts(c.thoughts, c.reader ? c.reader->feed(m.text) : parts{{part_kind::text, m.text}});
@@ -450,7 +450,7 @@ completions::parts completions::take_text(const request_state& r, choice_state& 
   return told;
 }
 
-/// What was held back of an answer that is over.
+/// Returns what was held back until the answer ended.
 completions::parts completions::take_rest(choice_state& c) {
   auto told = tell_thoughts(c.thoughts, c.reader ? c.reader->finish() : parts{});
   add_thoughts(c.thoughts.finish(), told);
@@ -464,7 +464,7 @@ std::string completions::tell(request_state& r, std::size_t index, const parts& 
   const bool is_legacy = r.asked.tools && r.asked.tools->is_legacy;
   const bool streams = r.asked.stream;
   std::string events;
-  // The tokens go with the first of what they say; those of calls, and of what is held back, alone.
+  // The tokens go with the first part of their text. Tokens of calls or of text that is held back go alone.
   if (streams && tokens != nullptr && (told.empty() || told.front().what > part_kind::reasoning))
     events += r.writer->delta(number, {}, std::exchange(tokens, nullptr), {});
   for (const auto& part : told) {
@@ -496,30 +496,30 @@ std::string completions::tell(request_state& r, std::size_t index, const parts& 
   return events;
 }
 
-/// Of a pool's worker. Elsewhere they are the model's.
+/// A pool's worker reports its numerics; otherwise the model's own apply.
 void completions::note_numerics(request_state& r, std::size_t index, numerics_id numerics) {
   if (numerics) r.head.system_fingerprint = make_fingerprint(r.model->digest, numerics);
   r.writer->note_numerics(static_cast<std::uint32_t>(index), (numerics ? numerics : r.model->numerics).value,
                           r.head.system_fingerprint);
 }
 
-/// The choice's first events, when it has none yet.
+/// The choice's first events; empty if they were already sent.
 std::string completions::begin_choice(request_state& r, std::uint32_t number) {
   choice_state& c = r.choices[number];
   const std::size_t prompt = number / r.asked.answers_per_prompt();
   if (std::exchange(c.begun, true)) return {};
   std::string events = r.writer->first(
       number, prompt < r.prompt_ids.size() ? std::span<const token>(r.prompt_ids[prompt]) : std::span<const token>{});
-  // The prompt, should it be echoed. Nothing is to be known of its first token.
+  // The echoed prompt, if any. Its first token has no log-probability.
   const std::string text = std::exchange(c.text, {});
   if (prompt < r.reports.size()) return events + r.writer->echo(number, text, r.reports[prompt], 0, 1);
   return events + r.writer->delta(number, text, nullptr, {});
 }
 
-/// Sends events, unless what the client has is not how the answer begins.
+/// Sends events, unless the answer begins differently from what the client has.
 bool completions::stream(requests::iterator at, std::string events, bool end) {
   request_state& r = at->second;
-  // Before there is anything to say, too: while an answer is made again, nothing else shows that it is.
+  // The stream begins even before there is an event: while an answer is made again, nothing else shows progress.
   if (!std::exchange(r.stream_begun, true)) replies_.begin_stream(r.who, r.writer->stream_type());
   if (r.writer->has_diverged()) {
     fail(at, diverged_answer(), "it is resumed, and differs from how it began");
@@ -583,20 +583,20 @@ api::usage_report completions::sum_usage(const request_state& r) const {
     auto one = to_usage(r.choices[i].stats);
     one.reasoning_tokens = std::min(r.choices[i].thought_tokens, one.completion_tokens);
     if (i % r.asked.answers_per_prompt() != 0)
-      one.prompt_tokens = one.cached_tokens = 0;  // one prompt, several answers
+      one.prompt_tokens = one.cached_tokens = 0;  // the prompt counts once for its answers
     usage += one;
   }
   usage.ignored = r.asked.ignored;
   usage.eviction = name_of(r.asked.evicting(services_->eviction_defaults).policy);
   if (r.starter && r.asked.from == api::endpoint::completions) {
-    // There is one answer, and its window, should it have one, has not moved when it begins.
+    // There is one answer, and its window, if it has one, has not moved when it begins.
     const auto& s = r.choices.front().stats;
     usage.kv = api::kv_report{s.prompt_exact, 0, s.prompt_tokens - std::min(s.prompt_exact, s.prompt_tokens)};
   }
   return usage;
 }
 
-/// Of the answers to each prompt, those with the greatest mean log-probability, the best first.
+/// Keeps the answers with the greatest mean log-probability of each prompt, the best one first.
 void completions::keep_best(request_state& r) const {
   const std::uint32_t made = r.asked.answers_per_prompt();
   if (made == r.asked.n) return;
@@ -609,7 +609,7 @@ void completions::keep_best(request_state& r) const {
   r.choices = std::move(kept);
 }
 
-/// Takes the choice's texts.
+/// Moves the texts out of the choice.
 api::choice completions::to_choice(request_state& r, std::uint32_t number) {
   choice_state& c = r.choices[number];
   api::choice out{
@@ -659,7 +659,7 @@ void completions::finish(requests::iterator at) {
   requests_.erase(at);
 }
 
-/// A long one on another thread: log-probabilities take megabytes.
+/// A long answer is written on another thread, because log-probabilities take megabytes.
 void completions::respond_whole(request_state& r, std::vector<api::choice> choices, const api::usage_report& usage,
                                 std::vector<log_field> cost) {
   const auto millis = (context_.now() - r.who.arrived).count() / 1000;
@@ -673,7 +673,7 @@ void completions::respond_whole(request_state& r, std::vector<api::choice> choic
   }
   struct answer {
     std::unique_ptr<api::answer_writer> writer;
-    std::vector<api::prompt_report> reports;  // to which choices point
+    std::vector<api::prompt_report> reports;  // the choices point to these
     std::vector<api::choice> choices;
     api::usage_report usage;
   };

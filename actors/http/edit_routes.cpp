@@ -115,7 +115,7 @@ void edit_routes::open_with(const caller& who, const api::open_session_request& 
 edit_routes::open_session* edit_routes::find(const caller& who, const std::string& name) {
   const auto id = parse_session(name);
   const auto at = id ? sessions_.find(*id) : sessions_.end();
-  // Another tenant's session counts as none: even that it exists is private.
+  // Another tenant's session counts as missing: even its existence is private.
   if (at != sessions_.end() && at->second.tenant == who.tenant) return &at->second;
   replies_.refuse(who, no_such_session(name));
   return nullptr;
@@ -188,7 +188,7 @@ void edit_routes::patch_file(const route_context& r) {
 
 namespace {
 
-/// A call to an edit session that starts an answer, and how that is made.
+/// A call to an edit session that starts an answer, and how to make that answer.
 template<class Call>
 struct read_generation_call {
   Call call;
@@ -230,11 +230,11 @@ void edit_routes::edit(const route_context& r) {
         if (!given) return given.error();
         edit_file message{
             .path = std::move(given->path), .version = given->version, .instruction = std::move(given->instruction)};
-        // Most of the new file is the old one.
+        // Most of the new file repeats the old one.
         auto& how = given->how;
         if (!how.prediction && draft::reads_prediction(how.drafting(model->draft_defaults).how)) {
           message.predicts_file = true;
-          // Makes `drafting` choose a method that reads it; the session puts the file in its place.
+          // Makes `drafting` choose a method that reads a prediction; the session replaces this one with the file.
           how.prediction = "";
         }
         auto expected = read_expected(*services, model, std::move(how), when);

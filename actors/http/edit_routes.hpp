@@ -18,8 +18,8 @@
 
 namespace redline::actors {
 
-/// The calls of edit sessions: opens sessions, knows whose they are, and passes calls on to them. A part of the
-/// gateway. The first capture of each route but `open` is the session's id, the second a file's path.
+/// Serves the calls of edit sessions: opens sessions, records their owners, and forwards calls to them. A part of the
+/// gateway. The first capture of each route except `open` is the session's id; the second is a file's path.
 class edit_routes {
  public:
   edit_routes(actor::actor_context& context, std::shared_ptr<const gateway_services> services, const readiness& ready,
@@ -41,9 +41,9 @@ class edit_routes {
   void on(const call_refused& m);
   void on(const edit_session_alive& m);
   void on(const edit_session_over& m);
-  /// False when no edit session was there.
+  /// False if there was no such edit session.
   bool session_died(actor::address where);
-  /// False when no call has this exchange.
+  /// False if no call has this exchange.
   bool client_left(std::uint64_t exchange) { return calls_.erase(exchange) > 0; }
 
   [[nodiscard]] bool idle() const { return calls_.empty(); }
@@ -56,28 +56,28 @@ class edit_routes {
     std::shared_ptr<const served_model> model;
     api::session_card card;
   };
-  /// A call that its session has not answered; completions and edits are with `completions`.
+  /// A call that its session has not answered yet. `completions` keeps the calls that generate text.
   struct call {
     caller who;
     session_id session;
     bool opens = false;
   };
 
-  /// The caller's session of that name; refuses the request and returns null when there is none.
+  /// The caller's session of that name. If there is none, refuses the request and returns null.
   open_session* find(const caller& who, const std::string& name);
   open_session* find(const route_context& r) { return find(r.who, r.captures.front()); }
   [[nodiscard]] std::optional<api::api_error> room_for(tenant_id tenant) const;
-  /// Reads the body by `parse(body)` on another thread, then calls `then(session, what that gave)`.
+  /// Runs `parse(body)` on another thread, then calls `then(session, parsed)`.
   template<class Parse, class Then>
   void read_for_session(const route_context& r, Parse parse, Then then);
   template<class M>
   void pass_on(const caller& who, const open_session& to, edit_verb verb, M message);
-  /// Hands a request to `completions` and its message to the session that starts the answer.
+  /// Gives the request to `completions` and the message to the edit session that starts the answer.
   template<class M>
   void pass_on_generation(const caller& who, const open_session& to, edit_verb verb, M message, expected_answer how);
   void open_with(const caller& who, const api::open_session_request& parsed, std::shared_ptr<const served_model> model,
                  workspace files);
-  /// Ends the call; null when its client has left.
+  /// Ends the call. Returns nullopt if its client has left.
   std::optional<call> take(std::uint64_t exchange);
 
   actor::actor_context& context_;
@@ -87,7 +87,7 @@ class edit_routes {
   request_reader& reader_;
   completions& answers_;
   std::unordered_map<session_id, open_session> sessions_;
-  std::unordered_map<std::uint64_t, call> calls_;  // by exchange
+  std::unordered_map<std::uint64_t, call> calls_;  // keyed by exchange
 };
 
 }  // namespace redline::actors

@@ -31,11 +31,11 @@ namespace {
 constexpr microseconds tick{500'000};
 constexpr std::size_t request_id_bytes_max = 128;
 
-// Whose turns on the reading threads scrapes of /metrics take; no key stands for it.
+// The owner of /metrics scrapes in the turns of the reading threads; no key has this id.
 constexpr tenant_id monitors{~std::uint64_t{0}};
 constexpr std::size_t monitors_job_bytes = 16U << 10;
 
-/// A client's own id is echoed when it is harmless in a header and a log.
+/// Echoes a client's own id if it is harmless in a header and a log.
 std::string choose_request_id(const http_arrived& m, environment& env) {
   const std::string* given = find_header(m.headers, "x-request-id");
   if (given != nullptr && !given->empty() && given->size() <= request_id_bytes_max &&
@@ -50,7 +50,7 @@ std::string choose_request_id(const http_arrived& m, environment& env) {
 // ---- routes --------------------------------------------------------------------------------------------------------
 
 struct gateway::route {
-  enum class access : std::uint8_t { open, monitoring, with_key };  // monitoring: needs a key, goes on during a drain
+  enum class access : std::uint8_t { open, monitoring, with_key };  // monitoring: needs a key, works during a drain
   std::string_view method;                                          // GET also serves HEAD
   std::string_view path;                                            // also served under /v1
   access needs;
@@ -58,7 +58,7 @@ struct gateway::route {
   bool is_of_vllm = false;  // only with --compat vllm
   std::string (*error_body)(const api::api_error&) = api::error_body;
 
-  /// By monitors and load balancers, every few seconds.
+  /// True for routes that monitors and load balancers poll every few seconds.
   [[nodiscard]] bool is_looked_at_often() const {
     return needs == access::monitoring || path == "/health" || path == "/healthz" || path == "/readyz" ||
            path == "/livez" || path == "/favicon.ico";
@@ -200,12 +200,12 @@ std::optional<api::api_error> gateway::authenticate(const http_arrived& m, calle
   return std::nullopt;
 }
 
-/// The route for the request, with what its path captures; of a path that is known only, no route but the methods that
-/// it takes.
+/// The route for the request, with its path's captures. If only the path matches, returns no route but the methods that
+/// the path accepts.
 gateway::destination gateway::find_route(const std::string& method, std::string_view path) const {
   destination out;
   path = without_version(path);
-  if (path.starts_with("/api/")) out.error_body = ollama::error_body;  // whichever of Ollama's paths it may be
+  if (path.starts_with("/api/")) out.error_body = ollama::error_body;  // for every path of Ollama's
   for (const route& one : routes) {
     if (one.is_of_vllm && !services_->speaks_vllm) continue;
     auto matched = match_path(one.path, path);
@@ -235,7 +235,7 @@ api::api_error gateway::no_such_path(const std::string& path) const {
 void gateway::on(http_arrived&& m) {
   arrived_to_ = std::max(arrived_to_, m.exchange);
   const bool gone = left_early_.erase(m.exchange) > 0;
-  left_early_.erase(left_early_.begin(), left_early_.lower_bound(m.exchange));  // those never arrived
+  left_early_.erase(left_early_.begin(), left_early_.lower_bound(m.exchange));  // these never arrived
   if (gone) return;
   caller who{m.exchange, choose_request_id(m, context().env()), tenant_id{0}, context().now()};
   auto where = find_route(m.method, m.path);
@@ -252,7 +252,7 @@ void gateway::on(http_arrived&& m) {
   if (origin != nullptr && !is_repeated(m.headers, "origin"))
     facts->more_headers = services_->pages.headers_for(*origin);
   const bool knows_origin = !facts->more_headers.empty();
-  // Who watches the server does so for hours.
+  // A client that watches the server does so for hours.
   const bool is_watched = facts->is_looked_at_often || facts->route == "/redline/status";
   if (services_->tracer && !is_watched) facts->span = begin_span(m, *facts, who.request_id);
   who.facts = facts;
@@ -265,7 +265,7 @@ void gateway::on(http_arrived&& m) {
   if (!services_->wants_key()) {
     if (const auto why = services_->guard.check(m, knows_origin)) return replies_.refuse(who, *why);
   }
-  // Without CORS headers a browser reads the answer as "not for other origins", which is the default we want.
+  // Without CORS headers, a browser reads the answer as "not for other origins", which is the desired default.
   if (m.method == "OPTIONS" && !where.path.empty()) {
     header_list more{{"Allow", where.methods + ", OPTIONS"}};
     if (knows_origin) cross_origin::add_preflight(m.headers, where.methods, more);
@@ -286,8 +286,8 @@ void gateway::on(http_arrived&& m) {
                            : api::method_not_allowed(facts->method, facts->path, where.methods + ", OPTIONS"));
 }
 
-/// A part of the client's trace, if it sent one that is well-formed; then its word on sampling counts, else the ratio.
-/// Two headers are not well-formed.
+/// Continues the client's trace if it sent one well-formed traceparent; its sampling flag then decides, else the ratio.
+/// Two headers count as malformed.
 std::shared_ptr<trace::open_span> gateway::begin_span(const http_arrived& m, const request_facts& facts,
                                                       const std::string& request_id) const {
   static constexpr std::array known_methods = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
@@ -397,7 +397,7 @@ void gateway::serve_props(const route_context& r) {
                                     .build = "redline-" + build_version()}));
 }
 
-/// Nothing of what anybody asks or is told.
+/// Reports nothing of what clients ask or receive.
 void gateway::serve_slots(const route_context& r) {
   const auto model = services_->find_model("");
   if (!model) return replies_.refuse(r.who, model.error());
@@ -425,13 +425,13 @@ void gateway::serve_ollama_model(const route_context& r) {
     const auto found = services->find_model(*name);
     if (!found) return found.error();
     const auto card = std::find_if(cards.begin(), cards.end(), [&](const auto& c) { return c.id == (*found)->name; });
-    if (card == cards.end()) return api::error_of({errc::not_ready, ""});  // it has just come
+    if (card == cards.end()) return api::error_of({errc::not_ready, ""});  // the model has just been added
     return ollama::model_body(*card);
   };
   respond_read(r, read);
 }
 
-/// Answers with what `read` makes of the request on another thread.
+/// Answers with the result of `read`, which runs on another thread.
 template<class Read>
 void gateway::respond_read(const route_context& r, Read read) {
   reader_.read(r, std::move(read),
@@ -530,7 +530,7 @@ void gateway::serve_metrics(const route_context& r) {
     now.as_vllm = {model ? (*model)->name : std::string(), context().env().unix_seconds()};
   }
   services_->probe->look(now);
-  // The whole of it as text, and what /proc says, take some milliseconds. Monitors do not wait for tenants' jobs.
+  // The full text and the data from /proc take some milliseconds. Monitors do not wait for tenants' jobs.
   caller monitor = r.who;
   monitor.tenant = monitors;
   reader_.run(
@@ -554,7 +554,7 @@ gateway::gateway(actor::actor_context& context, std::shared_ptr<const gateway_se
       edits_(context, services_, ready_, replies_, reader_, completions_),
       watch_(replies_),
       created_seconds_(context.env().unix_seconds()) {
-  services_->probe->add_route(request_facts().route);  // paths that there are not
+  services_->probe->add_route(request_facts().route);  // for unknown paths
   for (const route& one : routes) services_->probe->add_route(one.path);
 }
 
@@ -617,7 +617,7 @@ void gateway::on(const http_closed& m) {
   if (replies_.client_left(m.exchange) || reader_.client_left(m.exchange) || edits_.client_left(m.exchange) ||
       completions_.client_left(m.exchange) || watch_.client_left(m.exchange))
     return;
-  // Control messages overtake: the request itself may still lie in the mailbox. Exchanges are numbered in order.
+  // Control messages overtake, so the request itself may still be in the mailbox. Exchanges are numbered in order.
   if (m.exchange > arrived_to_) left_early_.insert(m.exchange);
 }
 
@@ -630,7 +630,7 @@ void gateway::on(const actor::peer_state& m) {
   if (!m.reachable || ready_.scheduler() == nullptr) ready_.lose_scheduler(m.why_not);
 }
 
-// A session that cannot be reached has died, and actor_down tells.
+// A session that cannot be reached has died, and actor_down reports it.
 void gateway::on(const actor::undeliverable& m) {
   if (m.to == services_->manager.where && ready_.scheduler() != nullptr) ready_.lose_scheduler();
   const bool was_answer = m.what == http_respond::id || m.what == http_body::id || m.what == http_stream::id;

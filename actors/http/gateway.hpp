@@ -21,8 +21,8 @@
 
 namespace redline::actors {
 
-/// Takes requests in: authenticates, finds the route, and hands them to the part that serves it. Models' answers are
-/// the business of `completions`, edit sessions of `edit_routes`; the small routes are its own.
+/// Receives requests, authenticates them, finds the route and forwards them to the component that serves it:
+/// `completions` for models' answers, `edit_routes` for edit sessions. The gateway serves the small routes itself.
 class gateway final : public actor::actor_of<gateway> {
  public:
   using accepts =
@@ -63,14 +63,14 @@ class gateway final : public actor::actor_of<gateway> {
 
   struct destination {
     const route* found = nullptr;
-    std::string_view path;  // of the routes that fit; empty: none does
+    std::string_view path;  // path of the matching routes; empty if none matches
     std::string (*error_body)(const api::api_error&) = nullptr;
-    std::string methods;  // that the path takes
+    std::string methods;  // methods that the path accepts
     std::vector<std::string> captures;
   };
   [[nodiscard]] destination find_route(const std::string& method, std::string_view path) const;
   [[nodiscard]] api::api_error no_such_path(const std::string& path) const;
-  /// Why the request may not be served; else `who` and `facts` name the caller's tenant afterwards.
+  /// The reason to refuse the request. If there is none, `who` and `facts` name the caller's tenant afterwards.
   [[nodiscard]] std::optional<api::api_error> authenticate(const http_arrived& m, caller& who,
                                                            request_facts& facts) const;
   [[nodiscard]] std::optional<api::api_error> why_not_ready() const;
@@ -101,8 +101,8 @@ class gateway final : public actor::actor_of<gateway> {
   completions completions_;
   edit_routes edits_;
   status_watch watch_;
-  std::uint64_t arrived_to_ = 0;        // the latest exchange that was read
-  std::set<std::uint64_t> left_early_;  // later ones whose clients have left already
+  std::uint64_t arrived_to_ = 0;        // the highest exchange read so far
+  std::set<std::uint64_t> left_early_;  // higher exchanges whose clients have already left
   bool was_ready_ = false;
   bool drained_ = false;
   std::int64_t created_seconds_ = 0;

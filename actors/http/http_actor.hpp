@@ -19,11 +19,11 @@
 namespace redline::actors {
 
 std::vector<transport::http_header> to_headers(const header_list& list);
-/// What the client of a request that did not reach the gateway is told.
+/// The error for the client of a request that did not reach the gateway.
 api::api_error explain_loss(const failure& why);
 
-/// The server's end of the conversation with the gateway. Front: transport::http_front, or what a test has in its
-/// place. Lives on the front's thread, which calls arrived, closed and flow.
+/// The server's side of the conversation with the gateway. Front is transport::http_front or a test's replacement.
+/// Lives on the front's thread, which calls arrived, closed and flow.
 template<class Front>
 class http_actor final : public actor::actor_of<http_actor<Front>> {
  public:
@@ -34,7 +34,7 @@ class http_actor final : public actor::actor_of<http_actor<Front>> {
   http_actor(actor::actor_context& context, actor::actor_ref<gateway> to, const std::unique_ptr<Front>& front)
       : actor::actor_of<http_actor>(context), gateway_(to), front_(front) {}
 
-  // One that was restarted does not know which answers had begun.
+  // After a restart the actor does not know which answers had begun.
   void on_start() {
     if (!front_) return;
     const auto why = explain_loss({errc::unreachable, "the server's HTTP side was restarted"});
@@ -89,7 +89,7 @@ class http_actor final : public actor::actor_of<http_actor<Front>> {
   }
   void on(const http_drain&) { front_->drain(); }
   void on(const actor::undeliverable& m) {
-    if (m.what != http_arrived::id) return;  // the gateway is gone, and when it is back it says so (http_forget)
+    if (m.what != http_arrived::id) return;  // a gateway that comes back sends http_forget
     const auto why = explain_loss(m.why);
     front_->fail({m.about}, why.status, to_headers(api::error_headers(why)), api::error_body(why));
   }
@@ -97,10 +97,10 @@ class http_actor final : public actor::actor_of<http_actor<Front>> {
  private:
   actor::actor_ref<gateway> gateway_;
   const std::unique_ptr<Front>& front_;
-  std::unordered_map<std::uint64_t, http_respond> unfinished_;  // answers of which parts are still to come
+  std::unordered_map<std::uint64_t, http_respond> unfinished_;  // answers with parts still to come
 };
 
-/// What the front calls: of a dead actor nothing. An exception ends the actor, as in a handler.
+/// Runs the front's call on the actor. Does nothing if that is dead. An exception ends the actor, as in a handler.
 template<class Actor, class Call>
 void call_actor(actor::worker& core, actor::actor_ref<Actor> who, Call call) {
   Actor* const alive = core.find(who);

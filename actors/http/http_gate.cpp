@@ -24,7 +24,7 @@ struct http_gate::state {
   std::uint16_t port = 0;
   std::thread thread;
 
-  // ZeroMQ's descriptor tells of a change, not of a state: everything is read before waiting again.
+  // ZeroMQ's descriptor is edge-triggered, so everything is read before waiting again.
   void drain() {
     while (auto f = wire->receive()) core->deliver(std::move(*f));
     while (core->run_ready()) {
@@ -51,7 +51,7 @@ result<std::unique_ptr<http_gate>> http_gate::start(transport::zmq_fabric& fabri
   s->self = s->core->add<gate_actor>(
       actor_number, "http", {1u << 16, 1u << 16},
       [to, &front = s->front](actor::actor_context& c) { return std::make_unique<gate_actor>(c, to, front); });
-  // While the actor is dead, nobody hears; one that is restarted ends what is open.
+  // While the actor is dead, calls are dropped. A restarted actor ends the open exchanges.
   const auto with_actor = [raw = s.get()](auto call) { call_actor(*raw->core, raw->self, call); };
   transport::http_front::handlers handlers{
       .on_request = [with_actor](

@@ -14,12 +14,12 @@ namespace redline::actors {
 
 class gateway;
 
-/// Puts the HTTP server on a thread of its own and turns its callbacks into messages to the gateway and back.
+/// Runs the HTTP server on its own thread and turns its callbacks into messages to the gateway, and back.
 class http_gate {
  public:
-  /// Binds the port and starts serving; requests go to `to` from the first one on. The gate's actor is restarted by
-  /// `supervisor`, which may be nobody. keys: whose tenants have shares of the requests under way; a lone one needs
-  /// none. Null: there are none.
+  /// Binds the port and starts serving. Requests go to `to` from the first one on. `supervisor`, which may be null,
+  /// restarts the gate's actor. keys: their tenants share the requests in progress fairly if there are at least two.
+  /// Null means that there are no keys.
   static result<std::unique_ptr<http_gate>> start(transport::zmq_fabric& fabric, std::uint16_t worker_number,
                                                   std::uint32_t actor_number,
                                                   const transport::http_front::options& options,
@@ -30,9 +30,9 @@ class http_gate {
   http_gate& operator=(const http_gate&) = delete;
 
   [[nodiscard]] std::uint16_t port() const;
-  /// Every answer that was begun has reached its client, as far as can be known. Not after stop().
+  /// True once every answer that was begun has reached its client, as far as can be known. Not valid after stop().
   [[nodiscard]] bool is_sent() const;
-  /// Ends the thread; open connections are closed.
+  /// Ends the thread and closes open connections.
   void stop();
 
  private:

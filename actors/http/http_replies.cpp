@@ -121,7 +121,7 @@ void http_replies::on(const answer_part_due& m) {
   if (!part.more) {
     unsent_.erase(at);
   } else {
-    context_.after(microseconds{0}, m);  // a message to itself could be lost, a timer is not
+    context_.after(microseconds{0}, m);  // a message to itself could be lost; a timer is not
   }
 }
 

@@ -25,12 +25,12 @@ api::request_limits limits_for(const gateway_services& services) {
 
 namespace {
 
-// Ids of prompts that the first events of a stream's choices repeat: they are written on the gateway's thread.
+// Limit of prompt ids that the first events of a stream's choices repeat. They are written on the gateway's thread.
 constexpr std::uint64_t streamed_ids_max = 1 << 17;
-// Of prompts, copied into the logs of their answers in one handler: 16 MiB, a few milliseconds.
+// Limit of prompt tokens that one handler copies into the logs of their answers: 16 MiB, a few milliseconds.
 constexpr std::uint64_t copied_tokens_max = 1 << 22;
 
-/// The prompt's tokens, of whose log-probabilities nothing is known yet.
+/// The prompt's tokens, before any log-probability is known.
 api::prompt_report report_prompt(const served_model& model, std::span<const token> tokens, std::string_view echo) {
   api::prompt_report out;
   for (const token t : tokens) {
@@ -56,15 +56,15 @@ std::optional<api::api_error> check_scores(const api::generation_request& asked,
                                    "alternatives.");
 }
 
-/// Where an answer to this prompt begins.
+/// The splitter in the state where an answer to this prompt begins.
 tools::reasoning_splitter split_after(const api::generation_request& asked, const prompt_builder& builder,
                                       std::string_view rendered) {
   using enum tools::reasoning_splitter::beginning;
-  // What follows a grammar has no place for thoughts.
+  // An answer that follows a grammar cannot contain reasoning.
   if (!asked.splits_reasoning || asked.format || asked.copy) return {};
   const tools::call_format* const format = builder.tools().format();
   if (format != nullptr && format->has_channels) {
-    // Who reads calls reads their channels, too.
+    // The reader of tool calls also reads their channels.
     return asked.calls_tools() ? tools::reasoning_splitter() : tools::reasoning_splitter::of_channels(rendered);
   }
   const auto tags = tools::reasoning_splitter::tags_of(builder.template_source());
@@ -72,14 +72,14 @@ tools::reasoning_splitter split_after(const api::generation_request& asked, cons
   const auto end = rendered.find_last_not_of(" \t\r\n");
   if (end != std::string_view::npos && rendered.substr(0, end + 1).ends_with(tags.open)) return {tags, in_thought};
   if (!asked.continues_last) return {tags, either};
-  // What the client began may have a thought open, or is the answer already.
+  // The text that the client began may have an open think tag, or may already be the answer.
   const auto& begun = asked.messages.back()["content"].get_ref<const std::string&>();
   const auto open = begun.rfind(tags.open);
   if (open == std::string::npos) return {tags, begun.empty() ? either : answer};
   return {tags, begun.find(tags.close, open) == std::string::npos ? in_thought : answer};
 }
 
-/// The tokens that must not come one after the other, as the word begins a line and as it follows a blank.
+/// The token sequences that must not occur: the word at the beginning of a line, and after a space.
 std::vector<std::vector<token>> spell_bad_words(const text::tokenizer& tokenizer,
                                                 const std::vector<std::string>& words) {
   std::vector<std::vector<token>> out;
@@ -92,7 +92,7 @@ std::vector<std::vector<token>> spell_bad_words(const text::tokenizer& tokenizer
   return out;
 }
 
-/// The same bias for each token of a text.
+/// Adds the same bias for each token of a text.
 void add_text_bias(const text::tokenizer& tokenizer, const std::vector<std::pair<std::string, float>>& texts,
                    sampling::sampling_params& out) {
   for (const auto& [text, bias] : texts) {
@@ -101,7 +101,7 @@ void add_text_bias(const text::tokenizer& tokenizer, const std::vector<std::pair
   std::ranges::sort(out.logit_bias);
 }
 
-/// What each choice says again of its prompt.
+/// Checks the size of what each choice repeats of its prompt.
 std::optional<api::api_error> check_repeated(const gateway_services& services, const api::generation_request& asked,
                                              const std::vector<prompt_to_answer>& prompts) {
   std::uint64_t ids = 0;
@@ -127,18 +127,18 @@ std::optional<api::api_error> check_repeated(const gateway_services& services, c
   return answer_too_large(bytes, services.answer_bytes_max);
 }
 
-/// Takes out what nobody looks at any more, and counts what the request holds from here on.
+/// Drops what is not read any more, and counts what the request keeps from here on.
 std::uint64_t drop_what_was_read(ready_request& ready, std::size_t body_bytes) {
   auto& asked = ready.what.asked;
   asked.messages = api::json::array();
-  for (auto& p : asked.prompts) p = std::string();  // their number is that of the choices
+  for (auto& p : asked.prompts) p = std::string();  // the number of prompts decides that of the choices
   asked.template_variables = api::json::object();
   asked.prediction.reset();
   asked.fill.reset();
   if (asked.tools) asked.tools->all = {};
   if (asked.copy) asked.copy->files = {};
-  if (ready.what.spec.copy) ready.what.spec.copy->files = {};  // the rules have them
-  // Each answer: a log here, at the scheduler and at the drafter, guesses of its text, and an actor.
+  if (ready.what.spec.copy) ready.what.spec.copy->files = {};  // the rules own them
+  // Each answer has a log here, at the scheduler and at the drafter, guesses of its text, and an actor.
   constexpr std::uint64_t copies = 3, actor_bytes = 32U << 10;
   const std::uint64_t answers = asked.answers_per_prompt();
   std::uint64_t guesses = ready.what.spec.prediction.size() * sizeof(token);
@@ -153,11 +153,11 @@ std::uint64_t drop_what_was_read(ready_request& ready, std::size_t body_bytes) {
   for (const auto& p : ready.prompts) {
     bytes += p.report.tokens.size() * (sizeof(api::token_report) + alternatives * sizeof(api::token_probability));
   }
-  if (ready.rules) bytes += copies * body_bytes;  // files with their tokens, or texts that calls copy from
+  if (ready.rules) bytes += copies * body_bytes;  // files with their tokens, or texts that calls may copy
   return bytes;
 }
 
-/// What is longer than the context is cut around the gap.
+/// Prompts for fill-in-the-middle requests. A text longer than the context is cut around the gap.
 api::checked<std::vector<prompt_to_answer>> fill_prompts(const served_model& model,
                                                          const api::generation_request& request) {
   const auto& tokenizer = *model.answers->tokenizer();
@@ -201,7 +201,7 @@ api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services
   std::vector<prompt_to_answer> out;
   const auto& builder = *model.prompts;
   const bool evicts = request.evicting(services.eviction_defaults).policy != kv::eviction_policy::off;
-  // A longer text is not made tokens only to be refused. Of an evicting conversation older turns may be left out.
+  // Refuses a text that is too long before tokenizing it. An evicting conversation may leave out older turns.
   const auto check = [&](std::size_t bytes, const std::string& field) {
     const auto why = evicts ? std::nullopt : model.answers->check_length(bytes, field);
     return why ? std::optional(api::error_of(*why, {})) : std::nullopt;
@@ -316,7 +316,7 @@ api::checked<ready_request> read_request(const gateway_services& services, const
                                          api::request_parser parse, request_circumstances when) {
   auto parsed = parse(body, limits_for(services));
   if (!parsed) return parsed.error();
-  if (parsed->shape) when.last_event_id.clear();  // whose events have no ids
+  if (parsed->shape) when.last_event_id.clear();  // the events of other APIs have no ids
   const auto model = services.find_model(parsed->model);
   if (!model) return model.error();
   settle_template(**model, *parsed);

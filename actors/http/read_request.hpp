@@ -13,11 +13,11 @@
 #include "actors/serving/session.hpp"
 #include "runtime/tools/reasoning_splitter.hpp"
 
-/// From a request's body to all that its answers need: parsing, templates, tokens, grammars and their limits. May run
-/// on any thread, and takes the longer the more the client sent.
+/// Turns a request's body into all that its answers need: parsing, templates, tokens, grammars and their limits. May
+/// run on any thread. The time grows with what the client sent.
 namespace redline::actors {
 
-/// Who asks, when, and in which headers: what a request says beside its body.
+/// What a request says outside its body: its tenant, its time and its headers.
 struct request_circumstances {
   tenant_id tenant;
   std::int64_t unix_seconds = 0;
@@ -25,25 +25,25 @@ struct request_circumstances {
   std::string session_key;  // see api::generation_request
 };
 
-/// How an answer is to be made, but for its prompt and its session.
+/// How to make an answer, without its prompt and its session.
 struct expected_answer {
   api::generation_request asked;
   std::shared_ptr<const served_model> model;
   answer_terms spec;
-  std::optional<api::event_id> had;  // by a client that resumes a stream
+  std::optional<api::event_id> had;  // position of a client that resumes a stream
 };
 
-/// What a prompt's answers read, with the turns that may leave their window.
+/// What the answers to one prompt read, with the turns that may leave their window.
 struct prompt_to_answer {
   std::vector<token> tokens;
   std::optional<std::vector<token_range>> turns;
-  tools::reasoning_splitter thoughts{};       // of an answer to it
-  std::string echo{};                         // what the answer's text begins with
-  std::shared_ptr<const std::string> text{};  // in llama.cpp's shape, which repeats it; null: it is not repeated
-  api::prompt_report report{};                // when log-probabilities of it were asked for
+  tools::reasoning_splitter thoughts{};       // the state in which an answer begins
+  std::string echo{};                         // prefix of the answer's text
+  std::shared_ptr<const std::string> text{};  // for llama.cpp's shape, which repeats it; else null
+  api::prompt_report report{};                // if its log-probabilities were requested
 };
 
-/// Prompts that nothing is computed of.
+/// Prompts for which nothing is computed.
 struct asked_prompts {
   std::shared_ptr<const served_model> model;
   std::vector<prompt_to_answer> prompts;
@@ -51,22 +51,22 @@ struct asked_prompts {
 };
 
 struct ready_request {
-  expected_answer what;  // without what was made prompts, tokens and rules of
+  expected_answer what;  // without what became prompts, tokens and rules
   std::vector<prompt_to_answer> prompts;
   std::shared_ptr<const output_rules> rules;
-  std::uint64_t bytes = 0;  // that it holds while it is answered
+  std::uint64_t bytes = 0;  // reserved while it is answered
 };
 
-/// Whether answers say the tokens of their prompts: in llama.cpp's shape they have no place for them.
+/// True if answers contain the tokens of their prompts. llama.cpp's shape has no field for them.
 bool repeats_prompt_ids(const api::generation_request& asked);
-/// A model's names for clients come with ways to sample, which a request's own fields override.
+/// The limits, with the sampling defaults of each model name. A request's own fields override those.
 api::request_limits limits_for(const gateway_services& services);
-/// The prompts alone, for who asks what the model would read.
+/// Only the prompts, for a caller that asks what the model would read.
 api::checked<asked_prompts> read_prompts(const gateway_services& services, api::generation_request request,
                                          std::int64_t now);
 api::checked<expected_answer> read_expected(const gateway_services& services, std::shared_ptr<const served_model> model,
                                             api::generation_request request, const request_circumstances& when);
-/// All that a request for answers needs.
+/// Reads all that a request for answers needs.
 api::checked<ready_request> read_request(const gateway_services& services, const std::string& body,
                                          api::request_parser parse, request_circumstances when);
 

@@ -10,14 +10,14 @@
 
 namespace redline::actors {
 
-/// Whether requests can be served now, by the scheduler's latest report.
+/// Whether requests can be served now, according to the scheduler's latest report.
 class readiness {
  public:
   void hear(const scheduler_report& report, instant now) {
     scheduler_ = report;
     heard_ = now;
   }
-  /// why: where more is known than that it cannot be reached.
+  /// why: the reason, if more is known than that the scheduler cannot be reached.
   void lose_scheduler(std::string why = {}) {
     scheduler_.reset();
     why_lost_ = std::move(why);

@@ -15,16 +15,16 @@
 
 namespace redline::actors {
 
-/// Reads requests, and writes long answers, away from the gateway's thread: parsing, templates, tokenizing and
-/// compiling take time that the client decides. A part of the gateway.
+/// Reads requests, and writes long answers, off the gateway's thread, because the client decides how long parsing,
+/// templates, tokenizing and compiling take. A part of the gateway.
 class request_reader {
  public:
   request_reader(actor::actor_context& context, std::shared_ptr<const gateway_services> services, http_replies& replies)
       : work_(context, services->pool), services_(std::move(services)), replies_(replies) {}
 
-  /// Takes the request's body, runs `job(body)` on another thread, and then `then(what it gave)` here, unless the
-  /// client has left meanwhile. job: gives an api::checked, whose error refuses the request; may hold nothing of the
-  /// gateway's.
+  /// Takes the request's body, runs `job(body)` on another thread, and then `then(result)` here unless the client has
+  /// left meanwhile. job: returns an api::checked, whose error refuses the request; must not refer to the gateway's
+  /// state.
   template<class Job, class Then>
   void read(const route_context& r, Job job, Then then) {
     using value = std::invoke_result_t<const Job&, const std::string&>;
@@ -44,8 +44,8 @@ class request_reader {
         },
         std::move(then), std::move(held));
   }
-  /// The same for other work of a request, such as to write a long answer. bytes: that the work is about. held: given
-  /// back before `then`.
+  /// The same for other work of a request, such as writing a long answer. bytes: how much data the work handles. held:
+  /// released before `then` runs.
   template<class Job, class Then>
   void run(const caller& who, std::size_t bytes, Job job, Then then, byte_budget::claim held = {}) {
     using value = std::invoke_result_t<Job&>;
@@ -62,7 +62,7 @@ class request_reader {
   }
   void on(const actor::job_done& m) { work_.on(m); }
 
-  /// False when this request is not being read.
+  /// False if this request is not being read.
   bool client_left(std::uint64_t exchange) {
     const auto at = reading_.find(exchange);
     if (at == reading_.end()) return false;
@@ -80,7 +80,7 @@ class request_reader {
   [[nodiscard]] bool idle() const { return reading_.empty(); }
 
  private:
-  // Of a body while it is read: its text, its values, and what is made of them.
+  // A body needs this multiple of its size while it is read: its text, its values, and what is made of them.
   static constexpr std::uint64_t reading_factor = 4;
 
   actor::offload work_;
@@ -91,7 +91,7 @@ class request_reader {
     std::uint64_t ticket = 0;
     byte_budget::claim held{};
   };
-  std::unordered_map<std::uint64_t, reading> reading_;  // by exchange
+  std::unordered_map<std::uint64_t, reading> reading_;  // keyed by exchange
 };
 
 }  // namespace redline::actors

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* header = "Last-Event-ID";
 
-/// A request for an edit session has no prompt of its own, and one answer.
+/// A request for an edit session has no prompt of its own and one answer.
 std::size_t count_choices(const api::generation_request& asked) {
   return std::max<std::size_t>(1, asked.prompts.size()) * asked.answers_per_prompt();
 }
@@ -21,12 +21,11 @@ api::api_error bad_id(std::string message, std::string code) {
   return api::bad_field(header, std::move(message), std::move(code));
 }
 
-/// A digest of what an answer depends on beside its request: the model, and what this server puts where the request is
-/// silent.
+/// A digest of what an answer depends on in addition to its request: the model, and this server's defaults.
 std::uint32_t digest_surroundings(const served_model& model, const api::generation_request& asked,
                                   const kv::eviction_options& eviction) {
   auto sampling = asked.sampling;
-  sampling.seed = 0;  // the request's, or drawn from the answer's id
+  sampling.seed = 0;  // comes from the request or from the answer's id
   actor::encoder rules;
   actor::encode_value(rules, sampling);
   actor::encode_value(rules, asked.evicting(eviction));

@@ -11,11 +11,11 @@
 
 namespace redline::actors {
 
-/// Streams that a client resumes at any server that has the same model: the id of the last event it got says what is to
-/// be sent, and the answer is made again, which gives the same bytes.
+/// Lets a client resume a stream at any server that has the same model. The id of the last event it received says what
+/// is still to be sent. The answer is made again, which gives the same bytes.
 
-/// What the client has of the stream that it asks for again; nothing: the request is a new one. eviction: the server's
-/// own rules, for what the request leaves open. last_event_id: the header, empty without one.
+/// The part of a resumed stream that the client already has; nullopt if the request is a new one. eviction: the
+/// server's defaults for what the request leaves open. last_event_id: the header, empty if absent.
 api::checked<std::optional<api::event_id>> read_resumption(const served_model& model,
                                                            const api::generation_request& asked,
                                                            const kv::eviction_options& eviction,
@@ -26,7 +26,7 @@ api::checked<std::optional<api::event_id>> read_resumption(const served_model& m
                                            const kv::eviction_options& eviction, std::uint64_t high, std::uint64_t low,
                                            std::int64_t created_seconds);
 
-/// What a client is told whose beginning is not that of the answer as it is now.
+/// The error for a client whose beginning differs from that of the answer as it is now.
 [[nodiscard]] api::api_error diverged_answer();
 
 }  // namespace redline::actors

@@ -61,7 +61,7 @@ void status_watch::tell(const server_state& server, const scheduler_report& repo
   for (const worker_status& w : report.workers) {
     if (workers.size() == workers_shown_max) break;
     std::uint64_t& told = batches_told_[w.process];
-    if (told > w.batches_total) told = 0;  // it was restarted
+    if (told > w.batches_total) told = 0;  // the process restarted
     workers.push_back(worker_object(w, told));
     told = w.batches_total;
   }

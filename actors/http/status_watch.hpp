@@ -12,23 +12,23 @@
 
 namespace redline::actors {
 
-/// Who looks at the server as it runs: clients of GET /v1/redline/status, each with a stream of events. A client that
-/// does not read misses events, and is left after slow_max.
+/// The clients of GET /v1/redline/status, each with a stream of events. A client that does not read misses events, and
+/// its stream ends after slow_max.
 class status_watch {
  public:
   static constexpr std::size_t watchers_max = 16;
   static constexpr std::size_t watchers_of_tenant_max = part_of_one(watchers_max, 2);
   static constexpr std::size_t workers_shown_max = 64;
   static constexpr microseconds slow_max{30'000'000};
-  /// Without a word of the scheduler for so long, its clients are told that it has none.
+  /// After so long without a scheduler report, the clients are notified that there is none.
   static constexpr microseconds silence_max{2'000'000};
 
   explicit status_watch(http_replies& replies) : replies_(replies) {}
 
-  /// What the gateway itself knows; the rest is the scheduler's report.
+  /// What the gateway itself knows; the rest comes from the scheduler's report.
   struct server_state {
     std::vector<std::string> models;
-    std::vector<std::string> conflicts{};  // about their names; see model_catalog
+    std::vector<std::string> conflicts{};  // conflicting names; see model_catalog
     std::uint64_t uptime_seconds = 0;
     std::size_t answers_running = 0;
     std::size_t edit_sessions = 0;
@@ -36,16 +36,16 @@ class status_watch {
     bool ready = false;
   };
 
-  /// Begins a stream, or refuses where there are enough.
+  /// Begins a stream, or refuses if there are too many.
   void begin(const caller& who);
-  /// Sends an event to all whose connections keep up.
+  /// Sends an event to every client whose connection keeps up.
   void tell(const server_state& server, const scheduler_report& report, instant now);
-  /// Nobody was told anything for too long.
+  /// True if no event was sent for too long.
   [[nodiscard]] bool is_silent(instant now) const { return !watchers_.empty() && now >= told_ + silence_max; }
-  /// Ends the streams of those who have not read for too long.
+  /// Ends the streams whose clients have not read for too long.
   void drop_slow(instant now);
   void on(const http_flow& m, instant now);
-  /// False: the exchange is no watcher's.
+  /// False if the exchange is not a watcher's.
   bool client_left(std::uint64_t exchange) { return watchers_.erase(exchange) > 0; }
   void end_all();
   [[nodiscard]] bool empty() const { return watchers_.empty(); }
@@ -53,11 +53,11 @@ class status_watch {
  private:
   struct watcher {
     caller who;
-    std::optional<instant> paused;  // since when its connection does not keep up
+    std::optional<instant> paused;  // since when the connection has not kept up
   };
   http_replies& replies_;
-  std::map<std::uint64_t, watcher> watchers_;            // by exchange
-  std::map<std::uint32_t, std::uint64_t> batches_told_;  // by process: the number of its last batch that was told
+  std::map<std::uint64_t, watcher> watchers_;            // keyed by exchange
+  std::map<std::uint32_t, std::uint64_t> batches_told_;  // by process: the last batch number reported
   instant told_;
 };
 

@@ -10,10 +10,10 @@
 namespace redline::actors {
 namespace {
 
-/// A shorter text is copied in a few tokens.
+/// A shorter text takes only a few tokens, so copying it gains nothing.
 constexpr std::size_t text_bytes_min = 24;
 
-/// Texts that a call may repeat, and which of them are a member's value.
+/// Texts that a call may repeat, and which of them are the value of a member.
 struct known_texts {
   std::vector<std::string> all;
   draft::text_lookup::name_indices names;
@@ -25,7 +25,7 @@ struct known_texts {
       for (const auto& inner : value) take(inner);
     }
   }
-  /// Also short ones: the next call may be of the same file.
+  /// Takes short strings too, because the next call may concern the same file.
   void take_arguments(const api::json& arguments) {
     for (const auto& [name, value] : arguments.items()) {
       if (value.is_structured()) take_arguments(value);

@@ -1,4 +1,4 @@
-// redline bench, redline plan: hand over to redline-bench, which a server does not need.
+// redline bench and redline plan: run redline-bench, which a server does not need.
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 namespace redline::actors::cli {
 namespace {
 
-/// Returns only when it fails.
+/// Replaces this process. Returns only if that fails.
 int run_redline_bench(std::vector<std::string> words) {
   const std::string path = sibling_executable("redline-bench");
   words.insert(words.begin(), path);
@@ -25,7 +25,7 @@ int run_redline_bench(std::vector<std::string> words) {
       failure{errc::io_error, "cannot run " + path + ": " + std::strerror(errno) + "; 'make bench-build' builds it"});
 }
 
-/// The flags, --help too, are redline-bench's.
+/// redline-bench handles all flags, including --help.
 CLI::App* add_handover(CLI::App& app, const std::string& name, const std::string& help) {
   auto* c = app.add_subcommand(name, help);
   c->prefix_command();

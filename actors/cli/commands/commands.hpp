@@ -6,7 +6,7 @@ class App;
 
 namespace redline::actors::cli {
 
-/// Each adds one subcommand (see add_command in application.hpp). Servers have a room of their own.
+/// Each function adds one subcommand (see add_command in application.hpp). Commands that serve have their own folder.
 void add_edit(CLI::App& app, int& exit_code);
 void add_session(CLI::App& app, int& exit_code);
 void add_generate(CLI::App& app, int& exit_code);

@@ -4,8 +4,8 @@
 
 namespace redline::actors::cli {
 
-/// Of which commit this build is, as the build finds it: "g0123456789ab", "12.g0123456789ab.dirty"; empty for a release
-/// and where nobody knows. In a source that the build makes.
+/// The commit of this build: "g0123456789ab" or "12.g0123456789ab.dirty". Empty for a release, or if it is not known.
+/// Defined in a generated source.
 extern const std::string_view built_commit;
 
 }  // namespace redline::actors::cli

@@ -1,4 +1,4 @@
-// redline completions: a script by which a shell asks the program what may follow.
+// redline completions: prints a script by which a shell gets completions from the program.
 
 #include <iostream>
 #include <memory>

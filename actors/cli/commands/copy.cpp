@@ -11,7 +11,7 @@ namespace redline::actors::cli {
 namespace {
 
 struct flags {
-  std::vector<std::string> files;  // the old ones
+  std::vector<std::string> files;  // the old files
   std::string last;                // the new file, or the program
   std::string spans = "lines";
   std::string tokenizer;
@@ -22,7 +22,7 @@ struct flags {
 
 using index_ptr = std::shared_ptr<const grammar::token_trie>;
 
-/// Of --tokenizer; null where spans are of lines.
+/// The index of --tokenizer; null if spans consist of lines.
 result<index_ptr> trie_of(const flags& f) {
   if (f.spans == "lines") return index_ptr{};
   if (f.tokenizer.empty()) return failure{errc::invalid_argument, "--spans " + f.spans + " needs --tokenizer"};
@@ -57,14 +57,14 @@ result<std::vector<copy::document>> read_documents(const flags& f, const index_p
   return files;
 }
 
-/// A program and the files that it is about.
+/// A program and its files.
 struct loaded {
   std::vector<copy::document> files;
   copy::program program;
-  std::vector<copy::anchor_pair> anchors;  // of each copy, with --anchors
+  std::vector<copy::anchor_pair> anchors;  // one per copy, with --anchors
 };
 
-/// A program's file may end with a line feed, as editors like it; the program itself does not.
+/// Drops the line feed that editors add at the end of a program's file; the program has none.
 result<loaded> read_program(const flags& f) {
   loaded out;
   REDLINE_TRY_ASSIGN(const auto trie, trie_of(f));
@@ -146,7 +146,7 @@ void add_copy(CLI::App& app, int& exit_code) {
   const auto add = [&](const char* name, const char* help, const char* last, const char* last_help,
                        int (*run)(const flags&)) {
     const command sub(c, name, help);
-    // Several old files and one more: the last of the list.
+    // One or more old files, followed by the last argument.
     sub.add("FILES", f->files,
             std::string("The old file (with several, copies say file=\"1\", file=\"2\", ...), then ") + last + ": " +
                 last_help)

@@ -1,5 +1,5 @@
-// redline doctor: what this machine offers, whether its kernels keep their promises, whether a model fits and how fast
-// it runs.
+// redline doctor: reports this machine's properties, whether its kernels pass their checks, whether a model fits, and
+// how fast it runs.
 
 #include <unistd.h>
 
@@ -33,11 +33,11 @@ struct flags {
   bool json = false;
 };
 
-/// A folder of this process's own that goes away with it.
+/// A temporary folder that is deleted with this object.
 class scratch_folder {
  public:
   scratch_folder() {
-    std::error_code none;  // then the path is empty, and the folder is made where we stand
+    std::error_code none;  // on an error, the current folder is used
     path_ = (std::filesystem::temp_directory_path(none) / "redline-doctor-XXXXXX").string();
     made_ = mkdtemp(path_.data()) != nullptr;
   }
@@ -48,7 +48,7 @@ class scratch_folder {
   scratch_folder(const scratch_folder&) = delete;
   scratch_folder& operator=(const scratch_folder&) = delete;
 
-  /// When the folder could not be made, a place where nothing can be written.
+  /// A path in the folder, or an unwritable path if the folder could not be made.
   [[nodiscard]] std::string operator/(const char* name) const { return path_ + "/" + name; }
 
  private:
@@ -56,7 +56,7 @@ class scratch_folder {
   bool made_ = false;
 };
 
-/// A model small enough that the scalar target computes it in no time, with every part that large ones have.
+/// A model with every part that large ones have, small enough for the scalar target to compute it quickly.
 result<std::shared_ptr<const gguf::gguf_file>> small_model(kernels::worker_team& team) {
   convert::synth_options options;
   REDLINE_TRY_ASSIGN(options.shape, convert::find_shape("tiny"));
@@ -90,7 +90,7 @@ class doctor {
   void measure_machine() {
     if (found_.target.table == nullptr) return;
     line_.show("measuring read bandwidth and multiply-adds");
-    // As quantised models are computed: the floats' rate is measured beside.
+    // Measures the arithmetic of quantized models; the rate of floats is measured as well.
     const kernels::kernel_table* integers = kernels::int8_table_of(*found_.target.table);
     const kernels::kernel_table& table = integers != nullptr ? *integers : *found_.target.table;
     kernels::worker_team one(1);

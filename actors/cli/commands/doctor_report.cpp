@@ -40,7 +40,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text.empty() ? "none" : text;
 }
 
-/// Why so many threads and no others.
+/// Explains the number of threads.
 std::string thread_reason(const doctor_findings& f) {
   const kernels::cpu_share& c = f.cpus;
   const std::string online = std::to_string(c.online);
@@ -70,7 +70,7 @@ std::string percent(double share) { return fixed(100 * share, 0) + "%"; }
 
 bool holds(const model::self_check& c) { return c.holds(); }
 
-/// The checks of one target, in the order they were made.
+/// The checks of one target, in the order in which they ran.
 std::vector<model::self_check> checks_of(const doctor_findings& f, std::string_view target) {
   std::vector<model::self_check> own;
   for (const model::self_check& c : f.checks) {
@@ -79,7 +79,7 @@ std::vector<model::self_check> checks_of(const doctor_findings& f, std::string_v
   return own;
 }
 
-/// One line: a label in the first column where the section begins.
+/// Begins a line, with a label at the beginning of a section.
 std::ostream& line(std::ostream& out, std::string_view label = "") {
   return out << std::left << std::setw(10) << label;
 }

@@ -8,7 +8,7 @@
 
 namespace redline::actors::cli {
 
-/// Of `redline edit`.
+/// The flags of `redline edit`.
 struct edit_flags {
   model_flags models;
   method_flags method;

@@ -39,10 +39,10 @@ void show_left_out(const file_choice& choice) {
   }
 }
 
-/// The answers, and what becomes of them.
+/// The answers to all tasks, with the ways to output them.
 class outcome_of_all {
  public:
-  /// files: of each task, for writing.
+  /// files: the file of each task, for writing.
   outcome_of_all(const edit_flags& f, const std::vector<edit_task>& tasks, const std::vector<chosen_file>& files,
                  std::vector<result<edit_outcome>> edits)
       : flags_(f), tasks_(tasks), files_(files), edits_(std::move(edits)) {}
@@ -63,7 +63,7 @@ class outcome_of_all {
     if (exit_code_ == 0) exit_code_ = code;
   }
 
-  /// Calls `look` with each edit that came to something, and its number.
+  /// Calls `look` with the index of each edit that succeeded, and the edit.
   template<class Look>
   void for_each_edit(const Look& look) {
     for (std::size_t i = 0; i < tasks_.size(); ++i) {

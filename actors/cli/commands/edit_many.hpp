@@ -4,7 +4,7 @@
 
 namespace redline::actors::cli {
 
-/// `redline edit` of several files, or with what only they have: a patch, a review. The exit code.
+/// `redline edit` of several files, or with a patch or a review, which only this form has. Returns the exit code.
 int edit_many(const edit_flags& f);
 
 }  // namespace redline::actors::cli

@@ -49,7 +49,7 @@ result<std::vector<token>> parse_tokens(const std::string& list) {
   return out;
 }
 
-/// Requests are JSON, which has only characters.
+/// Requests are JSON, which contains only valid characters.
 result<void> check_text(const char* flag, const std::string& text) {
   const std::size_t valid = utf8::valid_prefix_bytes(text);
   if (valid == text.size()) return {};
@@ -57,7 +57,7 @@ result<void> check_text(const char* flag, const std::string& text) {
                                              std::to_string(valid + 1) + "; --tokens takes any tokens"};
 }
 
-/// For /v1/completions: what the flags say, whatever the server's own defaults are.
+/// A body for /v1/completions that sets what the flags say, regardless of the server's defaults.
 result<json> request_of(const flags& f) {
   json body = {
       {"max_tokens", f.tokens_max},
@@ -90,7 +90,7 @@ result<json> request_of(const flags& f) {
   return body;
 }
 
-/// Each part as it comes.
+/// Prints each part as it arrives.
 int print_stream(const model_door& door, const json& body) {
   const auto told = door.ask("/v1/completions", body, [](const json& chunk) {
     const json& choices = member(chunk, "choices");

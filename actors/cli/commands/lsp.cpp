@@ -16,7 +16,7 @@
 namespace redline::actors::cli {
 namespace {
 
-// A server that ends sooner does so again and again.
+// A server that ends sooner would probably end again and again.
 constexpr std::chrono::seconds lives_at_least{60};
 constexpr std::uint32_t starts_max = 5;
 
@@ -35,7 +35,7 @@ int run(const flags& f) {
     if (!at) return report(at.error());
     return lsp::serve_editor(std::move(how), *at, STDIN_FILENO, STDOUT_FILENO);
   }
-  // Before there are threads; it loads while the editor is answered.
+  // Launched before any thread starts. It loads while the editor is already served.
   if (const auto launched = own.launch(words_of(f.models), child_server::prompts::shared); !launched) {
     return report(launched.error());
   }

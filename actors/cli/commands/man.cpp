@@ -1,4 +1,4 @@
-// redline man: manual pages, made from what --help shows.
+// redline man: prints manual pages, generated from the help texts.
 
 #include <filesystem>
 #include <iostream>

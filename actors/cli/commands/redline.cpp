@@ -1,4 +1,4 @@
-// The redline command: parses the command line and hands over to one of the commands.
+// The redline command: parses the command line and runs one of the commands.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@
 
 namespace {
 
-/// A descriptor that is closed would be the next file's that is opened, and what is printed go into it. Writing to the
-/// ones that are opened here fails, as it does to closed ones.
+/// Opens closed standard descriptors. Otherwise the next opened file would take the number, and printed text would go
+/// into it. Writing to those opened here fails, as it does for closed ones.
 void reserve_standard_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) >= 0) continue;
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   const int code = finish_output(
       run_application(argc, argv, "redline", "Serves code-edit models to many users at once, on CPUs.", commands));
   if (code == 0) return 0;
-  // Where memory ran out, a library's thread may still try to allocate some, and its exit handler would wait for it.
+  // After memory ran out, a library's thread may still be allocating, and its exit handler would wait for that thread.
   std::fflush(nullptr);
   std::_Exit(code);
 }

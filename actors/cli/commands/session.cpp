@@ -1,4 +1,4 @@
-// Edit sessions of a running server, for scripts: each command is one call of its HTTP interface.
+// Edit sessions of a running server, for scripts. Each command is one HTTP call.
 
 #include <charconv>
 #include <iostream>
@@ -58,7 +58,7 @@ std::string percent_encoded(std::string_view text) {
   return out;
 }
 
-/// A number that takes the whole of `text`.
+/// Parses a number that must be the whole of `text`.
 template<class Number>
 result<Number> number_of(std::string_view text, const std::string& wanted) {
   Number n = 0;
@@ -67,7 +67,7 @@ result<Number> number_of(std::string_view text, const std::string& wanted) {
   return failure{errc::invalid_argument, "expected " + wanted + ", found '" + std::string(text) + "'"};
 }
 
-/// "LINE:CHARACTER", both from 0.
+/// Parses "LINE:CHARACTER", both from 0.
 result<json> position_of(std::string_view text) {
   const std::string wanted = "LINE:CHARACTER, both from 0";
   const auto colon = text.find(':');
@@ -78,7 +78,7 @@ result<json> position_of(std::string_view text) {
   return json{{"line", line}, {"character", character}};
 }
 
-/// "A-B", or "A" for the empty range there.
+/// Splits "A-B". "A" means the empty range at A.
 std::pair<std::string_view, std::string_view> ends_of(std::string_view range) {
   const auto dash = range.find('-');
   if (dash == std::string_view::npos) return {range, range};
@@ -90,7 +90,7 @@ class session_client {
  public:
   explicit session_client(server_address server) : server_(std::move(server)) {}
 
-  /// The JSON answer; null where there is none. What the server refuses is a failure with its words.
+  /// The JSON answer, or null if there is none. A refusal becomes a failure with the server's text.
   result<json> call(std::string_view method, const std::string& path, const json& body = {}) const {
     std::string text;
     try {
@@ -129,7 +129,7 @@ result<void> print_new(const session_client& server, const flags& f) {
   return {};
 }
 
-/// The edit that turns the server's text into that of `f.to`: all but what both begin and end with.
+/// The edit that turns the server's text into that of `f.to`, without their common beginning and end.
 result<json> edit_towards(const std::string& before, const flags& f) {
   REDLINE_TRY_ASSIGN(const auto after, read_whole(f.to));
   const auto starts_character = [](const std::string& s, std::size_t i) {

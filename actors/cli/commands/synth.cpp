@@ -17,7 +17,7 @@ struct flags {
   std::string tokenizer;
   std::uint64_t seed = 1;
   std::uint32_t threads = 0;
-  // 0: the shape's.
+  // 0 means the shape's own value.
   std::uint32_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0, feed_forward = 0, vocabulary = 0,
                 context = 0, experts = 0, experts_used = 0;
 };

@@ -36,7 +36,7 @@ int tokenize(const flags& f) {
   return 0;
 }
 
-/// Ids from a JSON array, or numbers with blanks or commas between.
+/// Parses ids from a JSON array, or from numbers separated by whitespace or commas.
 result<std::vector<token>> parse_ids(const std::string& input) {
   std::vector<token> ids;
   std::string number;

@@ -26,12 +26,12 @@ struct flags {
   bool once = false;
 };
 
-/// The server says something twice a second, whatever it does.
+/// The server sends two events per second in any state.
 constexpr std::chrono::milliseconds silence_max{10'000};
 constexpr std::size_t plain_width = 100;
-constexpr std::uint32_t events_per_line = 2;  // where the output is no terminal
+constexpr std::uint32_t events_per_line = 2;  // if the output is not a terminal
 
-/// A screen of its own, and keys one by one; as it was before when this ends, however it ends.
+/// An alternate screen with unbuffered keys. The terminal is restored at the end, also after a signal.
 class full_screen {
  public:
   full_screen() {
@@ -55,12 +55,12 @@ class full_screen {
     for (std::size_t i = 0; i < lines.size(); ++i) out += (i == 0 ? "" : "\r\n") + lines[i] + "\x1b[K";
     write_all(out + "\x1b[J");
   }
-  /// 0: none was pressed.
+  /// The next pressed key; 0 if there is none.
   [[nodiscard]] char key() const {
     char c = 0;
     return has_keys_ && read(STDIN_FILENO, &c, 1) == 1 ? c : '\0';
   }
-  /// Columns and rows.
+  /// Returns columns and rows.
   [[nodiscard]] static std::pair<std::size_t, std::size_t> size() {
     winsize w{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col == 0 || w.ws_row == 0) return {80, 24};
@@ -91,7 +91,7 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// What the server said in the place of a stream.
+/// The server's answer in place of a stream, as a failure.
 failure refusal(const server_address& at, const transport::http_response& answer) {
   const std::string peer = at.url.host + ":" + std::to_string(at.url.port);
   switch (answer.status) {
@@ -105,7 +105,7 @@ failure refusal(const server_address& at, const transport::http_response& answer
   }
 }
 
-/// Follows the stream until the handler wants no more, which is success, or until it breaks.
+/// Follows the stream until the handler returns false, which is success, or until it breaks.
 result<void> follow(const server_address& at, const std::function<bool(server_status&&)>& on_status) {
   auto url = at.url;
   url.target += "/v1/redline/status";
@@ -144,7 +144,7 @@ result<void> show_once(const server_address& at) {
   return {};
 }
 
-/// For a log: a line a second until the server or the reader is gone.
+/// For a log: prints one line per second until the server or the reader is gone.
 result<void> show_lines(const server_address& at) {
   server_view view;
   std::uint32_t events = 0;
@@ -159,7 +159,7 @@ result<void> show_lines(const server_address& at) {
   });
 }
 
-/// Until the person leaves; what was shown last stays on the terminal.
+/// Runs until the user leaves. The last view stays on the terminal.
 result<void> show_live(const server_address& at, server_view& view, worker_order& order) {
   full_screen screen;
   bool is_paused = false;
@@ -178,7 +178,7 @@ result<void> show_live(const server_address& at, server_view& view, worker_order
     lines.push_back("\x1b[7m" + foot + "\x1b[0m");
     screen.show(lines);
   };
-  /// False: the person wants to leave.
+  /// False if the user wants to leave.
   const auto take_keys = [&] {
     for (char key = screen.key(); key != '\0'; key = screen.key()) {
       if (key == 'q') return false;

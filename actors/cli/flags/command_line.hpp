@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-// What the commands need of CLI11, whose headers take seconds to compile and are included by command_line.cpp alone.
+// Wraps CLI11, whose headers take seconds to compile, so that only command_line.cpp includes it.
 namespace CLI {
 class App;
 class Option;
@@ -16,19 +16,19 @@ class Option;
 
 namespace redline::actors::cli {
 
-/// One option of a command. --help shows what its variable holds when it is added as the default. Every setter returns
-/// the option itself. Lives as long as its command.
+/// One option of a command. --help shows its variable's initial value as the default. Every setter returns the option
+/// itself. Lives as long as its command.
 class option {
  public:
   option(CLI::Option& described, const CLI::App& of) : option_(&described), app_(&of) {}
 
   option& require(bool required = true);
-  /// The heading under which --help lists it.
+  /// The heading in --help.
   option& group(const char* heading);
   option& describe(const std::string& help);
-  /// Without a default in --help: the variable's value is none, "not given" has a meaning of its own.
+  /// Shows no default in --help, because "not given" has a meaning of its own.
   option& hide_default();
-  /// From least to most, both allowed.
+  /// Bounds, both inclusive.
   template<class Number>
   option& range(Number least, Number most) {
     if constexpr (std::is_floating_point_v<Number>)
@@ -38,21 +38,21 @@ class option {
   }
   option& one_of(std::vector<std::string> names);
   option& existing_file();
-  /// A file, or the name of a model in the hub's cache ("org/name:quant"), whose place there is the value then.
+  /// A file, or the name of a model in the hub's cache ("org/name:quant"), which becomes its path.
   option& model_file();
   option& existing_folder();
   option& existing_path();
-  /// A path that need not exist, which shells complete as one.
+  /// A path that need not exist; shells complete it as a path.
   option& any_file();
   option& any_folder();
-  /// Of a list: this many values.
+  /// For a list: the number of values.
   option& count(int least, int most);
-  /// Of a list: one word may hold several values with this between them.
+  /// For a list: one word may contain several values with this separator.
   option& separator(char between);
-  /// Not together with that one.
+  /// Must not be given together with `other`.
   option& exclude(const option& other);
   [[nodiscard]] bool given() const;
-  /// Given on the command line itself, not by the environment or a file.
+  /// True if given on the command line itself, not by the environment or a file.
   [[nodiscard]] bool given_as_flag() const;
 
  private:
@@ -63,14 +63,14 @@ class option {
   const CLI::App* app_;
 };
 
-/// A command or subcommand, to which options are added. They write to variables that must outlive it.
+/// A command or subcommand to which options are added. Their variables must outlive it.
 class command {
  public:
   command(CLI::App& described) : app_(&described) {}  // NOLINT(google-explicit-constructor)
-  /// A new subcommand of `parent`.
+  /// Creates a subcommand of `parent`.
   command(const command& parent, const std::string& name, const std::string& help);
 
-  /// One of its subcommands must be given.
+  /// Requires one of its subcommands.
   void require_command() const;
 
   option add(const std::string& names, std::string& into, const std::string& help) const;
@@ -84,7 +84,7 @@ class command {
   option add(const std::string& names, std::vector<std::string>& into, const std::string& help) const;
   option add_flag(const std::string& names, bool& into, const std::string& help) const;
 
-  /// What to do once all options are read; the outcome is the process's exit code.
+  /// Sets what runs once all options are read; its result is the exit code of the process.
   void on_run(int& exit_code, std::function<int()> run) const;
 
  private:

@@ -12,7 +12,7 @@
 namespace redline::actors::cli {
 namespace {
 
-/// The environment goes before the file, while the parser would read it after the file and leave alone what has a
+/// The environment takes precedence over the file. The parser would read it after the file and skip options that have a
 /// value.
 void take_environment(CLI::App& app) {
   for (CLI::Option* option : app.get_options([](const CLI::Option*) { return true; })) {
@@ -44,7 +44,7 @@ class toml_reader : public CLI::ConfigTOML {
   CLI::App* app_;
 };
 
-/// The parser's words in ours.
+/// Rewrites the parser's complaint in this program's terms.
 std::string reword(const std::string& complaint) {
   std::smatch part;
   if (std::regex_match(complaint, part, std::regex("Value (.*) not in range (\\S+) to (\\S+)"))) {
@@ -103,7 +103,7 @@ std::optional<std::string> config_file::explain(const std::string& what, std::sp
     return argument == flag || std::string_view(argument).starts_with(flag + "=");
   };
   if (std::any_of(arguments.begin(), arguments.end(), is_it)) return std::nullopt;
-  // The environment goes before the file.
+  // The environment takes precedence over the file.
   const std::string variable = environment_name(std::string_view(flag).substr(2));
   if (const char* value = std::getenv(variable.c_str()); value != nullptr && *value != '\0') {
     return variable + " in the environment: " + reword(what.substr(colon + 2));

@@ -15,7 +15,7 @@ class App;
 
 namespace redline::actors::cli {
 
-/// The variable of the environment that gives an option its value: REDLINE_KV_MIB for "kv-mib".
+/// The environment variable of an option: REDLINE_KV_MIB for "kv-mib".
 std::string environment_name(std::string_view option);
 
 /// Reads --config and explains what the command line parser says about it.
@@ -23,13 +23,13 @@ class config_file {
  public:
   /// `app` reads its configuration through this object, which must outlive it.
   void attach(CLI::App& app);
-  /// What "did you mean" says of a key that no option of the section's command has; empty: nothing is near.
+  /// The "did you mean" hint for a key that the section's command does not have; empty if no key is near.
   using suggester = std::function<std::string(const std::vector<std::string>& section, const std::string& key)>;
-  /// "FILE:LINE: KEY = VALUE: expected ..." or "REDLINE_KEY in the environment: expected ..." when the parser's
-  /// complaint `what` is about the file or a variable; nullopt when it is about the command line.
+  /// "FILE:LINE: KEY = VALUE: expected ..." or "REDLINE_KEY in the environment: expected ..." if the parser's complaint
+  /// `what` is about the file or a variable; nullopt if it is about the command line.
   [[nodiscard]] std::optional<std::string> explain(const std::string& what, std::span<char* const> arguments,
                                                    const suggester& did_you_mean) const;
-  /// "FILE:LINE" of the line that gives this option a value; only FILE when there is none.
+  /// "FILE:LINE" of the line that sets this option; only FILE if there is none.
   [[nodiscard]] std::string where(const std::string& section, const std::string& key) const;
 
  private:

@@ -25,7 +25,7 @@ bool is_in_environment(const CLI::Option& option) {
   return value != nullptr && *value != '\0';
 }
 
-/// The line's right side; nullopt: there is no value.
+/// The right side of the line; nullopt if there is no value.
 std::optional<std::string> value_of(const CLI::Option& option) {
   const bool is_list = option.get_items_expected_max() > 1;
   if (option.get_items_expected_max() == 0) return option.count() > 0 && option.as<bool>() ? "true" : "false";
@@ -51,7 +51,7 @@ std::string origin_of(const CLI::App& c, const CLI::Option& option, const std::s
   return "file " + escape_bytes(file.where(section, key), origin_bytes_max);
 }
 
-/// A help text as comment lines.
+/// Formats a help text as comment lines.
 std::string comment_of(const std::string& help) {
   std::string out = "#";
   std::size_t column = 1;

@@ -12,9 +12,9 @@ class Option;
 
 namespace redline::actors::cli {
 
-/// What --print-config prints: every option of the command that was given, and of the program, with its value and where
-/// that comes from, as the file that gives them the same values. Options without a value are comments; `needed`: those
-/// that the command does not run without.
+/// The output of --print-config: every option of the given command and of the program, with its value and the value's
+/// origin, as a file that sets the same values. Options without a value are comments. needed: the options without which
+/// the command does not run.
 std::string print_config(const CLI::App& program, const config_file& file, const std::set<const CLI::Option*>& needed);
 
 }  // namespace redline::actors::cli

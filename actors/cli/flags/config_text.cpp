@@ -11,8 +11,8 @@
 namespace redline::actors::cli {
 namespace {
 
-constexpr std::size_t sections_max = 4;    // inside one another; a command and its subcommand are two
-constexpr std::ptrdiff_t dots_max = 2000;  // each may nest a table, and tables end by recursion
+constexpr std::size_t sections_max = 4;    // nesting depth; a command and its subcommand are two
+constexpr std::ptrdiff_t dots_max = 2000;  // each may nest a table, and the destructor recurses
 constexpr std::size_t reason_bytes_max = 160;
 
 std::string trimmed(std::string_view text) {
@@ -21,7 +21,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1));
 }
 
-/// The shortest text that is read as this number.
+/// The shortest text that parses to this number.
 template<class Number>
 std::string shortest(Number number) {
   char digits[32];

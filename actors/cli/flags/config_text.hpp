@@ -13,29 +13,29 @@ inline constexpr std::size_t config_bytes_max = 64 * 1024;
 inline constexpr std::size_t config_line_bytes_max = 4096;
 inline constexpr std::size_t config_shown_bytes_max = 80;
 
-/// What the file says, for messages with the line.
+/// One entry of the file, with its line for messages.
 struct config_entry {
-  std::size_t line = 0;  // from 1
-  std::string text;      // of the line, without blanks around it
+  std::size_t line = 0;  // counts from 1
+  std::string text;      // the line without surrounding whitespace
   std::vector<std::string> section;
-  std::string key;                  // empty: the section is opened
-  std::vector<std::string> values;  // one, but of an array
+  std::string key;                  // empty for the line that opens a section
+  std::vector<std::string> values;  // one, or the elements of an array
 
   /// "session.new.name".
   [[nodiscard]] std::string name() const;
 };
 
-/// In the order of the lines; or what is wrong with the first that is: "line 3: expected ...".
+/// The entries in file order, or a complaint about the first error: "line 3: expected ...".
 struct config_text {
   std::vector<config_entry> entries;
   std::optional<std::string> complaint;
 };
-/// Sizes and nesting are limited before the parser sees anything.
+/// Limits sizes and nesting before the parser reads the text.
 config_text read_config_text(std::string_view text);
 
-/// A basic string with its quotes; well-formed UTF-8 is read back as it was.
+/// A basic string with its quotes. Valid UTF-8 parses back unchanged.
 std::string toml_string(const std::string& text);
-/// As a number where it is read back as it was, else as a string.
+/// A number if it parses back unchanged, otherwise a string.
 std::string toml_scalar(const std::string& text);
 std::string toml_array(const std::vector<std::string>& texts);
 

@@ -17,31 +17,31 @@ struct copy_options;
 
 namespace redline::actors::cli {
 
-/// How drafts are made, and of --method copy how programs are.
+/// How to make drafts, and for --method copy how to make programs.
 struct method_flags {
   method_flags();
 
   std::string method = "auto";
-  std::string copy_trust = "forced";  // with method copy, as the next three
+  std::string copy_trust = "forced";  // for method copy, like the next three
   std::string copy_spans = "lines";
   bool copy_anchors = false;
   float copy_confidence_min;
   draft::draft_options options;
 };
-/// with_copy: --method copy as well, which asks for a program over the file instead of the file.
+/// with_copy: adds --method copy, which asks for a program over the file instead of the file.
 void add_method_flags(command c, method_flags& flags, bool with_copy = false);
-/// The same without --method.
+/// The same flags without --method.
 void add_drafting_flags(command c, method_flags& flags);
-/// Of --method copy.
+/// The options of --method copy.
 copy_options to_copy_options(const method_flags& flags);
-/// Fails for a method that needs a draft model when there is none.
+/// Fails if the method needs a draft model and there is none.
 result<draft::draft_options> to_draft_options(const method_flags& flags, bool has_draft_model);
-/// As `redline serve` takes them.
+/// The options as flags of `redline serve`.
 std::vector<std::string> words_of(const draft::draft_options& options);
-/// Of every method there is.
+/// The names of all methods.
 std::vector<std::string> method_names();
 
-/// What happens at the end of the window.
+/// What to do at the end of the window.
 struct eviction_flags {
   std::string policy = "off";
   std::optional<std::uint32_t> n_keep, n_discard;

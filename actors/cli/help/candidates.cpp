@@ -20,7 +20,7 @@ std::string values_of(const argument_text& a) {
   return out;
 }
 
-/// Where on the command line the words before the cursor lead.
+/// Follows the words before the cursor to the command and argument that come next.
 class place_finder {
  public:
   explicit place_finder(const command_text& program) : program_(&program), command_(&program) {}
@@ -60,7 +60,7 @@ class place_finder {
   }
 
  private:
-  /// The command's, and the program's, which may stand after a command, too.
+  /// The options of the command and of the program, which may also stand after a command.
   [[nodiscard]] std::vector<const argument_text*> options() const {
     std::vector<const argument_text*> all;
     for (const argument_text& a : command_->arguments) {
@@ -68,7 +68,7 @@ class place_finder {
     }
     if (command_ == program_ || command_->hands_over) return all;
     for (const argument_text& a : program_->arguments) {
-      // These a command has itself, or not.
+      // A command has its own or does not have these.
       if (a.flags.back() != "--help" && a.flags.back() != "--version") all.push_back(&a);
     }
     return all;
@@ -90,10 +90,10 @@ class place_finder {
 
   const command_text* program_;
   const command_text* command_;
-  const argument_text* pending_ = nullptr;  // its value is next
+  const argument_text* pending_ = nullptr;  // the option whose value comes next
   std::vector<const argument_text*> given_;
   std::size_t arguments_ = 0;
-  bool ended_ = false;  // by "--"
+  bool ended_ = false;  // after "--"
 };
 
 }  // namespace

@@ -7,10 +7,10 @@
 
 namespace redline::actors::cli {
 
-/// What may stand where the last of `words` stands, which is empty or begun; the others stand before it, and none of
-/// them is the program's name. A line for each: the word, and a tab and what it means where that is known. The shell
-/// keeps those that fit what is begun. Of "--flag=value" they are values. A line ":file" or ":folder" says that the
-/// shell is to look for these itself. bash makes three words of "--flag=value".
+/// The words that may replace the last of `words`, which is empty or incomplete; the others precede it, without the
+/// program's name. Each line is a word, followed by a tab and its meaning if known. The shell keeps those that match.
+/// For "--flag=value" the lines are values. A line ":file" or ":folder" makes the shell list these itself. bash splits
+/// "--flag=value" into three words.
 std::string candidates(const command_text& program, std::span<const std::string> words);
 
 }  // namespace redline::actors::cli

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t short_help_max = 72;
 
-/// The parser describes a type and its checks as "TEXT:{a,b}", "TEXT:FILE|...", "UINT:INT in [1 - 8]".
+/// Parses the parser's description of a type and its checks: "TEXT:{a,b}", "TEXT:FILE|...", "UINT:INT in [1 - 8]".
 void read_type(const std::string& type, argument_text& into) {
   const auto open = type.find('{');
   const auto close = type.rfind('}');

@@ -3,7 +3,7 @@
 namespace redline::actors::cli {
 namespace {
 
-// What the program prints is told in candidates.hpp. A shell keeps a "~" as it was typed.
+// candidates.hpp describes the output that the scripts read. A shell keeps a "~" as it was typed.
 
 constexpr std::string_view bash_script = R"bash(# Completes redline in bash; printed by 'redline completions bash'.
 _redline() {

@@ -7,7 +7,7 @@ namespace redline::actors::cli {
 
 inline constexpr std::array<std::string_view, 3> shells{"bash", "zsh", "fish"};
 
-/// A script by which this shell asks the redline that is typed ("redline complete WORDS...") what may follow.
+/// A script for this shell that gets completions from the redline being typed, by "redline complete WORDS...".
 std::string_view completion_script(std::string_view shell);
 
 }  // namespace redline::actors::cli

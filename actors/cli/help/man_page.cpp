@@ -9,10 +9,10 @@
 namespace redline::actors::cli {
 namespace {
 
-/// Pages carry the day of their version, so that two builds of one version are the same bytes.
+/// Pages carry the date of their version, so that two builds of one version are byte-identical.
 constexpr const char* version_date = "2026-11-23";
 
-/// Text as troff shows it unchanged.
+/// Escapes text so that troff shows it unchanged.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -74,7 +74,7 @@ std::string synopsis(const std::string& name, const command_text& c) {
   return out + "\n";
 }
 
-/// Positional arguments, then options under the headings that --help has, in its order.
+/// Positional arguments, then options under the headings of --help, in its order.
 std::string arguments_of(const command_text& c, const std::string& macro) {
   std::string places;
   std::vector<std::string> groups;

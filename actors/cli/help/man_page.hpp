@@ -6,9 +6,9 @@
 
 namespace redline::actors::cli {
 
-/// The manual page of `program`, in troff with the macros of man(7). It names the pages of the commands.
+/// The manual page of `program`, in troff with the man(7) macros. It names the commands' pages.
 std::string man_page(const command_text& program);
-/// The page PROGRAM-COMMAND(1) of one of its commands, with the commands below it.
+/// The page PROGRAM-COMMAND(1) of one command, including its subcommands.
 std::string man_page(const command_text& program, const command_text& command);
 
 }  // namespace redline::actors::cli

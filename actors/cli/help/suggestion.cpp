@@ -7,7 +7,7 @@
 namespace redline::actors::cli {
 namespace {
 
-constexpr std::size_t word_bytes_max = 64;  // the work grows with the square
+constexpr std::size_t word_bytes_max = 64;  // the work grows quadratically
 constexpr std::size_t prefix_bytes_min = 3;
 
 }  // namespace
@@ -19,7 +19,7 @@ std::optional<std::string> suggest(const std::string& word, const std::vector<st
   const std::string_view meant = letters(word);
   if (meant.empty() || meant.size() > word_bytes_max) return std::nullopt;
   const std::string* nearest = nullptr;
-  std::size_t least = meant.size() / 3 + 1;  // a third of it may be wrong, of a short word one letter
+  std::size_t least = meant.size() / 3 + 1;  // a third may be wrong; in a short word, one letter
   for (const std::string& name : names) {
     const std::size_t distance = edit_distance(meant, letters(name));
     if (distance > least || (distance == least && nearest != nullptr) || distance >= letters(name).size()) continue;

@@ -6,7 +6,7 @@
 
 namespace redline::actors::cli {
 
-/// What was probably meant: the nearest of the names, or the one that begins with the word; nullopt when none is near.
+/// The word that was probably meant: the nearest name, or the one that begins with the word. nullopt if none is near.
 std::optional<std::string> suggest(const std::string& word, const std::vector<std::string>& names);
 
 }  // namespace redline::actors::cli

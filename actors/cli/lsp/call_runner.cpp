@@ -40,7 +40,7 @@ void call_runner::forget_server() {
 
 void call_runner::wake() const {
   const std::uint64_t one = 1;
-  // Full means that it is readable already.
+  // A failed write means that the counter is full, so the descriptor is already readable.
   [[maybe_unused]] const auto written = ::write(descriptor_, &one, sizeof one);
 }
 

@@ -16,9 +16,9 @@
 
 namespace redline::actors::cli::lsp {
 
-/// Makes calls on threads of its own. Changes, completions and edits have different ones, so that the slow do not hold
-/// up the quick. How calls went waits here until it is taken, and a file descriptor tells that something does. What
-/// waits is bounded by what the language server has under way.
+/// Makes calls on its own threads. Changes, completions and edits have separate threads, so that slow calls do not
+/// delay quick ones. Outcomes are queued until they are taken, and a file descriptor signals that there are some. The
+/// language server's limit of calls in progress bounds the queue.
 class call_runner final : public call_desk {
  public:
   static constexpr std::size_t sync_threads = 4;
@@ -30,9 +30,9 @@ class call_runner final : public call_desk {
   call_runner(const call_runner&) = delete;
   call_runner& operator=(const call_runner&) = delete;
 
-  /// Where calls that begin from now on go.
+  /// The server for calls that begin from now on.
   void set_server(server_address at);
-  /// Calls are cancelled until there is another one: its port may be anybody's now.
+  /// Cancels calls until there is another server, because another process may now have the port.
   void forget_server();
 
   void start(std::uint64_t ticket, server_call what) override;
@@ -40,11 +40,11 @@ class call_runner final : public call_desk {
 
   struct event {
     std::uint64_t ticket = 0;
-    std::optional<server_reply> reply;  // absent: its answer goes on
-    std::size_t bytes = 0;              // of the answer so far
+    std::optional<server_reply> reply;  // absent while the answer continues
+    std::size_t bytes = 0;              // answer bytes so far
   };
   std::vector<event> take_events();
-  /// Readable while there are events, or after `wake`; reading it is the owner's.
+  /// Readable while there are events, or after `wake`. The owner reads it.
   [[nodiscard]] int descriptor() const { return descriptor_; }
   /// Safe from any thread and in a signal handler.
   void wake() const;

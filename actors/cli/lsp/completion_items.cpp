@@ -14,7 +14,7 @@ constexpr int kind_snippet = 15;  // CompletionItemKind
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
-/// Letters, digits and whatever is not ASCII.
+/// True for letters, digits, underscores and all non-ASCII bytes.
 bool is_of_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80) != 0;
 }

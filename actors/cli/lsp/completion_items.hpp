@@ -7,14 +7,14 @@
 
 namespace redline::actors::cli::lsp {
 
-/// The answer to textDocument/inlineCompletion: what a model writes at a place. An empty text gives no items.
+/// The answer to textDocument/inlineCompletion: a model's text at a position. An empty text gives no items.
 json inline_items(text::text_position at, std::string_view written);
 
 /// The answer to textDocument/completion. Editors compare items with the word before the cursor, so an item begins with
-/// that word. A text of several lines is offered twice: its first line, which every editor can insert, and the whole.
+/// that word. A text of several lines gives two items: its first line, which every editor can insert, and all of it.
 json completion_list(const text::text_document& in, std::size_t byte, text::position_encoding units,
                      std::string_view written);
-/// Nothing now; the editor may ask again.
+/// No items for now; the editor may ask again.
 json empty_list();
 
 }  // namespace redline::actors::cli::lsp

@@ -6,7 +6,7 @@
 namespace redline::actors::cli::lsp {
 namespace {
 
-constexpr std::size_t binary_bytes_looked_at = 8192;  // as other tools do
+constexpr std::size_t binary_bytes_looked_at = 8192;  // as in other tools
 constexpr std::size_t name_bytes_max = 100;
 
 }  // namespace
@@ -74,7 +74,7 @@ std::string session_path(std::string_view uri) {
   uri = uri.substr(0, uri.find_first_of("?#"));
   while (uri.ends_with('/')) uri.remove_suffix(1);
   std::string_view name = uri.substr(uri.rfind('/') + 1);
-  // The end tells the language.
+  // Keeps the end of the name, which identifies the language.
   if (name.size() > name_bytes_max) name.remove_prefix(name.size() - name_bytes_max);
   std::string out(name);
   std::replace_if(

@@ -12,14 +12,14 @@
 
 namespace redline::actors::cli::lsp {
 
-/// New text in the place of some bytes; absent: of the whole text.
+/// New text for a range of bytes. Without `where` it replaces the whole text.
 struct byte_edit {
   std::optional<text::byte_range> where;
   std::string text;
   bool operator==(const byte_edit&) const = default;
 };
 
-/// Changes that lead from one revision to a later one, each to the outcome of those before it.
+/// Changes from one revision to a later one. Each applies to the result of those before it.
 struct change_set {
   std::int64_t base = 0;
   std::int64_t next = 0;
@@ -27,33 +27,33 @@ struct change_set {
   bool operator==(const change_set&) const = default;
 };
 
-/// A text that is open in an editor, and what of its changes a server has not been sent yet. Revisions count changes
-/// from 1; they are our own, because an editor's versions may begin anywhere.
+/// A text that is open in an editor, and its changes that were not sent to a server yet. Revisions count changes from
+/// 1. They are independent of the editor's versions, which may begin anywhere.
 class edited_document {
  public:
   static constexpr std::size_t bytes_max = sizes::edit_file_bytes_max;
-  // More changes than these wait as one: the whole text.
+  // More unsent changes than these are replaced by the whole text.
   static constexpr std::size_t unsent_edits_max = 128;
   static constexpr std::size_t unsent_bytes_max = 64 << 10;
 
   explicit edited_document(std::string text);
 
-  /// Null when there is no text to work with, and `complaint` says why.
+  /// Null if there is no usable text; `complaint` then gives the reason.
   [[nodiscard]] const text::text_document* document() const { return document_ ? &*document_ : nullptr; }
   [[nodiscard]] const std::string& complaint() const { return complaint_; }
   [[nodiscard]] std::int64_t revision() const { return revision_; }
 
-  /// Absent: the whole text. As the protocol wants it, a position after the end is the end.
+  /// Without `where`, replaces the whole text. As the protocol demands, a position after the end means the end.
   void change(const std::optional<text::position_range>& where, std::string text, text::position_encoding units);
 
-  /// Its text is not known any more, and this says why; until it is told as a whole again.
+  /// Marks the text as unknown, for this reason, until the whole text is set again.
   void lose(std::string why);
 
-  /// The server has, or will have, this revision.
+  /// True if the server has this revision or is about to get it.
   [[nodiscard]] bool is_sent() const { return sent_ == revision_; }
-  /// What leads there, which counts as sent from now on.
+  /// The changes up to this revision, which then count as sent.
   [[nodiscard]] change_set take_unsent();
-  /// The server gets the text as it is now.
+  /// Marks the present text as sent in full.
   void mark_sent();
 
  private:
@@ -68,7 +68,7 @@ class edited_document {
   bool unsent_whole_ = false;
 };
 
-/// A name for a document in a session of its own: the last part of its URI, of letters that need no escape.
+/// A name for a document in its own session: the last part of its URI, in letters that need no escape.
 std::string session_path(std::string_view uri);
 
 }  // namespace redline::actors::cli::lsp

@@ -12,8 +12,8 @@ namespace {
 
 constexpr const char* edit_command = "redline.edit";
 constexpr const char* action_kind = "refactor.rewrite";
-constexpr std::uint32_t failures_max = 3;  // of a document's session, before it is left alone for a while
-constexpr std::uint32_t losses_max = 2;    // of the session that an edit needs
+constexpr std::uint32_t failures_max = 3;  // failures of a document's session before it rests
+constexpr std::uint32_t losses_max = 2;    // losses of an edit's session before the edit fails
 constexpr std::size_t label_bytes_max = 80;
 constexpr std::uint32_t tokens_most = 4096;
 
@@ -31,10 +31,10 @@ text::position_encoding chosen_units(const json& offered) {
       if (one == "utf-16") break;
     }
   }
-  return text::position_encoding::utf16;  // every client's
+  return text::position_encoding::utf16;  // every client supports it
 }
 
-/// The lines that a range touches, as bytes; one that ends at a line's beginning does not touch that line.
+/// The lines that a range touches, as bytes. A range that ends at the beginning of a line does not touch that line.
 text::byte_range whole_lines(const text::text_document& in, const text::position_range& where) {
   auto last = where.end.line;
   if (where.end.character == 0 && last > where.begin.line) --last;
@@ -144,7 +144,7 @@ void language_server::initialize(const rpc_message& m) {
                        {"inlineCompletionProvider", true},
                        {"codeActionProvider", {{"codeActionKinds", {action_kind}}}},
                        {"executeCommandProvider", {{"commands", {edit_command}}, {"workDoneProgress", true}}}};
-  // An editor that shows text at the cursor would show it twice.
+  // An editor that shows inline completions would show the text twice.
   if (!member(can, "textDocument", "inlineCompletion").is_object()) {
     capabilities["completionProvider"] = {{"resolveProvider", false}};
   }
@@ -164,7 +164,7 @@ void language_server::stop() {
   if (!shut_down_) say_farewell();
 }
 
-/// Stops what nobody waits for any more and closes the sessions on the server.
+/// Stops work whose result is no longer needed, and closes the sessions on the server.
 void language_server::say_farewell() {
   for (auto& [uri, d] : documents_) {
     answer_empty(d.waiting);
@@ -224,12 +224,12 @@ void language_server::did_change(const rpc_message& m) {
     } else if (const auto where = range_of(range)) {
       d->text.change(*where, text_of(member(change, "text")), units_);
     } else {
-      // From here on it would be another text than the editor's. The whole text makes it one again.
+      // From here on the text would differ from the editor's, until the editor sends the whole text.
       d->text.lose("a change of it could not be read (" + where.error().message +
                    "), so that its text is not known; close and open it again");
     }
   }
-  // What is computed for the older text is not wanted any more.
+  // What is being computed for the older text is no longer needed.
   answer_empty(d->waiting);
   answer_empty(d->running);
   end_edits_of(d->uri, which::all,
@@ -394,7 +394,7 @@ void language_server::drop_session(open_document& d, bool is_there) {
   start({.what = task::kind::close}, close_call{session});
 }
 
-/// Closes what was unused longest until there are `most` sessions.
+/// Closes the least recently used sessions until at most `most` are left.
 void language_server::keep_sessions(std::size_t most) {
   for (;;) {
     std::size_t count = 0;
@@ -411,7 +411,7 @@ void language_server::keep_sessions(std::size_t most) {
   }
 }
 
-/// Does what the document needs next and can be done.
+/// Does the next thing that the document needs and that is possible now.
 void language_server::pump(open_document& d) {
   if (link_ != link::up || shut_down_ || d.sync != 0) return;
   const bool rests = how_.now() < d.not_before;
@@ -451,7 +451,7 @@ void language_server::pump(open_document& d) {
 }
 
 void language_server::pump_all() {
-  // The longest unused come last: there may not be sessions for all.
+  // The least recently used come last, because there may not be sessions for all.
   std::vector<open_document*> all;
   for (auto& [uri, d] : documents_) all.push_back(&d);
   std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->used > b->used; });
@@ -478,7 +478,7 @@ void language_server::finished(std::uint64_t ticket, server_reply reply) {
       return;
     case task::kind::probe:
       is_probing_ = false;
-      if (link_ != link::down) return;  // it was another server's
+      if (link_ != link::down) return;  // the probe was for another server
       if (reply.what != server_reply::kind::done) return note(reply);
       link_ = link::up;
       return pump_all();
@@ -509,14 +509,14 @@ void language_server::synced(open_document& d, const task& was, server_reply rep
     case kind::done:
       d.failures = 0;
       if (was.what == task::kind::open) complained_.erase(complaint::full);
-      // Of many that were opened at once none could be closed before.
+      // If many sessions were opened at once, none could be closed earlier.
       keep_sessions(sessions_max);
       break;
     case kind::gone:
     case kind::unauthorized:
     case kind::foreign:
     case kind::cancelled:
-      // Nobody knows whether the change was made. The session ends by itself.
+      // It is unknown whether the change was made. The session ends by itself.
       drop_session(d, false);
       break;
     case kind::lost:
@@ -569,7 +569,7 @@ void language_server::completed(open_document& d, const server_reply& reply) {
   const bool is_lost = reply.what == kind::lost || reply.what == kind::stale;
   if (is_lost) {
     drop_session(d, reply.what == kind::stale);
-    // Idle sessions end. The completion gets another one, once.
+    // Idle sessions end. The completion is retried once with another session.
     if (!was.is_second_try && !d.waiting) {
       was.is_second_try = true;
       d.waiting = std::move(was);
@@ -652,7 +652,7 @@ void language_server::progressed(std::uint64_t ticket, std::size_t bytes) {
   const auto at = found == tasks_.end() ? edits_.end() : edits_.find(found->second.edit);
   if (at == edits_.end() || at->second.ticket != ticket) return;
   edit& e = at->second;
-  // The answer is about as long as the text; its end is known only when it is there.
+  // The answer is about as long as the text; its actual length is known only at its end.
   const int percent = static_cast<int>(std::min<std::size_t>(99, bytes * 100 / std::max<std::size_t>(e.bytes, 1)));
   if (percent == e.percent) return;
   e.percent = percent;
@@ -694,7 +694,7 @@ void language_server::end_edit(std::uint64_t number, const outcome<json, rpc_err
 }
 
 void language_server::cancel_edit(std::uint64_t number) {
-  // What the editor applies cannot be taken back from here.
+  // Changes that the editor is applying cannot be undone from here.
   if (edits_.at(number).is_applying) return;
   end_edit(number, rpc_error{rpc_code::request_cancelled, "cancelled"});
 }

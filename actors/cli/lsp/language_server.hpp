@@ -16,66 +16,66 @@
 
 namespace redline::actors::cli::lsp {
 
-/// Makes calls of a server while the editor is listened to.
+/// Makes calls to a server while the language server keeps serving the editor.
 class call_desk {
  public:
   virtual ~call_desk() = default;
-  /// `language_server::finished` is told how it ended, later and exactly once.
+  /// Starts a call. Reports its outcome to `language_server::finished`, later and exactly once.
   virtual void start(std::uint64_t ticket, server_call what) = 0;
-  /// It ends soon, if it has not.
+  /// Makes the call end soon if it has not ended.
   virtual void give_up(std::uint64_t ticket) = 0;
 };
 
-/// A server of the Language Server Protocol in front of a server's edit sessions: what to answer and what to call,
-/// without sockets and threads. A handler never waits. Per document there is one call at a time that changes its
-/// session, one completion that runs, one that waits and one edit; a newer completion takes an older one's place.
+/// A Language Server Protocol server on top of a server's edit sessions: it decides what to answer and what to call,
+/// without sockets and threads. A handler never blocks. Each document has at most one call that changes its session,
+/// one running and one waiting completion, and one edit. A newer completion replaces an older one.
 class language_server {
  public:
   using instant = std::chrono::steady_clock::time_point;
 
   static constexpr std::size_t documents_max = 512;
-  static constexpr std::size_t sessions_max = 32;  // the longest unused is closed, and opened again when it is needed
+  static constexpr std::size_t sessions_max = 32;  // the least recently used is closed, and reopened when needed
   static constexpr std::size_t edits_max = 4;      // at a time
   static constexpr std::size_t instruction_bytes_max = 4096;
-  static constexpr std::size_t instructions_max = 16;  // that the editor's settings may offer
-  static constexpr std::size_t questions_max = 64;     // to the editor, without an answer yet
+  static constexpr std::size_t instructions_max = 16;  // offered by the editor's settings
+  static constexpr std::size_t questions_max = 64;     // unanswered questions to the editor
   static constexpr std::chrono::seconds retry_min{1};
   static constexpr std::chrono::seconds retry_max{30};
-  static constexpr std::chrono::seconds retry_full{10};  // where the server does not say when
+  static constexpr std::chrono::seconds retry_full{10};  // if the server does not give a time
 
   struct options {
     std::string version;
-    std::string server;  // as people know it: its URL
+    std::string server;  // its URL, for messages
     std::uint32_t tokens_max = 64;
-    bool is_there = true;  // false: it is starting, and `server_started` is told when it has
+    bool is_there = true;  // false: it is starting; call `server_started` then
     std::function<instant()> now = [] { return std::chrono::steady_clock::now(); };
   };
   language_server(options how, std::function<void(const json&)> send, call_desk& desk);
   language_server(const language_server&) = delete;
   language_server& operator=(const language_server&) = delete;
 
-  /// A message's body.
+  /// Handles a message's body.
   void take(std::string_view body);
-  /// A message that could not be read.
+  /// Answers a message that could not be read.
   void refuse_unread(const std::string& why);
 
   void server_started();
-  /// It is gone, and another one is starting.
+  /// The server has ended, and another one is starting.
   void server_ended();
   void server_failed(const std::string& why);
   void finished(std::uint64_t ticket, server_reply reply);
-  /// How much of an edit's answer is there.
+  /// bytes: the length of an edit's answer so far.
   void progressed(std::uint64_t ticket, std::size_t bytes);
 
-  /// What was put off until then is due.
+  /// When `wake` is due for postponed work.
   [[nodiscard]] std::optional<instant> wakes_at() const;
   void wake();
 
-  /// The stream's end does what `exit` does.
+  /// Does what `exit` does, at the end of the stream.
   void stop();
   [[nodiscard]] bool is_over() const { return over_; }
   [[nodiscard]] int exit_code() const { return shut_down_ ? 0 : 1; }
-  /// After the end: sessions are still being closed.
+  /// True while sessions are still being closed after the end.
   [[nodiscard]] bool has_farewells() const { return !tasks_.empty() && link_ == link::up; }
 
  private:
@@ -88,7 +88,7 @@ class language_server {
     bool is_inline = false;
     text::text_position at;
     std::size_t byte = 0;
-    std::uint64_t ticket = 0;  // 0: it waits
+    std::uint64_t ticket = 0;  // 0 while it waits
     bool is_second_try = false;
   };
   struct open_document {
@@ -96,11 +96,11 @@ class language_server {
     std::string path;
     json version;
     edited_document text;
-    std::string session;        // empty: there is none
-    std::uint64_t sync = 0;     // the call that changes it
-    std::uint64_t used = 0;     // counts up, for the longest unused
-    bool wants_session = true;  // false: it was closed for others
-    bool refused = false;       // this text will not be taken
+    std::string session;        // empty if there is none
+    std::uint64_t sync = 0;     // ticket of the call that changes it
+    std::uint64_t used = 0;     // a use counter, for the least recently used
+    bool wants_session = true;  // false after it was closed in favor of others
+    bool refused = false;       // the server does not accept this text
     std::uint32_t failures = 0;
     instant not_before{};
     std::optional<completion> waiting, running;
@@ -110,13 +110,13 @@ class language_server {
     std::string uri;
     std::string instruction;
     std::optional<text::position_range> where;
-    json token;  // of its progress; null: the editor shows none
+    json token;  // for progress; null if the editor shows none
     bool is_shown = false;
-    std::size_t bytes = 0;      // of the text that is edited
-    int percent = -1;           // that was shown last
-    std::uint64_t ticket = 0;   // 0: it waits for its session
-    std::int64_t revision = 0;  // of the document
-    std::uint32_t losses = 0;   // of its session
+    std::size_t bytes = 0;      // size of the edited text
+    int percent = -1;           // the last percentage shown
+    std::uint64_t ticket = 0;   // 0 while it waits for its session
+    std::int64_t revision = 0;  // the document's revision
+    std::uint32_t losses = 0;   // losses of its session
     bool is_applying = false;
   };
   struct task {
@@ -166,7 +166,7 @@ class language_server {
   void end_edit(std::uint64_t number, const outcome<json, rpc_error>& how);
   void cancel_edit(std::uint64_t number);
   enum class which : std::uint8_t { waiting, all };
-  /// But for those that the editor is applying.
+  /// Except edits that the editor is applying.
   void end_edits_of(const std::string& uri, which ones, const rpc_error& why);
   void show_progress(std::uint64_t number);
   void apply(std::uint64_t number, const std::vector<line_edit>& edits);
@@ -174,10 +174,10 @@ class language_server {
   // ---- the link to the server
   void note(const server_reply& reply);
   void lose(const std::string& why, std::chrono::seconds least, bool probes);
-  /// Why calls are not made now.
+  /// The reason why no calls are made now.
   [[nodiscard]] std::string why_not() const;
   void is_fine();
-  /// With exactly one full stop at its end.
+  /// Ends the text with exactly one full stop.
   static std::string sentence(std::string text);
   void complain(complaint about, message_type type, const std::string& text);
   void show(message_type type, const std::string& text);
@@ -207,7 +207,7 @@ class language_server {
   std::int64_t last_question_ = 0;
 
   link link_ = link::up;
-  bool probes_ = false;  // what is retried: a probe, or the calls themselves
+  bool probes_ = false;  // whether to retry a probe or the calls themselves
   bool is_probing_ = false;
   std::string why_down_;
   instant retry_at_{};

@@ -1,4 +1,4 @@
-// The link to the server: what is known of it, and what the editor is told when it cannot be used.
+// The link to the server: its state, and the editor's messages while it cannot be used.
 #include <algorithm>
 #include <utility>
 
@@ -55,7 +55,7 @@ void language_server::note(const server_reply& reply) {
 
 void language_server::lose(const std::string& why, std::chrono::seconds least, bool probes) {
   if (link_ == link::starting || link_ == link::failed) return;
-  // Of several calls that fail together the first tells.
+  // If several calls fail together, the first one decides.
   if (link_ == link::down && how_.now() < retry_at_) return;
   link_ = link::down;
   probes_ = probes;

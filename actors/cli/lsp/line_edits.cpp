@@ -10,8 +10,8 @@ std::vector<line_edit> line_edits(const text::text_document& before, std::string
                                   text::position_encoding units) {
   using kind = text::diff_line::kind;
   std::vector<line_edit> out;
-  std::size_t at = 0;     // in the old text
-  std::size_t begin = 0;  // of the change that is being collected
+  std::size_t at = 0;     // position in the old text
+  std::size_t begin = 0;  // start of the change being collected
   std::string added;
   const auto finish = [&] {
     if (begin == at && added.empty()) return;

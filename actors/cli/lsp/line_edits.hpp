@@ -8,14 +8,14 @@
 
 namespace redline::actors::cli::lsp {
 
-/// New text in the place of a range of an older text's positions.
+/// New text for a range of positions in an older text.
 struct line_edit {
   text::position_range where;
   std::string text;
   bool operator==(const line_edit&) const = default;
 };
 
-/// What leads from a text to another: whole lines that differ, no others, in order; none overlaps another.
+/// The edits from one text to another: only whole differing lines, in order and without overlap.
 std::vector<line_edit> line_edits(const text::text_document& before, std::string_view after,
                                   text::position_encoding units);
 

@@ -8,7 +8,7 @@ namespace redline::actors::cli::lsp {
 namespace {
 
 constexpr std::size_t shown_bytes_max = 60;
-// A length is a promise: room is made as the bytes come.
+// A length is only announced, so memory grows as the bytes arrive.
 constexpr std::uint64_t reserved_bytes_max = 1 << 20;
 constexpr std::uint64_t length_max = std::uint64_t{1} << 53;
 
@@ -31,7 +31,7 @@ std::string shown(std::string_view text) {
   return "'" + out + "'" + (text.size() > shown_bytes_max ? "..." : "");
 }
 
-/// Empty when a body of this type can be read.
+/// Empty if a body of this type can be read.
 std::string charset_complaint(std::string_view type) {
   const std::string low = lowered(type);
   const auto at = low.find("charset=");

@@ -107,7 +107,7 @@ outcome<text::text_position, rpc_error> position_of(const json& value) {
     if (!number.is_number_unsigned() && !(number.is_number_integer() && number.get<std::int64_t>() >= 0)) {
       return bad_params("a position: expected '" + std::string(name) + "' as a number from 0");
     }
-    // Positions after the end mean the end; so do those that are larger than any text.
+    // Positions after the end mean the end, including those larger than any text.
     *into = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(number.get<std::uint64_t>(), std::numeric_limits<std::uint32_t>::max()));
   }

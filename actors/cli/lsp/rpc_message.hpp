@@ -36,22 +36,22 @@ struct rpc_error {
 struct rpc_message {
   enum class kind : std::uint8_t { request, notification, response };
   kind what = kind::notification;
-  json id;             // of requests and responses: a number or a string
-  std::string method;  // not of responses
+  json id;             // of a request or response: a number or a string
+  std::string method;  // empty for responses
   json params;         // an object, an array or null
-  json result;         // of responses; null when there was an error
+  json result;         // a response's result; null after an error
   bool failed = false;
 };
 
-/// What is answered to a message that is none; the id is null where it could not be read.
+/// The answer to an invalid message. The id is null if it could not be read.
 struct refused_message {
   json id;
   rpc_error why;
 };
 outcome<rpc_message, refused_message> parse_rpc(std::string_view text);
 
-/// Editors that keep text in UTF-16 may send half a surrogate pair, as an escape that no text in UTF-8 can hold. Each
-/// such half becomes U+FFFD, which has the same width there, so that later positions still fit.
+/// Replaces each half of a surrogate pair by U+FFFD. Editors that store text in UTF-16 may send such a half as an
+/// escape, which UTF-8 cannot represent. U+FFFD has the same width in UTF-16, so later positions stay valid.
 std::string mend_surrogates(std::string_view json_text);
 
 json rpc_request(std::int64_t id, std::string_view method, json params);

@@ -15,9 +15,9 @@ namespace {
 
 using kind = server_reply::kind;
 
-// A call that computes nothing is answered at once by a server that lives.
+// A running server answers at once if a call computes nothing.
 constexpr std::chrono::milliseconds quick_silence_max{30'000};
-// A long prompt is read in silence.
+// While a server reads a long prompt, it sends nothing.
 constexpr std::chrono::milliseconds answer_silence_max{600'000};
 constexpr std::chrono::milliseconds connect_max{5'000};
 constexpr std::size_t why_bytes_max = 400;
@@ -49,7 +49,7 @@ class connection {
  public:
   connection(const server_address& at, const std::atomic<bool>& given_up) : at_(at) { options_.given_up = &given_up; }
 
-  /// The answer's object; null where it has none.
+  /// The answer's object, or null if the answer has none.
   std::variant<json, server_reply> ask(std::string_view method, const std::string& path, const json& body,
                                        std::chrono::milliseconds silence) {
     bound(silence);
@@ -63,7 +63,7 @@ class connection {
     return std::move(*parsed);
   }
 
-  /// A chat's answer as it streams in; the failure otherwise.
+  /// The answer of a chat as it streams in, or the failure.
   std::variant<edit_answer, server_reply> stream(const std::string& path, const json& body,
                                                  const std::function<void(std::size_t)>& on_bytes) {
     bound(answer_silence_max);
@@ -129,7 +129,7 @@ server_reply make(connection& to, const open_call& c) {
   if (auto* why = std::get_if<server_reply>(&got)) return std::move(*why);
   server_reply out;
   out.session = text_of(member(std::get<json>(got), "id"));
-  // It becomes a part of paths.
+  // The id becomes part of paths.
   if (out.session.empty() || out.session.find_first_of("/?#% \r\n") != std::string::npos) {
     return reply(kind::foreign, "the server's answer names no session");
   }

@@ -24,7 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t read_bytes = 64 << 10;
-constexpr std::chrono::seconds farewell_max{2};  // for sessions to be closed at the end
+constexpr std::chrono::seconds farewell_max{2};  // for closing sessions at the end
 
 const call_runner* to_wake = nullptr;
 volatile std::sig_atomic_t is_told_to_end = 0;
@@ -34,10 +34,10 @@ void on_signal(int) {
   if (to_wake != nullptr) to_wake->wake();
 }
 
-/// Looks for the server, and for the next one when it has ended, while the editor is listened to.
+/// Looks for the server, and for the next one after it has ended, while the editor is being served.
 class search {
  public:
-  /// A server, why there is none, or that there is none for now.
+  /// A server, the reason why there is none, or nullopt while there is none yet.
   using news = std::optional<result<server_address>>;
 
   search(const own_server& server, const call_runner& to_tell)
@@ -58,7 +58,7 @@ class search {
   search(const search&) = delete;
   search& operator=(const search&) = delete;
 
-  /// In the order in which it came.
+  /// Returns the news in order of arrival.
   std::vector<news> take() {
     const std::scoped_lock lock(mutex_);
     return std::exchange(news_, {});
@@ -122,7 +122,7 @@ class editor_loop {
     return std::clamp(left, milliseconds(0), milliseconds(60'000));
   }
 
-  /// Whether there is something to read. A descriptor below 0 is not looked at.
+  /// True if there is something to read on `in`. A negative descriptor is ignored.
   bool wait(int in, milliseconds most) const {
     std::array<pollfd, 2> what{pollfd{in, POLLIN, 0}, pollfd{runner_.descriptor(), POLLIN, 0}};
     const int count = ::poll(what.data(), what.size(), static_cast<int>(most.count()));
@@ -166,7 +166,7 @@ class editor_loop {
     }
   }
 
-  /// Waits for an editor that does not read. It is not read from meanwhile, so nothing piles up here.
+  /// Blocks if the editor does not read. Meanwhile nothing is read from it, so no input accumulates here.
   void send(const json& message) {
     const std::string whole = frame_of(dump_json(message));
     std::string_view left = whole;

@@ -29,7 +29,7 @@ result<void> write_key(const fs::path& path, const std::string& key, mode_t mode
 result<std::string> read_key(const fs::path& path, bool secret) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return failure{errc::file_unreadable, "cannot read " + path.string()};
-  // Root may give a key to a group, which it knows better than the process does: so secrets come in Kubernetes.
+  // Root may give a key's group access, as Kubernetes does for secrets; it knows the group better than this process.
   const mode_t others = info.st_uid == 0 && ::geteuid() != 0 ? 037 : 077;
   if (secret && (info.st_mode & others) != 0) {
     return failure{errc::invalid_argument,

@@ -7,7 +7,7 @@
 namespace redline::actors::cli {
 namespace {
 
-/// A pipe takes a short line whole. A parent that is gone needs no word.
+/// Writing a short line to a pipe is atomic. Errors are ignored, because a parent that has ended needs no report.
 void write_line(int descriptor, const std::string& text) {
   const std::string line = text + "\n";
   (void)!::write(descriptor, line.data(), line.size());

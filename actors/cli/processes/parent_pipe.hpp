@@ -7,24 +7,24 @@
 
 namespace redline::actors::cli {
 
-/// What a server tells the process that started it, one thing in a line: its port, then "ready" or "failed ERRC WHY".
-/// A parent that reads the other end of a pipe believes no file that others could have written. The pipe is closed
-/// after the last word, and when the process ends.
+/// Reports a server's startup to the process that started it, one line each: its port, then "ready" or "failed ERRC
+/// WHY". A pipe, unlike a file, cannot be written by another user. It is closed after the last line and when the
+/// process ends.
 class parent_pipe {
  public:
-  /// descriptor: inherited; negative: there is no listener, and nothing is told.
+  /// descriptor: inherited; negative if no parent listens, and then nothing is reported.
   explicit parent_pipe(int descriptor) : descriptor_(descriptor) {}
   ~parent_pipe();
   parent_pipe(const parent_pipe&) = delete;
   parent_pipe& operator=(const parent_pipe&) = delete;
 
   void tell_port(std::uint16_t port);
-  /// False where there is no listener.
+  /// False if no parent listens.
   bool tell_failure(const failure& why);
-  // "ready" is told after both, which come from two threads: the terminal is the parent's from then on.
-  /// Nothing is shown on the terminal any more.
+  // "ready" is sent after both calls, which come from two threads. From then on the terminal belongs to the parent.
+  /// Says that this process shows nothing more on the terminal.
   void note_started() { note_one(); }
-  /// Requests are served.
+  /// Says that requests are served.
   void note_ready() { note_one(); }
 
  private:

@@ -6,8 +6,7 @@ class App;
 
 namespace redline::actors::cli {
 
-/// Commands that run until they are told to end, and what they need. Each adds one subcommand (see add_command in
-/// application.hpp).
+/// Commands that run until they are ended. Each function adds one subcommand (see add_command in application.hpp).
 void add_serve(CLI::App& app, int& exit_code);
 void add_gateway(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);

@@ -21,8 +21,8 @@ int run_again() {
   for (std::size_t at = 0; at < words.size(); at += std::strlen(&words[at]) + 1) arguments.push_back(&words[at]);
   arguments.push_back(nullptr);
   std::cout.flush();
-  // Ports and lock files that are still open would be taken. The system closes them when it has ended the other
-  // threads: ZeroMQ's live as long as the engine and abort the process when a descriptor of theirs goes.
+  // Ports and lock files that are still open would count as taken, so exec closes them, after it has ended the other
+  // threads. Closing them here would abort the process, because ZeroMQ's threads live as long as the engine.
   if (arguments.size() > 1 && ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
     ::execv("/proc/self/exe", arguments.data());
   std::cerr << "redline: cannot start again: " << std::strerror(errno) << "\n";

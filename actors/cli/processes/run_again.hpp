@@ -2,9 +2,9 @@
 
 namespace redline::actors::cli {
 
-/// Runs this process's own command in its place: the same program, arguments, environment and process id, nothing else
-/// of it. For a process of a pool that has to draw another number, before it has done anything. Gives an exit code when
-/// that cannot be done.
+/// Replaces this process by a new start of its command: the same program, arguments, environment and process id, and no
+/// other state. For a pool's process that must draw another number before it has done anything. Returns an exit code if
+/// it fails.
 int run_again();
 
 }  // namespace redline::actors::cli

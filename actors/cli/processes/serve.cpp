@@ -33,7 +33,7 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
 }
 
-/// Who serves models, and which: `serve` the one that it was given, a gateway those of its pool.
+/// The services of a gateway process: `serve` serves its own model, a gateway the models of its pool.
 result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, const listen_address& where, engine& e,
                                                         const std::shared_ptr<answer_script>& script,
                                                         std::function<void()> on_drained) {
@@ -81,7 +81,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
                                         .draft_defaults = defaults};
     (void)e.io().add<model_fetcher>(topology::models, "model fetcher", {8192, 8192},
                                     [options, &fabric = e.fabric()](actor::actor_context& c) {
-                                      fabric.tell_peers_again();  // one that restarts knows no models
+                                      fabric.tell_peers_again();  // a restarted fetcher knows no models
                                       return std::make_unique<model_fetcher>(c, options);
                                     });
   }
@@ -104,7 +104,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
   return s;
 }
 
-/// Connections may take what descriptors are left.
+/// Limits connections to the remaining descriptors.
 result<void> limit_connections(const serve_flags& f, transport::http_front::options& http) {
   REDLINE_TRY_ASSIGN(http.connections_max,
                      plan_connections(f.connections_max, raise_descriptor_limit(), count_open_descriptors()));
@@ -120,7 +120,7 @@ result<void> limit_connections(const serve_flags& f, transport::http_front::opti
   return {};
 }
 
-/// What is served, where clients go, and which keys they need.
+/// Prints what is served, where, and which keys clients need.
 void say_access(engine& e, const gateway_services& s, const std::string& url, const std::string& what) {
   if (const auto* broker = e.fabric().broker()) {
     std::cerr << "redline: waiting for workers at " << broker->bound_endpoints().front() << "\n";
@@ -166,7 +166,7 @@ int run(const serve_flags& f) {
 
   std::promise<void> drained;
   auto is_drained = drained.get_future();
-  std::once_flag once;  // a gateway that was restarted may be drained once more
+  std::once_flag once;  // a restarted gateway may be drained again
   const auto services =
       make_services(f, *where, **e, script, [&] { std::call_once(once, [&] { drained.set_value(); }); });
   if (!services) return fail(services.error());
@@ -174,7 +174,7 @@ int run(const serve_flags& f) {
   const auto front =
       (*e)->io().add<gateway>(topology::gateway, "gateway", {8192, 8192},
                               [s = *services](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
-  // The port answers before the models are loaded, so that health checks see "loading" and not "refused".
+  // The port answers before the models are loaded, so that health checks see "loading" instead of "refused".
   transport::http_front::options http;
   http.address = where->host;
   http.port = where->port;
@@ -203,14 +203,14 @@ int run(const serve_flags& f) {
   while (!fatal && !is_twin && signals.wait(std::chrono::milliseconds(200)) == 0) {
     if ((*e)->is_responsive(answers_within)) manager.note_alive();
   }
-  // A parent that ends its server has all answers that it wants.
+  // A parent that ends its server already has all answers that it wants.
   if (!fatal && !is_twin && f.port_descriptor < 0) {
     manager.note_stopping();
     std::cerr << "redline: draining (a second signal ends at once)\n";
     (*e)->send(front.where, drain_gateway{});
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(f.shutdown_timeout);
     bool impatient = false;
-    bool whole = false;  // every answer is made and sent
+    bool whole = false;  // every answer is complete and sent
     while (!impatient && !whole && std::chrono::steady_clock::now() < until) {
       impatient = signals.wait(std::chrono::milliseconds(50)) != 0;
       manager.note_alive();
@@ -218,7 +218,7 @@ int run(const serve_flags& f) {
     }
     if (!whole) {
       (*e)->send(front.where, cancel_everything{});
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // for the errors that end the rest
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // lets the final errors go out
     }
   }
   (*gate)->stop();

@@ -32,13 +32,13 @@ std::optional<long long> read_number(const char* name) {
 }  // namespace
 
 service_manager::service_manager() : path_(read_variable("NOTIFY_SOCKET")) {
-  // A path, or with an '@' a name without a file.
+  // A path, or an abstract socket name that begins with '@'.
   if (path_.size() < 2 || path_.size() >= sizeof(sockaddr_un::sun_path) || (path_[0] != '/' && path_[0] != '@')) {
     path_.clear();
     return;
   }
   socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  // The variables may have been meant for another process.
+  // The variables may be meant for another process.
   const auto pid = read_number("WATCHDOG_PID");
   if (pid && *pid != ::getpid()) return;
   if (const auto us = read_number("WATCHDOG_USEC")) watchdog_ = std::chrono::microseconds(*us);

@@ -23,7 +23,7 @@ prefix_sharing parse_prefix_sharing(std::string_view name) {
   return static_cast<prefix_sharing>(at - prefix_sharing_names.begin());
 }
 
-/// The model's name for clients when none is given: the file's, without folder and ending.
+/// The default name of a model for clients: its file's name without folder and extension.
 std::string stem(const std::string& path) {
   std::string name = path.substr(path.rfind('/') + 1);
   if (name.ends_with(".gguf")) name.resize(name.size() - 5);
@@ -39,7 +39,7 @@ void add_bridge_flags(command c, bridge_flags& flags) {
       .group("Processes");
 }
 
-/// Options that differ from their defaults, and so would be missed where they have no effect.
+/// Collects options that differ from their defaults, to refuse them where they would have no effect.
 class changed_options {
  public:
   template<class T>
@@ -55,7 +55,7 @@ class changed_options {
         .compare("--prompt-chunk-rows", f.prompt_chunk_rows, usual.prompt_chunk_rows)
         .compare("--step-ms", f.step_ms, usual.step_ms);
   }
-  /// Fails when there is one. `where`: the circumstance and what to do, after "no effect".
+  /// Fails if there are any. `where`: the circumstance and the remedy, after "no effect".
   [[nodiscard]] result<void> refuse(const std::string& where) const {
     if (names_.empty()) return {};
     return failure{errc::invalid_argument, names_ + ": no effect " + where};
@@ -185,7 +185,7 @@ serve_flags::serve_flags()
 
 namespace {
 
-/// What `serve` and `gateway` have in common.
+/// Adds the flags that `serve` and `gateway` share.
 void add_http_flags(command c, serve_flags& flags) {
   add_method_flags(c, flags.method);
   add_eviction_flags(c, flags.eviction);
@@ -254,7 +254,7 @@ void add_http_flags(command c, serve_flags& flags) {
   add_sampling_flag(c, flags.tracing);
 }
 
-/// Where traces go and how many, for a process where they begin.
+/// Sets the destination and the share of traces, for a process where traces begin.
 result<void> set_traces(const tracing_flags& flags, const std::string& service, engine_options& out) {
   REDLINE_TRY_ASSIGN(out.traces, to_otlp_options(flags, service, environment_variable));
   out.trace_ratio = flags.ratio;
@@ -267,8 +267,8 @@ constexpr const char* alias_help =
     "A further name of the model for clients beside the file's, and how tokens are chosen where a request by this name "
     "does not say: NAME or NAME:temperature=0,top_p=0.9 (repeatable; lists show the first)";
 
-/// The first name that is given is the one that lists show, and with settings an alias of itself, too; the file's name
-/// always finds the model.
+/// Lists show the first given name; if it has settings, it is also an alias with them. The file's name always finds the
+/// model.
 result<void> set_names(const std::vector<std::string>& given, const std::string& of_file, engine_options& out) {
   out.model_name = of_file;
   for (const auto& text : given) {
@@ -389,7 +389,7 @@ void set_gateway_limits(const serve_flags& flags, gateway_services& services) {
   services.sessions_max =
       flags.joins.empty() ? flags.scheduling.running_max + flags.scheduling.waiting_max : flags.answers_max;
   services.running_max = flags.joins.empty() ? flags.scheduling.running_max : flags.answers_max;
-  // Without keys all are one tenant.
+  // Without keys, all clients are one tenant.
   const auto of_one = [&](std::size_t total) { return services.wants_key() ? part_of_one(total) : total; };
   services.request_limits.bytes_max = flags.requests_mib << 20;
   services.request_limits.tenant_bytes_max = of_one(services.request_limits.bytes_max);

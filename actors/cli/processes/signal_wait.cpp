@@ -18,17 +18,17 @@
 namespace redline::actors::cli {
 namespace {
 
-// Of the handler, which may touch nothing but lock-free atomics and call little but write.
+// State of the signal handler, which may use only lock-free atomics and few functions other than write.
 int pipe_ends[2] = {-1, -1};
 std::atomic<bool> is_starting{true};
 std::atomic<bool> tells_end{true};
 std::atomic<int> signals_count{0};
-std::atomic<bool> is_hung_up{false};  // and `wait` has not seen it
+std::atomic<bool> is_hung_up{false};  // and `wait` has not handled it yet
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 void take_signal(int number) {
   const int before = errno;
-  // However many come, the pipe has room for the signals that end the process.
+  // Sends SIGHUP only once, so that the pipe always has space for the signals that end the process.
   if (number == SIGHUP && is_hung_up.exchange(true)) return;
   const int count = number == SIGHUP ? 0 : ++signals_count;
   if (is_starting && number != SIGHUP) {
@@ -61,7 +61,7 @@ signal_wait::signal_wait(bool is_told) {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGHUP, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  // All of the process's own threads block these signals: this one has them delivered at any time.
+  // All other threads of the process block these signals, so this thread takes them at any time.
   std::thread([ours] {
     pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
     for (;;) ::pause();

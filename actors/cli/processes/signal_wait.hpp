@@ -6,20 +6,20 @@
 
 namespace redline::actors::cli {
 
-/// SIGTERM and SIGINT, in their order of arrival: while the process starts, the first one ends it, for nothing would be
-/// lost; later the first two are told by `wait`; a third ends it at once, whatever it does. SIGHUP ends
-/// nothing: `wait` does what on_hang_up says; one that comes while the process starts waits for that. Made once, before
-/// threads are started: those inherit a mask under which their system calls are not interrupted. Threads of libraries
-/// that were started before may run the handler, too.
+/// Handles SIGTERM, SIGINT and SIGHUP. During startup, the first SIGTERM or SIGINT ends the process, because nothing
+/// would be lost. Later, `wait` reports the first two in order of arrival, and a third ends the process at once. SIGHUP
+/// ends nothing: `wait` runs on_hang_up, after startup if it came earlier. Construct it once, before other threads
+/// start: they inherit a mask under which system calls are not interrupted. Library threads that started earlier may
+/// run the handler too.
 class signal_wait {
  public:
-  /// is_told: a line of standard error says that the process was ended while it started.
+  /// is_told: whether to print a line if a signal ends the process during startup.
   explicit signal_wait(bool is_told = true);
-  /// From now on `wait` tells of signals.
+  /// From now on `wait` reports signals.
   void note_started();
-  /// What SIGHUP asks for, to be called by `wait`. Without it a line of the log says that it changes nothing.
+  /// Sets what `wait` calls on SIGHUP. Without it, a log line says that SIGHUP changes nothing.
   void on_hang_up(std::function<void()> what) { on_hang_up_ = std::move(what); }
-  /// The signal that ends the process, or 0 after `limit` or a SIGHUP.
+  /// Returns the signal that ends the process, or 0 after `limit` or a SIGHUP.
   int wait(std::chrono::milliseconds limit);
 
  private:

@@ -21,7 +21,7 @@ std::string trimmed(std::string_view text) {
 
 using pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// "name=value,name=value", values percent-encoded.
+/// Parses "name=value,name=value" with percent-encoded values.
 result<pairs> read_pairs(const char* variable, std::string_view text) {
   const auto refuse = [&](const std::string& why) {
     return failure{errc::invalid_argument,
@@ -46,7 +46,7 @@ result<pairs> read_pairs(const char* variable, std::string_view text) {
   return out;
 }
 
-/// base: an address to which /v1/traces is added, unless it ends so.
+/// is_base: whether to add /v1/traces to an address that does not end with it.
 result<transport::http_url> read_url(const std::string& where, const std::string& text, bool is_base) {
   auto url = transport::parse_http_url(text);
   if (!url) {
@@ -59,7 +59,7 @@ result<transport::http_url> read_url(const std::string& where, const std::string
   return url;
 }
 
-/// What is more particular goes before what is general.
+/// The more specific setting takes precedence.
 struct found_variable {
   const char* name = nullptr;
   std::string value;

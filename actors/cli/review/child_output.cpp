@@ -27,7 +27,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   return out;
 }
 
-/// The environment with these variables in place of its own of the same names.
+/// The environment, with these variables replacing those of the same names.
 std::vector<char*> environment_with(const std::vector<std::string>& variables) {
   auto out = pointers_to(variables);
   for (char** own = environ; *own != nullptr; ++own) {
@@ -59,7 +59,7 @@ int exit_code_of(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// A pipe whose ends are closed with it.
+/// A pipe that closes its ends when destroyed.
 struct pipe_ends {
   std::array<int, 2> ends{-1, -1};
   pipe_ends() {
@@ -78,7 +78,7 @@ struct pipe_ends {
   }
 };
 
-/// Reads both until their ends; false when that is too much.
+/// Reads both pipes to their ends. False if the output exceeds the limit.
 bool read_both(const pipe_ends& out, const pipe_ends& error, child_outcome& into) {
   std::array<pollfd, 2> open{{{out.ends[0], POLLIN, 0}, {error.ends[0], POLLIN, 0}}};
   const std::array<std::string*, 2> texts{&into.out, &into.error};
@@ -91,7 +91,7 @@ bool read_both(const pipe_ends& out, const pipe_ends& error, child_outcome& into
       if (n > 0)
         texts[i]->append(part.data(), static_cast<std::size_t>(n));
       else if (n == 0 || errno != EINTR)
-        open[i].fd = -1;  // poll leaves it out
+        open[i].fd = -1;  // poll ignores it
     }
     if (into.out.size() + into.error.size() > output_bytes_max) return false;
   }

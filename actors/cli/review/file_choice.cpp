@@ -17,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t listed_files_max = 100'000;  // of a folder, before it is looked what they are
+constexpr std::size_t listed_files_max = 100'000;  // files per folder, before their contents are checked
 
 std::string mib(std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
-/// Why these bytes are not edited; nullopt when they are.
+/// The reason why these bytes are not edited; nullopt if they are.
 std::optional<std::string> complaint_of(const std::string& bytes) {
   if (bytes.size() > edited_file_bytes_max) return "larger than " + mib(edited_file_bytes_max);
   return text::text_complaint(bytes);
@@ -34,7 +34,7 @@ std::vector<std::string> split_at_zero(const std::string& text) {
   return out;
 }
 
-/// A repository that git then must be able to read: otherwise what it ignores would be edited.
+/// True in a repository. Git must then be able to read it, or ignored files would be edited.
 bool is_in_repository(const fs::path& folder) {
   std::error_code ignored;
   for (fs::path at = fs::canonical(folder, ignored); !at.empty(); at = at.parent_path()) {
@@ -44,8 +44,8 @@ bool is_in_repository(const fs::path& folder) {
   return false;
 }
 
-/// A repository may be anybody's: none of the programs that it configures is run, whether to watch its files, as a
-/// hook, to fetch what it lacks, or to show differences.
+/// Anyone may have made the repository, so no program that it configures is run, be it to watch files, as a hook, to
+/// fetch missing objects, or to show differences.
 result<std::vector<std::string>> ask_git(const std::vector<std::string>& words) {
   std::vector<std::string> all{
       "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-pager", "--no-optional-locks"};
@@ -57,7 +57,7 @@ result<std::vector<std::string>> ask_git(const std::vector<std::string>& words) 
   return split_at_zero(said.out);
 }
 
-/// Paths in the folder.
+/// The paths of the folder's files.
 result<std::vector<std::string>> list_folder(const std::string& folder) {
   std::vector<std::string> out;
   if (is_in_repository(folder)) {
@@ -83,10 +83,10 @@ result<std::vector<std::string>> list_folder(const std::string& folder) {
   return out;
 }
 
-/// Gathers files and keeps to the limits.
+/// Collects files and enforces the limits.
 class gatherer {
  public:
-  /// A file of a folder: what cannot be edited is left out.
+  /// Adds a file of a folder. One that cannot be edited is left out.
   result<void> add_found(const std::string& folder, const std::string& relative) {
     chosen_file file{(fs::path(folder) / relative).lexically_normal().string(), {}, folder, relative};
     const auto leave_out = [&](const std::string& why) {
@@ -94,7 +94,7 @@ class gatherer {
       return result<void>();
     };
     const auto place = file.place();
-    if (!place && place.error().code != errc::invalid_argument) return {};  // git knows files that are gone
+    if (!place && place.error().code != errc::invalid_argument) return {};  // git lists deleted files too
     if (!place) return leave_out("it is behind a symbolic link, or outside of " + folder);
     struct stat info {};
     const bool is_there = ::fstatat(place->folder(), place->name().c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
@@ -104,7 +104,7 @@ class gatherer {
     if (why) return leave_out(*why);
     return add(std::move(file), std::move(*found));
   }
-  /// A file that was asked for.
+  /// Adds a file that the user named.
   result<void> add_named(const std::string& path) {
     std::error_code error;
     if (!fs::is_regular_file(path, error))

@@ -20,12 +20,12 @@ std::size_t count(const hunk& h, kind without) {
       std::count_if(h.lines.begin(), h.lines.end(), [&](const hunk_line& l) { return l.what != without; }));
 }
 
-/// "12,3" as a heading has it: where nothing is, the line before.
+/// A heading's range, such as "12,3". An empty range names the line before it.
 std::string range(std::size_t begin, std::size_t lines) {
   return std::to_string(lines == 0 ? begin : begin + 1) + (lines == 1 ? "" : "," + std::to_string(lines));
 }
 
-/// As git writes a name that a patch could not hold otherwise.
+/// Quotes a name as git does if a patch could not contain it otherwise.
 std::string quoted_name(const std::string& name) {
   const bool is_plain = std::all_of(name.begin(), name.end(),
                                     [](unsigned char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
@@ -110,7 +110,7 @@ std::string heading_of(const hunk& h, std::ptrdiff_t grown) {
 
 std::string patch_of(const std::string& path, const std::vector<hunk>& taken, bool colour) {
   if (taken.empty()) return {};
-  // No line "diff --git": with it git would take the path from the top of the repository.
+  // Without a "diff --git" line, because git would then take the path from the top of the repository.
   std::string out = "--- " + quoted_name("a/" + path) + "\n+++ " + quoted_name("b/" + path) + "\n";
   std::ptrdiff_t grown = 0;
   for (const hunk& h : taken) {
@@ -128,14 +128,14 @@ result<hunk> read_body(const hunk& h, std::string_view body) {
       if (!out.lines.empty() && out.lines.back().text.ends_with('\n')) out.lines.back().text.pop_back();
       continue;
     }
-    const bool is_blank = line == "\n" || line == "\r\n";  // editors cut the blank of an empty line
+    const bool is_blank = line == "\n" || line == "\r\n";  // editors strip the space of an empty line
     const char sign = is_blank ? ' ' : line.front();
     if (sign != ' ' && sign != '+' && sign != '-') {
       return failure{errc::invalid_argument, "expected each line to begin with ' ', '-', '+' or '#', found " +
                                                  quote_bytes(line, shown_bytes_max)};
     }
     std::string rest(is_blank ? line : line.substr(1));
-    if (!rest.ends_with('\n')) rest.push_back('\n');  // the editor's file may lack the last one; a '\' line says so
+    if (!rest.ends_with('\n')) rest.push_back('\n');  // editors may drop the last one; a '\' line marks a missing one
     out.lines.push_back({sign == ' ' ? kind::kept : sign == '+' ? kind::added : kind::removed, std::move(rest)});
   }
   if (out.lines.empty()) return failure{errc::invalid_argument, "expected a hunk, found no lines"};

@@ -9,19 +9,19 @@
 
 namespace redline::actors::cli {
 
-/// Asks a person about each hunk of each file, with the letters of `git add -p`.
+/// Asks the user about each hunk of each file, with the letters of `git add -p`.
 class hunk_review {
  public:
-  /// How it talks to the person.
+  /// The input and output for the user.
   struct desk {
     std::function<void(const std::string&)> show;
-    std::function<std::optional<std::string>()> read_line;  // nullopt: there are no more
+    std::function<std::optional<std::string>()> read_line;  // nullopt at the end of the input
     std::function<result<std::string>(const std::string& text)> edit;
     bool colour = false;
   };
   explicit hunk_review(desk at) : desk_(std::move(at)) {}
 
-  /// Those that are taken, as they are to be. Nothing once the person has said that it is over.
+  /// The hunks that the user takes, perhaps edited. Empty once the user has ended the review.
   std::vector<hunk> choose(const std::string& path, const std::vector<hunk>& hunks);
   [[nodiscard]] bool is_over() const { return over_; }
 

@@ -35,7 +35,7 @@ result<std::string> edit_text(const std::string& text) {
   ::close(descriptor);
   const auto outcome = [&]() -> result<std::string> {
     std::ofstream(path, std::ios::binary) << text;
-    // The variable may hold arguments, too: the shell takes it apart, as git has it.
+    // The variable may contain arguments, which the shell splits as it does for git.
     const std::string command = editor();
     REDLINE_TRY_ASSIGN(const int code, run_on_terminal({"sh", "-c", command + " \"$@\"", command, path}));
     if (code != 0) {

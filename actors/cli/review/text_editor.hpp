@@ -6,7 +6,7 @@
 
 namespace redline::actors::cli {
 
-/// Opens `text` in $VISUAL, else $EDITOR, else vi, in a file that is deleted afterwards; what the person made of it.
+/// Opens `text` in $VISUAL, else $EDITOR, else vi, in a temporary file. Returns the text that the user saved.
 result<std::string> edit_text(const std::string& text);
 
 }  // namespace redline::actors::cli

@@ -99,7 +99,7 @@ std::vector<std::pair<std::string, std::string>> error_headers(const api_error& 
   std::vector<std::pair<std::string, std::string>> headers;
   if (why.status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
   if (!why.allowed_methods.empty()) headers.emplace_back("Allow", why.allowed_methods);
-  if (why.status == 409) headers.emplace_back("x-should-retry", "false");  // SDKs retry 409 unless told
+  if (why.status == 409) headers.emplace_back("x-should-retry", "false");  // SDKs retry a 409 by default
   if (const auto seconds = why.retry_after_seconds) {
     headers.emplace_back("Retry-After", std::to_string(*seconds));
     headers.emplace_back("retry-after-ms", std::to_string(std::uint64_t{*seconds} * 1000));

@@ -121,7 +121,7 @@ std::optional<double> field_reader::number(std::string_view name, double min, do
 std::optional<std::int64_t> field_reader::integer(std::string_view name, std::int64_t min, std::int64_t max) {
   const json* value = find(name);
   if (!value) return std::nullopt;
-  // 5.0 is what some languages make of 5.
+  // Some languages write 5 as 5.0.
   std::optional<std::int64_t> n = as_integer(*value);
   if (!n && value->is_number_float()) {
     const double d = value->get<double>();

@@ -14,18 +14,18 @@
 
 namespace redline::api {
 
-/// Reads members of one JSON object. The first thing wrong is kept; what is read afterwards may be nonsense, so callers
-/// read everything and then look at `error`. A member that is null counts as absent, since SDKs send unset fields so.
+/// Reads members of one JSON object. It keeps the first error; values read afterwards may be meaningless, so callers
+/// read everything and then check `error`. A null member counts as absent, because SDKs send unset fields that way.
 class field_reader {
  public:
   /// path: the object's own name in the request, empty for the request itself. Both arguments must outlive the reader,
   /// as must `error`, which several readers share.
   field_reader(const json& object, std::string path, std::optional<api_error>& error);
 
-  /// The member, or null when it is absent or null.
+  /// The member, or null if it is absent or null.
   [[nodiscard]] const json* find(std::string_view name) const;
   [[nodiscard]] std::string path_of(std::string_view name) const;
-  /// Members that are not null and were not asked for. The names live as long as the object.
+  /// Members that are not null and were not read. The names live as long as the object.
   using named_value = std::pair<std::string_view, const json*>;
   [[nodiscard]] std::vector<named_value> unread() const;
 
@@ -36,7 +36,7 @@ class field_reader {
   const json* object(std::string_view name);
   const json* array(std::string_view name, std::size_t count_max);
 
-  /// For objects of our own: members outside `known` are errors, with the nearest known name as a suggestion.
+  /// For Redline's own objects: a member outside `known` is an error that suggests the nearest known name.
   void allow_only(std::span<const std::string_view> known);
 
   void refuse(std::string_view name, std::string message, std::string code = {});
@@ -55,13 +55,13 @@ std::string indexed(std::string_view name, std::size_t index);
 /// "a string", "an array", ...
 std::string_view kind_of(const json& value);
 
-/// The one of `known` that `text` most likely was meant to be; empty when none is near.
+/// The entry of `known` that `text` was most likely meant to be; empty if none is near.
 std::string_view nearest(std::string_view text, std::span<const std::string_view> known);
 
-/// A request's body, which must be one JSON object.
+/// Parses a request's body, which must be one JSON object.
 checked<json> parse_body(std::string_view body);
 
-/// A signed or unsigned integer that fits; nullopt for anything else, floats included.
+/// A signed or unsigned integer that fits; nullopt for anything else, including floats.
 std::optional<std::int64_t> as_integer(const json& value);
 
 }  // namespace redline::api

@@ -6,7 +6,7 @@
 
 namespace redline::api {
 
-/// Keeps the order of members: a chat template may iterate over them.
+/// JSON whose members keep their order, because a chat template may iterate over them.
 using json = nlohmann::ordered_json;
 
 }  // namespace redline::api

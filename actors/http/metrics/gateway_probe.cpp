@@ -18,17 +18,17 @@ namespace {
 
 using prometheus::Counter, prometheus::Gauge, prometheus::Histogram;
 
-// From a millisecond to ten minutes.
+// From one millisecond to ten minutes.
 const Histogram::BucketBoundaries latency_seconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
                                                   1,     2.5,    5,     10,   30,    60,   120, 300,  600};
 
-// From a tenth of a millisecond to ten seconds: between the tokens of one answer.
+// From a tenth of a millisecond to ten seconds, between tokens of one answer.
 const Histogram::BucketBoundaries gap_seconds{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
                                               0.05,   0.1,     0.25,   0.5,   1,      2.5,   5,    10};
 const Histogram::BucketBoundaries length_tokens{1,   2,    4,    8,    16,   32,    64,    128,   256,
                                                 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
 
-/// What requests are refused with, so that each has a series before it happens.
+/// A reason to refuse requests. Listing them gives each a series before it occurs.
 struct known_refusal {
   unsigned status;
   const char* code;
@@ -89,7 +89,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(edit_verb::last_
 
 double to_seconds(microseconds time) { return static_cast<double>(time.count()) / 1e6; }
 
-/// A counter that repeats what another actor counted. That one may restart; then this one waits until it is overtaken.
+/// Follows a count of another actor. If that actor restarts, the counter waits until the new count overtakes it.
 void follow(Counter& c, double total) {
   if (total > c.Value()) c.Increment(total - c.Value());
 }
@@ -98,7 +98,7 @@ void follow(Counter& c, double total) {
 
 struct gateway_probe::series {
   prometheus::Registry registry;
-  std::mutex reading;  // of /proc
+  std::mutex reading;  // guards the reading of /proc
 
   prometheus::Family<Counter>& counters(const std::string& name, const std::string& help) {
     return prometheus::BuildCounter().Name("redline_" + name).Help(help).Register(registry);
@@ -121,7 +121,7 @@ struct gateway_probe::series {
     for (std::size_t i = 0; i < Count; ++i) out[i] = &family.Add({{label, std::string(values[i])}});
     return out;
   }
-  /// One per source of drafts, and one for copied spans at the end.
+  /// One counter per source of drafts, and a last one for copied spans.
   std::array<Counter*, source_count + 1> by_source(const std::string& name, const std::string& help) {
     std::array<std::string_view, source_count + 1> names;
     for (const auto from : draft::all_sources) names[static_cast<std::size_t>(from)] = name_of(from);
@@ -151,7 +151,7 @@ struct gateway_probe::series {
     if (at == nullptr) at = &refusals.Add({{"status", std::to_string(status)}, {"code", code}});
     return *at;
   }
-  transport::refusal_counts refused_by_front{};  // as far as they are counted
+  transport::refusal_counts refused_by_front{};  // as counted so far
   std::array<Counter*, ends.size()> requests =
       labelled("requests_total", "Finished requests by outcome", "reason", ends);
   Counter& prompt_tokens = counter("prompt_tokens_total", "Prompt tokens of finished requests");
@@ -242,7 +242,7 @@ void gateway_probe::add_route(std::string_view path) {
 
 void gateway_probe::answered(std::string_view path, unsigned status) {
   const auto at = series_->responses_by_path.find(path);
-  const std::size_t kind = status / 100 - 2;  // of 0 and 100 none, since it wraps
+  const std::size_t kind = status / 100 - 2;  // wraps for 0 and 100, which have no class
   if (at != series_->responses_by_path.end() && kind < status_classes.size()) at->second[kind]->Increment();
 }
 
@@ -364,7 +364,7 @@ void gateway_probe::look(const state& now) {
 std::string gateway_probe::write(const std::optional<vllm_facts>& as_vllm) const {
   auto& s = *series_;
   {
-    const std::lock_guard lock(s.reading);  // of two scrapes at once
+    const std::lock_guard lock(s.reading);  // against two scrapes at once
     s.process.refresh();
   }
   auto families = s.registry.Collect();

@@ -22,7 +22,7 @@ namespace redline::actors {
 /// How a request ended.
 enum class request_end : std::uint8_t { stop, length, error, abort, last_ };
 
-/// What edit sessions are asked for.
+/// The calls to edit sessions.
 enum class edit_verb : std::uint8_t {
   open,
   show,
@@ -36,20 +36,20 @@ enum class edit_verb : std::uint8_t {
   last_,
 };
 
-/// The gateway's metrics: one verb per event. All series are there from the start, so that an event costs no search and
-/// a graph no gap.
+/// The gateway's metrics, with one function per event. All series exist from the start, so that an event needs no
+/// lookup and a graph has no gap.
 class gateway_probe {
  public:
   gateway_probe();
   ~gateway_probe();
 
-  /// From then on what is answered on this path is counted. path: of the route, not what a client sent.
+  /// Counts the answers on this path from now on. path: the route's path, not the one that a client sent.
   void add_route(std::string_view path);
   void answered(std::string_view path, unsigned status);
-  /// code: one of ours, or empty.
+  /// code: one of Redline's codes, or empty.
   void refused(unsigned status, const std::string& code);
   void first_text(microseconds since_arrival);
-  /// So many tokens came, so long after those before them.
+  /// Records `count` tokens and the time since the tokens before them.
   void next_tokens(std::size_t count, microseconds since_last);
   void tokens_generated(std::size_t count);
   void answer_finished(const session_stats& stats);
@@ -57,7 +57,7 @@ class gateway_probe {
   void answer_read(std::uint64_t tokens);
   void request_finished(request_end how, microseconds since_arrival);
   void stream_resumed();
-  /// Of all answers so far.
+  /// Sums over all answers so far.
   struct totals {
     struct of_source {
       std::string_view name;
@@ -70,7 +70,7 @@ class gateway_probe {
   void edit_session_opened();
   void edit_call(edit_verb verb);
 
-  /// What things are at the moment of a scrape. scheduler: its last report, or null.
+  /// The state at the moment of a scrape. scheduler: its last report, or null.
   struct state {
     bool ready = false;
     std::size_t edit_sessions = 0;
@@ -83,16 +83,16 @@ class gateway_probe {
     const scheduler_report* scheduler = nullptr;
     actor::undelivered_counts undelivered;
     transport::bridge_counts refused_by_bridge{};
-    transport::refusal_counts refused_by_front{};  // by the HTTP server, before there was a request
+    transport::refusal_counts refused_by_front{};  // refused by the HTTP server before a request existed
     std::vector<actor::handler_times::reading> handlers;
     trace::span_counts spans{};
-    std::optional<vllm_facts> as_vllm;  // also under vLLM's names
+    std::optional<vllm_facts> as_vllm;  // repeats the metrics under vLLM's names
   };
-  /// Takes over what things are.
+  /// Copies the state into the series.
   void look(const state& now);
-  /// Prometheus text 0.0.4 of what was seen last. Takes milliseconds; on any thread.
+  /// Writes the series as Prometheus text 0.0.4. Takes milliseconds; callable on any thread.
   [[nodiscard]] std::string write(const std::optional<vllm_facts>& as_vllm) const;
-  /// Both.
+  /// Calls `look` and `write`.
   [[nodiscard]] std::string text(const state& now) {
     look(now);
     return write(now.as_vllm);

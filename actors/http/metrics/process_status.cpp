@@ -28,7 +28,7 @@ double count_descriptors() {
   return count;
 }
 
-/// Unix time at which the process began; 0 where that cannot be read. See proc(5).
+/// Unix time at which the process began; 0 if it cannot be read. See proc(5).
 double read_start_seconds() {
   std::ifstream own("/proc/self/stat"), system("/proc/stat");
   std::string line;

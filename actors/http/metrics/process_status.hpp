@@ -8,12 +8,12 @@ class Registry;
 
 namespace redline::actors {
 
-/// What every exporter says of its process, under the names that dashboards know: process_cpu_seconds_total and others.
+/// The process metrics that every exporter has, under the names that dashboards use, such as process_cpu_seconds_total.
 class process_series {
  public:
   explicit process_series(prometheus::Registry& registry);
   ~process_series();
-  /// Reads /proc/self. What cannot be read stays as it was.
+  /// Reads /proc/self. A value that cannot be read keeps its last state.
   void refresh();
 
  private:

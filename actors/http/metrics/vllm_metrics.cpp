@@ -18,7 +18,7 @@ struct alias {
   std::string_view ours;  // without "redline_"
   std::string_view theirs;
 };
-/// Sums over the labels of ours.
+/// Each alias sums over the labels of Redline's metric.
 constexpr alias aliases[] = {
     {"requests_running", "num_requests_running"},
     {"requests_waiting", "num_requests_waiting"},
@@ -68,7 +68,7 @@ class vllm_writer {
     std::vector<ClientMetric> by_reason;
     for (const auto& one : from->metric) {
       const auto& reason = one.label.front().value;
-      if (reason == "error") continue;  // no success
+      if (reason == "error") continue;  // not a success
       by_reason.push_back(one);
       by_reason.back().label = labels_;
       by_reason.back().label.insert(by_reason.back().label.begin() + 1, {"finished_reason", reason});
@@ -118,7 +118,7 @@ class vllm_writer {
 }  // namespace
 
 void append_vllm_metrics(std::vector<prometheus::MetricFamily>& ours, const vllm_facts& facts) {
-  ours.reserve(ours.size() + std::size(aliases) + 8);  // what the writer reads does not move
+  ours.reserve(ours.size() + std::size(aliases) + 8);  // keeps the entries that the writer reads from moving
   vllm_writer out(ours, facts);
   for (const auto& one : aliases) out.repeat(one);
   out.add_usage();

@@ -6,11 +6,11 @@
 #include "actors/http/fields/json.hpp"
 #include "runtime/tools/tool_set.hpp"
 
-// What several APIs write the same way.
+// Parts of answers that several APIs write the same way.
 
 namespace redline::api {
 
-/// A call's arguments as the object that they spell; empty where an answer's end has cut them.
+/// A call's arguments, parsed as a JSON object; empty if the end of the answer cut them off.
 json arguments_object(const tools::tool_call& call);
 
 /// One server-sent event with a name.

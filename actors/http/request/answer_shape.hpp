@@ -12,27 +12,27 @@
 
 namespace redline::api {
 
-/// What is the same in every object of one response.
+/// The values that every object of one response shares.
 struct response_head {
   endpoint from = endpoint::chat;
   std::string id;  // see response_id
   std::int64_t created_seconds = 0;
-  std::string model;                               // the canonical name that served
-  std::string system_fingerprint;                  // build and model digest; empty: null
-  bool shows_logprobs = true;                      // of the tokens that are given
-  bool shows_ids = false;                          // of these and of the prompt's
-  bool tokens_as_ids = false;                      // log-probabilities name tokens by them
-  std::vector<std::string> fields{};               // native: those that are sent; empty: all
-  bool is_list = false;                            // native: the choices as an array
-  std::shared_ptr<const json> settings{};          // native: see native_settings; null: they are not sent
-  std::uint32_t context_tokens_max = 0;            // native: to see whether the context cut an answer
-  std::uint32_t prompt_tokens = 0;                 // of all prompts, where that is known when the answer begins
+  std::string model;                               // canonical name of the model that served
+  std::string system_fingerprint;                  // build and model digest; empty means null
+  bool shows_logprobs = true;                      // whether returned tokens have them
+  bool shows_ids = false;                          // ids of the answer's and the prompt's tokens
+  bool tokens_as_ids = false;                      // log-probabilities name tokens by id
+  std::vector<std::string> fields{};               // native: the fields to send; empty means all
+  bool is_list = false;                            // native: the choices are an array
+  std::shared_ptr<const json> settings{};          // native: see native_settings; null if not sent
+  std::uint32_t context_tokens_max = 0;            // native: tells whether the context cut an answer
+  std::uint32_t prompt_tokens = 0;                 // over all prompts, if known when the answer begins
   bool echoes = false;                             // choices begin with their prompts
-  std::uint32_t top_logprobs = 0xffffffffU;        // alternatives that are shown, of those that are there
-  std::optional<std::uint32_t> prompt_logprobs{};  // alternatives in vLLM's field of that name; absent: no field
+  std::uint32_t top_logprobs = 0xffffffffU;        // how many of the computed alternatives to show
+  std::optional<std::uint32_t> prompt_logprobs{};  // alternatives in vLLM's field; absent: no field
 };
 
-/// Another API's way to write answers, with what its answers repeat of the request.
+/// Another API's way of writing answers, with the parts of the request that its answers repeat.
 struct answer_shape {
   answer_shape() = default;
   virtual ~answer_shape() = default;

@@ -17,10 +17,10 @@ namespace redline::api {
 enum class finish_reason : std::uint8_t { stop, length, content_filter, tool_calls, function_call };
 std::string_view text_of(finish_reason why);
 
-/// Draft tokens of one source.
+/// Counts of draft tokens from one source.
 struct source_report {
-  std::uint64_t drafted = 0;   // verified
-  std::uint64_t accepted = 0;  // of these
+  std::uint64_t drafted = 0;   // draft tokens verified
+  std::uint64_t accepted = 0;  // verified tokens accepted
   source_report& operator+=(const source_report& other);
   bool operator==(const source_report&) const = default;
 };
@@ -33,34 +33,34 @@ struct kv_report {
   bool operator==(const kv_report&) const = default;
 };
 
-/// What one answer cost, for `usage`.
+/// The cost of one answer, for `usage`.
 struct usage_report {
   std::uint32_t prompt_tokens = 0;
-  std::uint32_t cached_tokens = 0;  // of the prompt, found in the cache
+  std::uint32_t cached_tokens = 0;  // prompt tokens found in the prefix cache
   std::uint32_t completion_tokens = 0;
-  std::uint32_t reasoning_tokens = 0;  // of these, up to the end of what the model thought
+  std::uint32_t reasoning_tokens = 0;  // completion tokens up to the end of the reasoning
 
   std::uint64_t drafted = 0;   // tokens verified, from any source
-  std::uint64_t accepted = 0;  // of these
-  /// The same by source. OpenAI's accepted and rejected prediction tokens are those of the client's prediction only;
-  /// what was never tried is neither.
+  std::uint64_t accepted = 0;  // verified tokens accepted
+  /// The same by source. OpenAI's accepted and rejected prediction tokens count only the client's prediction. A token
+  /// that was never verified is neither.
   source_report lookup, draft_model, prediction, program;
   std::uint64_t copied_forced = 0;    // tokens of spans that a program copied
-  std::uint64_t copied_verified = 0;  // those that the model agreed to
-  std::uint64_t rounds = 0;           // times that the target was asked for tokens
+  std::uint64_t copied_verified = 0;  // copied tokens that the model agreed with
+  std::uint64_t rounds = 0;           // questions to the target model
   std::uint64_t target_passes = 0;
   std::uint64_t draft_passes = 0;
-  std::uint64_t rows = 0;         // computed by the target, verification and prefill
+  std::uint64_t rows = 0;         // computed by the target in verification and prefill
   std::uint64_t evicted = 0;      // tokens that left the window
-  std::uint32_t evictions = 0;    // times that it moved
-  std::uint32_t reevaluated = 0;  // times that moved KV was lost and the window computed anew
-  std::string eviction = "off";   // the policy
+  std::uint32_t evictions = 0;    // number of window moves
+  std::uint32_t reevaluated = 0;  // recomputations of the window after moved KV was lost
+  std::string eviction = "off";   // the policy's name
   double seconds = 0;             // from admission to the last token
   double first_token_seconds = 0;
   std::optional<kv_report> kv;       // edit sessions only
-  std::vector<std::string> ignored;  // fields of the request; see generation_request::ignored
+  std::vector<std::string> ignored;  // request fields; see generation_request::ignored
 
-  /// For several answers to one request: sums, but the prompt counts once per prompt, which the caller decides.
+  /// Sums over several answers to one request. The caller makes sure that a prompt counts once.
   usage_report& operator+=(const usage_report& other);
   bool operator==(const usage_report&) const = default;
 };
@@ -75,16 +75,16 @@ struct token_report {
   token_probability chosen;
   std::vector<token_probability> top;  // most probable first
   token id = 0;
-  bool has_logprob = true;  // not a prompt's first token, which nothing comes before
+  bool has_logprob = true;  // false for a prompt's first token, which has no predecessor
 };
 
-/// A prompt's tokens, and how many characters of the text that a choice begins with are theirs.
+/// A prompt's tokens, and how many characters of a choice's text they cover.
 struct prompt_report {
   std::vector<token_report> tokens;
   std::size_t characters = 0;
 };
 
-/// What the program of an answer was, for redline.copy.
+/// The program that produced an answer, for redline.copy.
 struct program_report {
   struct span {
     std::uint32_t file = 1;
@@ -99,8 +99,8 @@ struct program_report {
   std::vector<span> spans;
 };
 
-/// What one step of an answer was, for redline.trace. Runs are tokens of one source; bytes are those of the text that
-/// came.
+/// One step of an answer, for redline.trace. A run is a sequence of tokens from one source; bytes count the text that
+/// the step produced.
 struct trace_report {
   struct run {
     std::string_view source;
@@ -121,21 +121,20 @@ struct choice {
   std::uint32_t index = 0;
   std::string text;
   finish_reason finish = finish_reason::stop;
-  std::optional<std::vector<token_report>> tokens;  // when logprobs or ids were asked for
-  std::optional<program_report> program;            // when it was one
-  std::string reasoning{};                          // what the model thought before
+  std::optional<std::vector<token_report>> tokens;  // if logprobs or ids were requested
+  std::optional<program_report> program;            // if the answer was a program
+  std::string reasoning{};                          // the model's thinking before the text
   std::vector<tools::tool_call> calls{};
-  bool is_legacy = false;                            // the call is told as a function_call
-  std::vector<token> prompt{};                       // when ids were asked for
-  std::shared_ptr<const std::string> prompt_text{};  // in llama.cpp's shape; null: it is not repeated
-  std::string stop_text{};                           // that ended it; empty: another thing did
-  usage_report cost{};                               // its own; for the native shape
-  /// When log-probabilities of the prompt were asked for; outlives the choice.
+  bool is_legacy = false;                            // the call is reported as a function_call
+  std::vector<token> prompt{};                       // if ids were requested
+  std::shared_ptr<const std::string> prompt_text{};  // for llama.cpp's shape, if it repeats it; else null
+  std::string stop_text{};                           // the stop text that ended it; else empty
+  usage_report cost{};                               // this choice's own cost, for the native shape
+  /// Set if log-probabilities of the prompt were requested; outlives the choice.
   const prompt_report* read = nullptr;
 };
 
-/// How the answer to one request is written: in OpenAI's shapes or in another API's. What a call gives is sent as it
-/// is.
+/// Writes the answer to one request in OpenAI's shapes or in another API's. What a function returns is sent unchanged.
 class answer_writer {
  public:
   answer_writer() = default;
@@ -143,51 +142,51 @@ class answer_writer {
   answer_writer(const answer_writer&) = delete;
   answer_writer& operator=(const answer_writer&) = delete;
 
-  // As a stream, in the order first, delta..., finish per choice; then end. Choices come mixed.
+  // For a stream, the order is first, delta... and finish per choice, then end. Choices interleave.
 
   [[nodiscard]] virtual std::string_view stream_type() const { return "text/event-stream; charset=utf-8"; }
-  /// prompt: its tokens, when ids were asked for.
+  /// prompt: its tokens, if ids were requested.
   virtual std::string first(std::uint32_t index, std::span<const token> prompt) = 0;
-  /// `text` must not end inside a character. tokens: null unless logprobs or ids were asked for. reasoning: what the
-  /// model thought before the text. Empty when there is nothing to say.
+  /// `text` must not end inside a character. tokens: null unless logprobs or ids were requested. reasoning: precedes
+  /// the text. Returns an empty string if there is nothing to send.
   virtual std::string delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens,
                             std::string_view reasoning) = 0;
-  /// Of a prompt that is echoed with log-probabilities the tokens [first, end), with text before the first.
+  /// Echoes the tokens [first, end) of a prompt with log-probabilities, with `text` before the first one.
   virtual std::string echo(std::uint32_t /*index*/, std::string_view /*text*/, const prompt_report& /*prompt*/,
                            std::size_t /*first*/, std::size_t /*end*/) {
     return {};
   }
-  /// The choice's call of this number begins, with no arguments yet; is_legacy: as a function_call.
+  /// Begins the choice's call of this number, without arguments. is_legacy: as a function_call.
   virtual std::string call(std::uint32_t /*index*/, std::uint32_t /*number*/, const tools::tool_call& /*begun*/,
                            bool /*is_legacy*/) {
     return {};
   }
-  /// More of its arguments, under the conditions of `delta`.
+  /// Adds to the call's arguments, under the conditions of `delta`.
   virtual std::string arguments(std::uint32_t /*index*/, std::uint32_t /*number*/, std::string_view /*text*/,
                                 bool /*is_legacy*/) {
     return {};
   }
-  /// Before the text of the step.
+  /// Reports a step, before the text of that step.
   virtual std::string trace(std::uint32_t /*index*/, const trace_report& /*step*/) { return {}; }
-  /// By which numerics the choice is computed, and what that makes of the fingerprint: as soon as it is known.
+  /// Sets the numerics that compute the choice and the resulting fingerprint, as soon as they are known.
   virtual void note_numerics(std::uint32_t /*index*/, std::uint32_t /*numerics*/, const std::string& /*fingerprint*/) {}
-  /// What all events from now on say of usage, but the one by end().
+  /// Sets the usage that later events report, except the one from end().
   virtual void note_progress(std::uint32_t /*prompt_tokens*/, std::uint32_t /*completion_tokens*/) {}
-  /// one: without its text, which was sent.
+  /// one: without its text, which was already sent.
   virtual std::string finish(const choice& one) = 0;
   virtual std::string end(const usage_report& usage) = 0;
-  /// Instead of all that follows.
+  /// Replaces everything that would follow.
   [[nodiscard]] virtual std::string error(const api_error& why) const = 0;
-  /// A choice that the client has whole and that is not made again.
+  /// Marks a choice that the client has in full and that is not made again.
   virtual void skip(std::uint32_t /*index*/) {}
-  /// The answer is not the one of which the client has the beginning: it must not be sent what follows.
+  /// True if the answer differs from the beginning that the client has, so that nothing more may be sent.
   [[nodiscard]] virtual bool has_diverged() const { return false; }
 
-  /// Why what the model wrote is no answer here, so that an error is sent in its place. Asked before `whole`.
+  /// The error to send if the model's output is not a valid answer in this shape. Called before `whole`.
   [[nodiscard]] virtual std::optional<api_error> refusal(std::span<const choice> /*choices*/) const {
     return std::nullopt;
   }
-  /// The whole answer as one body of JSON.
+  /// The whole answer as one JSON body.
   [[nodiscard]] virtual std::string whole(std::span<const choice> choices, const usage_report& usage) const = 0;
 };
 

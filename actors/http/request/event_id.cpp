@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::uint8_t version = 2;
 constexpr std::size_t choices_max = 64;
-constexpr std::uint64_t count_max = std::uint64_t{1} << 48;  // no answer is as long
+constexpr std::uint64_t count_max = std::uint64_t{1} << 48;  // longer than any answer
 constexpr int base64_kind = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
-// Of a position.
+// Flags of a position.
 constexpr std::uint64_t begun_bit = 1, over_bit = 2;
 constexpr int flag_bits = 2;
 
@@ -33,7 +33,7 @@ class byte_writer {
   std::string bytes_;
 };
 
-/// Reads zeros after something wrong.
+/// Returns zeros after the first error.
 class byte_reader {
  public:
   explicit byte_reader(std::string_view bytes) : left_(bytes) {}
@@ -51,7 +51,7 @@ class byte_reader {
     for (int i = 0; i < bytes; ++i) value |= std::uint64_t{byte()} << (8 * i);
     return value;
   }
-  /// At most count_max, and written in the fewest bytes.
+  /// Accepts at most count_max, in the shortest encoding.
   std::uint64_t varint() {
     std::uint64_t value = 0;
     for (int shift = 0; shift < 56; shift += 7) {
@@ -100,13 +100,13 @@ std::string to_text(const event_id& id) {
   std::string text(sodium_base64_ENCODED_LEN(bytes.size(), base64_kind), '\0');
   sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
                     base64_kind);
-  text.pop_back();  // the end that C wants
+  text.pop_back();  // the terminating zero
   return text;
 }
 
 std::optional<event_id> parse_event_id(std::string_view text) {
   if (text.size() > event_id_chars_max) return std::nullopt;
-  // The library takes some bytes beyond ASCII for letters.
+  // The library accepts some non-ASCII bytes as letters.
   if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
     return std::nullopt;
   }

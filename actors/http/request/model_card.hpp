@@ -7,20 +7,20 @@
 
 namespace redline::api {
 
-/// What clients are told of a model, each API in its own words.
+/// A model's description for clients; each API writes it in its own shape.
 struct model_card {
   std::string id;
-  std::vector<std::string> aliases;  // listed when there are any, as llama.cpp does
+  std::vector<std::string> aliases;  // listed if there are any, as llama.cpp does
   std::int64_t created_seconds = 0;
   std::string owned_by = "redline";
   std::uint32_t context_tokens_max = 0;
   std::size_t vocabulary_size = 0;
-  std::vector<std::string> known_phrases;  // listed when there are any
+  std::vector<std::string> known_phrases;  // listed if there are any
   struct kind {
-    std::string name;                // what the answers' bits depend on beside the file
-    std::string system_fingerprint;  // of answers that were computed so
+    std::string name;                // its answers' bits depend on this and the file
+    std::string system_fingerprint;  // fingerprint of answers computed this way
   };
-  std::vector<kind> numerics;  // of the workers that there are; empty: not known
+  std::vector<kind> numerics;  // numerics of the present workers; empty if not known
 };
 
 }  // namespace redline::api

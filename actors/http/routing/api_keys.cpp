@@ -36,7 +36,7 @@ failure bad_line(const std::string& where, const std::string& why) {
 
 }  // namespace
 
-/// purpose keeps the hash that finds a key apart from the one that names its tenant.
+/// purpose: separates the hash that finds a key from the hash that names its tenant.
 api_keys::hash api_keys::hash_of(std::string_view purpose, std::string_view text) {
   const auto bytes = [](std::string_view s) { return reinterpret_cast<const unsigned char*>(s.data()); };
   hash digest;

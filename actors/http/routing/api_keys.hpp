@@ -15,28 +15,28 @@
 
 namespace redline::actors {
 
-/// Who a key belongs to. Several keys with one name are one tenant; a key without a name is a tenant of its own, and
-/// has the same id in every process and after every restart.
+/// The owner of a key. Several keys with one name are one tenant. A key without a name is a tenant of its own, with the
+/// same id in every process and after every restart.
 struct key_owner {
   tenant_id tenant;
-  std::string name;  // empty for a key without one
+  std::string name;  // empty for a key without a name
   bool operator==(const key_owner&) const = default;
 };
 
-/// The keys a server accepts. Only their SHA-256 hashes are kept. Immutable once built; see key_ring.
+/// The keys that a server accepts, stored only as SHA-256 hashes. Immutable once built; see key_ring.
 class api_keys {
  public:
   /// Lines are `key` or `name:key`; a name has letters, digits, `.`, `_` and `-`. Blank lines and `#` comments in the
-  /// file are skipped; a file of nothing else is refused, because who names a file wants keys. A key has 8 to 512
-  /// printable characters without blanks. file empty: there is none.
+  /// file are skipped. A file without keys is refused, because an operator who names a file wants keys. A key has 8 to
+  /// 512 printable characters without whitespace. file: empty if there is none.
   static result<api_keys> load(std::span<const std::string> lines, const std::string& file = {});
 
-  /// No key is configured, so the address must be local or the operator must have said --insecure.
+  /// If true, the address must be local, or the operator must have passed --insecure.
   [[nodiscard]] bool empty() const { return entries_.empty(); }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] std::size_t tenants_count() const { return tenants_count_; }
 
-  /// Takes the same time whichever key matches, or none.
+  /// Takes the same time for every key, whether it matches or not.
   [[nodiscard]] std::optional<key_owner> find(std::string_view key) const;
 
  private:
@@ -47,18 +47,18 @@ class api_keys {
   };
 
   static hash hash_of(std::string_view purpose, std::string_view text);
-  /// where: for the error text, which never holds the key.
+  /// where: for the error text, which never contains the key.
   result<void> add(std::string_view line, const std::string& where);
 
   std::vector<entry> entries_;
   std::size_t tenants_count_ = 0;
 };
 
-/// A number for the requests of a tenant with one cache_salt: those share KV with each other and with nobody else.
-/// Never 0; as hard to hit on purpose as SHA-256 lets 64 bits be.
+/// Identifies the requests of a tenant with one cache_salt, which share KV only with each other. Never 0. Collisions
+/// are as hard to construct as 64 bits of SHA-256 allow.
 std::uint64_t to_prefix_scope(tenant_id tenant, std::string_view salt);
 
-/// The key that a request shows, as a bearer token or in x-api-key or api-key. header(name): its value, if any.
+/// The key of a request, from a bearer token, x-api-key or api-key. header(name): its value, if any.
 std::optional<std::string_view> shown_key(
     const std::function<std::optional<std::string_view>(std::string_view name)>& header);
 

@@ -28,7 +28,7 @@ bool is_address(std::string_view host) {
   return ::inet_pton(AF_INET, std::string(host).c_str(), bytes.data()) == 1;
 }
 
-/// No name server is asked about these.
+/// Clients resolve these names without a name server.
 bool is_localhost(std::string_view host) {
   constexpr std::string_view name = "localhost", ending = ".localhost";
   return equal_ignoring_case(host, name) ||
@@ -48,7 +48,7 @@ api::api_error forbidden(std::string message, std::string code) {
   return {403, "permission_error", std::move(message), "", std::move(code), {}};
 }
 
-/// For an error message: not all that a client may send.
+/// Shortens client text for an error message.
 std::string quote(std::string_view text) { return "'" + std::string(text.substr(0, 100)) + "'"; }
 
 }  // namespace

@@ -11,14 +11,14 @@
 
 namespace redline::actors {
 
-/// Protects a server without keys from the pages in a browser on the same machine: any page may send requests to
-/// loopback (CSRF), and one whose name is made to mean loopback may read the answers (DNS rebinding).
+/// Protects a server without keys from pages in a browser on the same machine. Any page may send requests to loopback
+/// (CSRF), and a page whose name is made to resolve to loopback may read the answers (DNS rebinding).
 struct browser_guard {
-  bool checks_host = true;         // off where the server was told to serve everybody
-  std::vector<std::string> hosts;  // besides addresses and localhost; also as origins
+  bool checks_host = true;         // off if the server was configured to serve all hosts
+  std::vector<std::string> hosts;  // in addition to addresses and localhost; also as origins
 
-  /// 403 for a Host or an Origin of elsewhere, 415 for a page's body that is not said to be JSON. Clients that are no
-  /// browsers send no Origin. knows_origin: the server was told of the Origin (cross_origin).
+  /// Returns 403 for an external Host or Origin, and 415 for a page's body that is not declared as JSON. Clients that
+  /// are not browsers send no Origin. knows_origin: the configuration allows the Origin (cross_origin).
   [[nodiscard]] std::optional<api::api_error> check(const http_arrived& m, bool knows_origin = false) const;
 
  private:

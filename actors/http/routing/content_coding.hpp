@@ -8,14 +8,14 @@
 
 namespace redline::actors {
 
-/// How a request's body was packed for the way.
+/// How a request's body was encoded for transport.
 struct content_coding {
   bool is_gzip = false;
-  std::size_t bytes = 0;  // of the body, unpacked
+  std::size_t bytes = 0;  // size of the decoded body
 
-  /// By the request's headers and the body's size. 415 for what is not understood, 413 for what is too large unpacked.
+  /// Reads the headers and the body. Returns 415 for an unknown coding and 413 if the decoded body is too large.
   static api::checked<content_coding> read(const header_list& headers, const std::string& body);
-  /// On any thread: takes time by `bytes`. 400 when it is not what it says.
+  /// Callable on any thread; the time is proportional to `bytes`. Returns 400 if the body does not match its coding.
   [[nodiscard]] api::checked<std::string> unpack(std::string body) const;
 };
 

@@ -8,10 +8,10 @@
 namespace redline::actors {
 namespace {
 
-// Beyond what any page may read: what SDKs act upon and people look at.
+// In addition to the headers that any page may read: those that SDKs act on and users look at.
 constexpr const char* readable_headers =
     "x-request-id, Retry-After, retry-after-ms, openai-processing-ms, WWW-Authenticate";
-// SDKs send some dozen of their own (x-stainless-...), so the browser is allowed what it asks for, within reason.
+// SDKs send about a dozen headers of their own (x-stainless-...), so the browser may send what it asks for, up to this.
 constexpr std::size_t asked_headers_bytes_max = 2048;
 constexpr const char* remember_seconds = "600";
 

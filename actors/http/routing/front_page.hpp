@@ -7,7 +7,7 @@
 
 namespace redline::actors {
 
-/// What a person sees who opens the server's address in a browser.
+/// The page for a user who opens the server's address in a browser.
 struct front_page {
   struct model {
     std::string name;
@@ -17,10 +17,10 @@ struct front_page {
     std::string_view method, pattern;
   };
   std::string version;
-  std::string state;          // "ready", or why not
-  bool lacks_studio = false;  // the build has no page
-  bool needs_key = false;     // then nothing is said of the models
-  std::string base_url;       // by which the reader came
+  std::string state;          // "ready", or the reason why not
+  bool lacks_studio = false;  // the build has no studio page
+  bool needs_key = false;     // if true, the page does not mention the models
+  std::string base_url;       // the address that the reader used
   std::vector<model> models;
   std::vector<path> paths;
 

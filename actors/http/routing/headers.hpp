@@ -7,9 +7,9 @@
 
 namespace redline::actors {
 
-/// The first header called `name`, whatever its case; null when there is none.
+/// The first header of that name, ignoring case; null if there is none.
 const std::string* find_header(const header_list& headers, std::string_view name);
-/// Whether there are several called so: two readers could believe different ones.
+/// True if several headers have that name. Two readers could then believe different ones.
 bool is_repeated(const header_list& headers, std::string_view name);
 
 }  // namespace redline::actors

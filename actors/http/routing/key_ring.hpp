@@ -8,12 +8,12 @@
 
 namespace redline::actors {
 
-/// Holds the keys that a server accepts now; they may be exchanged while it runs. Safe from any thread.
+/// Owns the keys that a server accepts now. They may be replaced while it runs. Safe from any thread.
 class key_ring {
  public:
   explicit key_ring(api_keys keys = {}) { replace(std::move(keys)); }
 
-  /// What is accepted now, and stays as it is. Never null.
+  /// The keys accepted now, as an immutable snapshot. Never null.
   [[nodiscard]] std::shared_ptr<const api_keys> snapshot() const {
     const std::scoped_lock lock(mutex_);
     return keys_;

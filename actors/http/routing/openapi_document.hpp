@@ -4,7 +4,7 @@
 
 namespace redline::actors {
 
-/// docs/openapi.json, as it was when the program was built.
+/// The text of docs/openapi.json at build time.
 std::string_view openapi_document();
 
 }  // namespace redline::actors

@@ -41,7 +41,7 @@ std::string_view nearest_path(std::string_view path, std::span<const std::string
   std::copy_if(patterns.begin(), patterns.end(), std::back_inserter(plain),
                [](std::string_view one) { return one.find('{') == std::string_view::npos && one != "/"; });
   if (const auto meant = api::nearest(path, plain); !meant.empty()) return meant;
-  // A path with something before it, as where a base URL was given twice, or with something after it.
+  // The path may have a prefix, as after a base URL given twice, or a suffix.
   const auto is_part = [&](std::string_view one) { return path.ends_with(one) || path.starts_with(one); };
   const auto longest = std::max_element(plain.begin(), plain.end(), [&](auto a, auto b) {
     return std::pair(is_part(a), a.size()) < std::pair(is_part(b), b.size());

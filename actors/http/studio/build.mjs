@@ -1,5 +1,5 @@
-// Bundles the page: node build.mjs OUT_FOLDER writes index.html, studio.js, studio.css and favicon.svg there, all
-// of them once more as studio_files.cpp, plain and compressed, and packages.json, the npm packages that are in them.
+// Bundles the page. `node build.mjs OUT_FOLDER` writes index.html, studio.js, studio.css and favicon.svg, then all of
+// them as studio_files.cpp, plain and compressed, and packages.json, the npm packages that they contain.
 import { build } from 'esbuild';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ const { metafile } = await build({
 });
 for (const name of ['index.html', 'favicon.svg']) writeFileSync(join(out, name), readFileSync(join(source, 'src', name)));
 
-// For the bill of materials: the packages that something in the page is from.
+// For the bill of materials: the packages that contribute to the page.
 const bundled = new Set();
 for (const { inputs } of Object.values(metafile.outputs)) {
   for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
@@ -46,7 +46,7 @@ const bytes_max = 410_000;
 const bytes = files.reduce((sum, f) => sum + f.bytes.length, 0);
 if (bytes > bytes_max) throw new Error(`the page has ${bytes} bytes, more than ${bytes_max}`);
 
-// Lines of string literals compile faster than lists of numbers. Octal, since a hexadecimal escape has no end.
+// String literals compile faster than lists of numbers. Escapes are octal, because a hexadecimal one has no fixed end.
 const literal = (data) => {
   const lines = [];
   for (let at = 0; at < data.length; at += 4096) {

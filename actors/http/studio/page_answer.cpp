@@ -7,7 +7,7 @@
 namespace redline::actors {
 namespace {
 
-/// Nothing but the page's own files, and no script or style inside them.
+/// Allows only the page's own files, and no inline script or style.
 constexpr std::string_view policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
@@ -17,7 +17,7 @@ bool takes_gzip(const header_list& asked) {
   if (takes == nullptr) return false;
   const auto at = takes->find("gzip");
   if (at == std::string::npos) return false;
-  // "gzip;q=0" says no, "gzip;q=0.5" does not.
+  // "gzip;q=0" refuses gzip; "gzip;q=0.5" accepts it.
   const auto weight = std::string_view(*takes).substr(at + 4, takes->find(',', at) - (at + 4));
   const auto value = weight.find("q=");
   return value == std::string_view::npos || weight.find_first_of("123456789", value) != std::string_view::npos;
@@ -26,7 +26,7 @@ bool takes_gzip(const header_list& asked) {
 }  // namespace
 
 page_answer answer_with(const studio_file& file, const header_list& asked) {
-  // Weak: the same for the compressed bytes.
+  // A weak tag, because the compressed bytes share it.
   const std::string tag = "W/\"" + std::string(file.digest) + "\"";
   page_answer out{.headers = {{"ETag", tag},
                               {"Cache-Control", "no-cache"},

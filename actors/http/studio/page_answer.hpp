@@ -7,14 +7,14 @@
 
 namespace redline::actors {
 
-/// How a file of the studio is sent.
+/// The answer that sends a file of the studio.
 struct page_answer {
-  unsigned status = 200;  // or 304: the browser has it
+  unsigned status = 200;  // 304 if the browser has the file
   header_list headers;    // without Content-Type
   std::string body;
 };
 
-/// asked: the request's headers. The file's digest tells what a browser has; the bytes are not looked at.
+/// asked: the request's headers. Decides by the file's digest whether the browser has it, without reading the bytes.
 [[nodiscard]] page_answer answer_with(const studio_file& file, const header_list& asked);
 
 }  // namespace redline::actors

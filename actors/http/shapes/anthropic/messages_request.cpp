@@ -21,7 +21,7 @@ json message_of(std::string role, std::string content) {
   return message;
 }
 
-/// One message's blocks, as the one or several messages that they are in OpenAI's form.
+/// Converts the blocks of one message to one or several messages in OpenAI's form.
 class block_reader {
  public:
   block_reader(std::string role, json& messages, std::optional<api_error>& error)
@@ -78,7 +78,7 @@ class block_reader {
     call["function"]["arguments"] = input != nullptr ? dump_json(*input) : "{}";
     calls_.push_back(std::move(call));
   }
-  /// A result is a message of its own, and what the user says beside it comes after it.
+  /// A result is a message of its own; the user's text next to it follows.
   void add_result(field_reader& block) {
     flush();
     json message = message_of("tool", api::read_texts(block, "content", {"text"}, {}, "\n", error_));
@@ -107,7 +107,7 @@ void add_messages(field_reader& request, json& messages, std::optional<api_error
     if (!(*list)[i].is_object()) return request.refuse_type(at, "an object", (*list)[i]);
     field_reader message((*list)[i], at, error);
     const auto role = message.text("role", usual.name_bytes_max).value_or("");
-    // What an operator says in the middle of a conversation stays there.
+    // An operator's system message in the middle of a conversation stays there.
     if (role != "user" && role != "assistant" && role != "system") {
       return message.refuse("role", "'" + at + ".role' must be user, assistant or system.");
     }
@@ -137,7 +137,7 @@ void add_tools(field_reader& request, json& out, std::optional<api_error>& error
     const std::string at = api::indexed("tools", i);
     if (!(*list)[i].is_object()) return request.refuse_type(at, "an object", (*list)[i]);
     field_reader tool((*list)[i], at, error);
-    if (tool.text("type", usual.name_bytes_max).value_or("custom") != "custom") continue;  // run by their servers
+    if (tool.text("type", usual.name_bytes_max).value_or("custom") != "custom") continue;  // run by Anthropic
     json function;
     api::copy_members((*list)[i], function,
                       {{"name", "name"}, {"description", "description"}, {"input_schema", "parameters"}});
@@ -176,7 +176,7 @@ api::checked<api::generation_request> parse(std::string_view body, bool is_answe
     messages.push_back(message_of("system", std::move(system)));
   }
   add_messages(fields, messages, error);
-  // As in Anthropic's API: the answer goes on where a last message of the assistant ends.
+  // As in Anthropic's API, the answer continues a last message of the assistant.
   if (!messages.empty() && messages.back()["role"] == "assistant" && !messages.back().contains("tool_calls"))
     out["continue_final_message"] = true;
   out["messages"] = std::move(messages);

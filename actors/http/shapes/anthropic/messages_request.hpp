@@ -7,11 +7,11 @@
 
 namespace redline::anthropic {
 
-/// A body of POST /v1/messages: system, content blocks, tools and their results become a chat request. Tools other than
-/// those that the client runs itself are left out. max_tokens is required, as there.
+/// A body of POST /v1/messages. System text, content blocks, tools and tool results become a chat request. Only tools
+/// that the client itself runs are included. max_tokens is required, as in Anthropic's API.
 api::checked<api::generation_request> parse_messages(std::string_view body, const api::request_limits& limits = {});
 
-/// A body of POST /v1/messages/count_tokens: the same without max_tokens.
+/// A body of POST /v1/messages/count_tokens, which has no max_tokens.
 api::checked<api::generation_request> parse_count(std::string_view body, const api::request_limits& limits = {});
 
 }  // namespace redline::anthropic

@@ -19,7 +19,7 @@ void say_why_it_ended(json& object, api::finish_reason why, const std::string& s
   object["stop_sequence"] = is_stopped ? json(stop_text) : json(nullptr);
 }
 
-/// Their input_tokens are those that were not in the cache.
+/// Anthropic's input_tokens exclude those found in the cache.
 json usage_of(const api::usage_report& usage) {
   json object;
   object["input_tokens"] = usage.prompt_tokens - std::min(usage.cached_tokens, usage.prompt_tokens);
@@ -69,7 +69,7 @@ class message_writer final : public api::answer_writer {
     stop_text_ = one.stop_text;
     std::string events;
     if (index_ == 0 && open_ == block::none)
-      events += open(block::text);  // an answer has a block, were it an empty one
+      events += open(block::text);  // every answer has a block, even an empty one
     return events += close_block();
   }
   std::string end(const api::usage_report& usage) override {
@@ -111,7 +111,7 @@ class message_writer final : public api::answer_writer {
   enum class block : std::uint8_t { none, text, thinking, tool };
 
   static json text_block(const std::string& text) { return json{{"type", "text"}, {"text", text}}; }
-  /// Nothing is signed: thoughts that come back with the history are left out of the prompt, whoever wrote them.
+  /// Nothing is signed: reasoning that comes back with the history is left out of the prompt, whatever its origin.
   static json thinking_block(const std::string& text) {
     return json{{"type", "thinking"}, {"thinking", text}, {"signature", ""}};
   }
@@ -124,7 +124,7 @@ class message_writer final : public api::answer_writer {
     object["input"] = json::object();
     return object;
   }
-  /// text or thinking
+  /// kind: text or thinking.
   std::string open(block kind) {
     if (open_ == kind) return {};
     std::string events = close_block();
@@ -155,7 +155,7 @@ class message_writer final : public api::answer_writer {
 
   const api::response_head head_;
   const bool shows_thoughts_;
-  std::size_t index_ = 0;  // of the block that is open, or comes next
+  std::size_t index_ = 0;  // index of the open or the next block
   block open_ = block::none;
   api::finish_reason finish_ = api::finish_reason::stop;
   std::string stop_text_;

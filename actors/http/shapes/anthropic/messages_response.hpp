@@ -10,7 +10,7 @@ namespace redline::anthropic {
 
 /// Answers of POST /v1/messages: one message of content blocks, whole or as events.
 struct message_shape final : api::answer_shape {
-  bool shows_thoughts = false;  // in blocks of their own, for clients that asked for them
+  bool shows_thoughts = false;  // as separate blocks, if the client asked for them
   [[nodiscard]] std::unique_ptr<api::answer_writer> make_writer(const api::response_head& head) const override;
 };
 

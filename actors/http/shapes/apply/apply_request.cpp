@@ -14,21 +14,21 @@ using api::api_error, api::field_reader, api::json;
 
 const api::request_limits usual;
 
-/// Under one of its two names; empty where there is none.
+/// Reads the text under one of its two names; empty if both are absent.
 std::optional<std::string> read_either(field_reader& fields, const char* name, const char* other) {
   if (auto text = fields.text(name, usual.text_bytes_max)) return text;
   return fields.text(other, usual.text_bytes_max);
 }
 
 std::string instruction_of(const std::string& update, const std::string& wish) {
-  // Fenced as an answer is, so that nothing in the update ends the fence.
+  // Fenced like an answer, so that nothing in the update ends the fence.
   const std::string fenced = actors::answer_of({.path = {}, .before = update, .instruction = {}}, update);
   return "Apply this update to the file and write the whole new file. What the update leaves out, as at \"... existing "
          "code ...\", stays as it is.\n" +
          (wish.empty() ? std::string() : wish + "\n") + fenced + "\nThe file:";
 }
 
-/// What stands between the tags, without the line breaks that are theirs.
+/// The text between the tags, without the line breaks that belong to them.
 std::optional<std::string> between(std::string_view text, std::string_view tag) {
   const std::string begin = "<|" + std::string(tag) + "|>", end = "<|/" + std::string(tag) + "|>";
   const auto from = text.find(begin);
@@ -42,7 +42,7 @@ std::optional<std::string> between(std::string_view text, std::string_view tag) 
   return std::string(text);
 }
 
-/// The request for the whole new file; `more` has members that are the same in every form.
+/// The request for the whole new file. more: members that all forms share.
 json request_for(const actors::edit_task& task, const json& more) {
   json out;
   out["messages"] = json::array({json{{"role", "user"}, {"content", actors::message_of(task)}}});
@@ -54,7 +54,7 @@ json request_for(const actors::edit_task& task, const json& more) {
   return out;
 }
 
-/// A file that no door may edit; see actors::check_editable.
+/// Refuses a file that no endpoint may edit; see actors::check_editable.
 void refuse_no_text(field_reader& fields, const char* name, const actors::edit_task& task) {
   if (const auto checked = actors::check_editable(task); !checked)
     fields.refuse(name, "'" + fields.path_of(name) + "': " + checked.error().context + ".");

@@ -14,7 +14,7 @@ class merged_writer final : public api::answer_writer {
   merged_writer(actors::edit_task task, merged_shape::form how, api::response_head head)
       : task_(std::move(task)), how_(how), head_(std::move(head)) {}
 
-  // Requests for a stream are refused.
+  // Requests for a stream are refused, so the stream functions return nothing.
   std::string first(std::uint32_t /*index*/, std::span<const token> /*prompt*/) override { return {}; }
   std::string delta(std::uint32_t /*index*/, std::string_view /*text*/,
                     const std::vector<api::token_report>* /*tokens*/, std::string_view /*reasoning*/) override {

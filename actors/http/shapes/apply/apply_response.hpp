@@ -9,8 +9,8 @@
 
 namespace redline::apply {
 
-/// Answers of POST /v1/code/apply: {"mergedCode", "usage"}, or of POST /v1/apply/completions: a chat's, whose content
-/// is the merged file. An error where the model's answer is no whole file.
+/// Answers of POST /v1/code/apply, {"mergedCode", "usage"}, or of POST /v1/apply/completions, a chat answer whose
+/// content is the merged file. An error if the model's answer is not a whole file.
 class merged_shape final : public api::answer_shape {
  public:
   enum class form : std::uint8_t { relace, chat };

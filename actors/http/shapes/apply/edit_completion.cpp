@@ -20,7 +20,7 @@ constexpr std::string_view explanation =
     "it "
     "is after the edit that comes next, without tags, in one code fence, and nothing else.";
 
-/// The region without the cursor; nothing where there is no whole one.
+/// The region without the cursor; nullopt if there is no complete region.
 std::optional<std::string> find_region(std::string_view message) {
   const auto begin = message.find(region_begin);
   if (begin == std::string_view::npos) return std::nullopt;

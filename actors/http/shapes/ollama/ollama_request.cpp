@@ -15,7 +15,7 @@ using api::api_error, api::field_reader, api::json;
 const api::request_limits usual;
 constexpr std::string_view latest = ":latest";
 
-/// What Ollama samples with when a request and a model's file say nothing.
+/// Ollama's sampling defaults, for requests and model files without any.
 constexpr double temperature_default = 0.8, top_p_default = 0.9;
 constexpr int top_k_default = 40;
 
@@ -33,7 +33,7 @@ void refuse_images(field_reader& fields) {
                 "unsupported_parameter");
 }
 
-/// Their calls have no ids, and their arguments are objects.
+/// Ollama's calls have no ids, and their arguments are objects.
 json calls_of(const json& given, std::size_t message) {
   json calls = json::array();
   for (std::size_t i = 0; i < given.size() && i < usual.parts_max; ++i) {
@@ -50,7 +50,7 @@ json calls_of(const json& given, std::size_t message) {
 void add_messages(field_reader& request, json& messages, std::optional<api_error>& error) {
   const json* list = request.array("messages", usual.messages_max);
   if (list == nullptr) return request.refuse("messages", "'messages' is required.");
-  json open_ids = json::array();  // of calls without a result: results come in the same order
+  json open_ids = json::array();  // ids of calls without a result; results keep the order
   for (std::size_t i = 0; i < list->size() && !error; ++i) {
     const std::string at = api::indexed("messages", i);
     if (!(*list)[i].is_object()) return request.refuse_type(at, "an object", (*list)[i]);
@@ -97,20 +97,20 @@ void add_options(field_reader& request, json& out, const api::request_limits& li
                      {"repeat_penalty", "repeat_penalty"},
                      {"presence_penalty", "presence_penalty"},
                      {"frequency_penalty", "frequency_penalty"}});
-  // A negative count means: as many as there is room for.
+  // A negative count means the rest of the context.
   if (const auto count = fields.integer("num_predict", -2, std::numeric_limits<std::int32_t>::max());
       count && *count > 0) {
     out["max_tokens"] = *count;
   }
 }
 
-/// A request without a prompt asks that the model is loaded, which it is: it computes one token, and says none.
+/// A request without a prompt asks for the model to be loaded, which it is. Computes one token and returns no text.
 void add_nothing(json& out, json& messages) {
   messages = json::array({message_of("user", "")});
   out["max_tokens"] = 1;
 }
 
-/// "json", or a schema.
+/// Reads "json" or a schema.
 void add_format(field_reader& request, json& out) {
   const json* format = request.find("format");
   if (format == nullptr || *format == "") return;
@@ -125,7 +125,7 @@ void add_format(field_reader& request, json& out) {
   }
 }
 
-/// What both kinds of requests have.
+/// Reads the members that both kinds of requests have.
 json read_common(field_reader& fields, const json& body, const api::request_limits& limits,
                  std::optional<api_error>& error) {
   json out;

@@ -70,7 +70,7 @@ class line_writer final : public api::answer_writer {
     if (!calls_.empty()) calls_.back().arguments += text;
     return {};
   }
-  /// Calls come whole, as theirs do.
+  /// Calls are sent whole, as in Ollama's API.
   std::string finish(const api::choice& one) override {
     finish_ = one.finish;
     if (calls_.empty()) return {};
@@ -114,7 +114,7 @@ class line_writer final : public api::answer_writer {
     if (!reasoning.empty()) (is_chat_ ? line["message"] : line)["thinking"] = reasoning;
     return line;
   }
-  /// Times are in nanoseconds. How long the prompt took is not told apart from how long the answer took.
+  /// Times are in nanoseconds. The time for the prompt is not separated from the time for the answer.
   [[nodiscard]] json with_counts(json line, api::finish_reason why, const api::usage_report& usage) const {
     const double seconds = std::isfinite(usage.seconds) ? usage.seconds : 0;
     const auto nanoseconds = static_cast<std::int64_t>(seconds * 1e9);
@@ -164,12 +164,12 @@ std::string running_body(std::span<const api::model_card> cards) {
 
 std::string model_body(const api::model_card& card) {
   json info;
-  info["general.architecture"] = "redline";  // by which clients find the length of the context
+  info["general.architecture"] = "redline";  // clients find the context length by it
   info["redline.context_length"] = card.context_tokens_max;
   json object;
   object["modelfile"] = "";
   object["parameters"] = "";
-  object["template"] = "";  // the file has one of another language
+  object["template"] = "";  // the file's template is in another language
   object["details"] = details_object();
   object["model_info"] = std::move(info);
   object["capabilities"] = json::array({"completion", "tools"});

@@ -12,10 +12,10 @@
 
 namespace redline::ollama {
 
-/// Answers of POST /api/chat or /api/generate: one object, or one a line.
+/// Answers of POST /api/chat or /api/generate: one object, or one per line.
 class answer_shape final : public api::answer_shape {
  public:
-  /// only_loads: there was no prompt, so there is no text.
+  /// only_loads: there was no prompt, so the answer has no text.
   answer_shape(bool is_chat, bool only_loads) : is_chat_(is_chat), only_loads_(only_loads) {}
   [[nodiscard]] std::unique_ptr<api::answer_writer> make_writer(const api::response_head& head) const override;
 
@@ -23,7 +23,7 @@ class answer_shape final : public api::answer_shape {
   bool is_chat_, only_loads_;
 };
 
-/// The version of Ollama whose API is spoken: clients ask for a least one.
+/// The supported version of Ollama's API; clients require a minimum.
 inline constexpr std::string_view version_spoken = "0.12.0";
 
 /// {"error": "text"}

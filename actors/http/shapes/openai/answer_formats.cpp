@@ -11,7 +11,7 @@ namespace {
 using grammar::grammar_kind;
 using grammar::grammar_text;
 
-/// A JSON schema as an object, or as text that is one.
+/// A JSON schema, given as an object or as its text.
 std::optional<grammar_text> schema_of(field_reader& fields, const std::string& name, const json& given) {
   if (given.is_object()) return grammar_text{.text = dump_json(given)};
   if (given.is_string()) {
@@ -22,7 +22,7 @@ std::optional<grammar_text> schema_of(field_reader& fields, const std::string& n
   return std::nullopt;
 }
 
-/// One of some texts, as an expression.
+/// A choice among texts, as a regular expression.
 std::optional<grammar_text> choice_of(field_reader& fields, const std::string& name, const json& given) {
   const auto is_text = [](const json& text) { return text.is_string() && !text.get_ref<const std::string&>().empty(); };
   if (!given.is_array() || given.empty() || !std::all_of(given.begin(), given.end(), is_text)) {
@@ -46,7 +46,7 @@ std::optional<grammar_text> regex_of(field_reader& fields, const std::string& na
   return std::nullopt;
 }
 
-/// llama.cpp's GBNF, or Lark. An empty text asks for nothing.
+/// A grammar in llama.cpp's GBNF or in Lark. An empty text asks for nothing.
 std::optional<grammar_text> grammar_of(field_reader& fields, const std::string& name, const json& given) {
   if (!given.is_string()) {
     fields.refuse_type(name, "a string", given);
@@ -61,7 +61,7 @@ struct guide {
   std::optional<grammar_text> (*read)(field_reader&, const std::string&, const json&);
 };
 
-/// Takes what one of these members says; two of them contradict each other.
+/// Reads the one member that is given. Two of them contradict each other.
 void read_guides(field_reader& fields, std::span<const guide> guides, generation_request& out) {
   for (const auto& one : guides) {
     const std::string name(one.name);
@@ -95,7 +95,7 @@ void read_format(field_reader& fields, std::optional<api_error>& error, const re
   field_reader schema(*named, "response_format.json_schema", error);
   static_cast<void>(schema.text("name", limits.name_bytes_max));
   static_cast<void>(schema.text("description", limits.text_bytes_max));
-  static_cast<void>(schema.boolean("strict"));  // the schema is kept to in any case
+  static_cast<void>(schema.boolean("strict"));  // the schema is always enforced
   const json* rules = schema.object("schema");
   if (!rules) return schema.refuse("schema", "'response_format.json_schema.schema' is required.");
   out.format = grammar_text{.text = dump_json(*rules)};

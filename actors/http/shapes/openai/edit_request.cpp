@@ -12,11 +12,11 @@
 namespace redline::api {
 namespace {
 
-constexpr std::int64_t version_max = std::int64_t{1} << 53;  // what every JSON reader keeps exactly
+constexpr std::int64_t version_max = std::int64_t{1} << 53;  // every JSON reader keeps these exactly
 constexpr std::int64_t offset_max = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t completion_tokens_default = 64;
 
-/// A member that must be there.
+/// Refuses the request if the member is missing.
 template<class T>
 T required(field_reader& fields, std::string_view name, std::optional<T> value) {
   if (!value) fields.refuse(name, "'" + fields.path_of(name) + "' is required.");
@@ -28,7 +28,7 @@ bool is_good_path(std::string_view path, const actors::edit_limits& limits) {
   for (const char c : path) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
   }
-  return utf8::valid_prefix_bytes(path) == path.size();  // else two paths could be shown as the same text
+  return utf8::valid_prefix_bytes(path) == path.size();  // otherwise two paths could look the same
 }
 
 std::string path_complaint(std::string_view name, const actors::edit_limits& limits) {
@@ -120,7 +120,7 @@ cache_request read_cache(field_reader& fields, std::optional<api_error>& error) 
   return out;
 }
 
-/// How the answer is to be made.
+/// Reads how to make the answer.
 checked<generation_request> read_session_generation(const json& body, endpoint from) {
   auto out = read_generation(body, from, false);
   if (!out) return out;

@@ -12,10 +12,10 @@
 #include "runtime/kv/splice_policy.hpp"
 #include "runtime/text/text_document.hpp"
 
-/// The bodies of calls of edit sessions, as the messages that carry them on; `exchange` and `spec` are left empty.
+/// Parses the bodies of edit session calls into the messages that forward them. `exchange` and `spec` stay empty.
 namespace redline::api {
 
-/// What becomes of KV after an edit, and whether inexact KV is computed again in idle time.
+/// How KV changes after an edit, and whether inexact KV is recomputed in idle time.
 struct cache_request {
   kv::splice_policy policy = kv::splice_policy::exact;
   bool heals = true;
@@ -38,16 +38,16 @@ checked<actors::put_file> parse_put_file(std::string path, std::string_view body
 /// {"version", "base_version", "edits", "cursor"}
 checked<actors::patch_file> parse_patch(std::string path, std::string_view body, const actors::edit_limits& limits);
 
-/// {"path", "position", "version", "mode"} and the fields of a completion but for the prompt. Without a temperature the
-/// answer is greedy, without max_tokens it has at most 64 tokens.
+/// {"path", "position", "version", "mode"} and a completion's fields without the prompt. Defaults to a greedy answer if
+/// there is no temperature, and to at most 64 tokens if there is no max_tokens.
 struct complete_request {
   actors::completion_place where;
   generation_request how;
 };
 checked<complete_request> parse_complete(std::string_view body, const actors::edit_limits& limits);
 
-/// {"path", "version", "instruction"} and the fields of a chat but for the messages. Without a temperature the answer
-/// is greedy.
+/// {"path", "version", "instruction"} and a chat's fields without the messages. Defaults to a greedy answer if there is
+/// no temperature.
 struct edit_request {
   std::string path;
   std::optional<std::int64_t> version;

@@ -10,7 +10,7 @@
 
 namespace redline::api {
 
-/// What a client is told of its edit session, beside what the session itself reports.
+/// What a client sees of its edit session, in addition to the session's own report.
 struct session_card {
   std::string id;
   std::string model;

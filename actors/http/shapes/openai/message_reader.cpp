@@ -74,7 +74,7 @@ json message_reader::read_message(const json& given, const std::string& path) {
                                  (role == "assistant" ? " in a message without tool_calls." : "."));
   }
   message["content"] = content ? json(std::move(*content)) : json(nullptr);
-  // The second name is OpenRouter's and vLLM's newer one.
+  // OpenRouter and newer vLLM use the second name.
   for (const char* const name : {"reasoning_content", "reasoning"}) {
     auto reasoning = fields.text(name, limits_.text_bytes_max);
     if (!reasoning || message.contains("reasoning_content")) continue;
@@ -91,7 +91,7 @@ json message_reader::read_message(const json& given, const std::string& path) {
   return message;
 }
 
-/// An assistant's tool_calls, or the one function_call that was there before them.
+/// An assistant's tool_calls, or the older single function_call.
 json message_reader::read_calls(field_reader& fields) {
   json calls = json::array();
   const json* list = fields.array("tool_calls", limits_.tools_max);
@@ -123,8 +123,8 @@ json message_reader::read_calls(field_reader& fields) {
   return calls;
 }
 
-/// {"name", "arguments"}: as text, or as the object that OpenAI would write as text. What is no JSON is kept: a model
-/// wrote it, and is to see it.
+/// Reads {"name", "arguments"}. Arguments are text, or the object that OpenAI would write as text. Text that is not
+/// valid JSON is kept: a model wrote it and must see it.
 json message_reader::read_call(field_reader& function, const std::string& id) {
   json inner;
   inner["name"] = read_tool_name(function, limits_).value_or("");
@@ -163,7 +163,7 @@ std::string message_reader::read_role(field_reader& fields) {
   return *role;
 }
 
-/// Absent or null: nothing.
+/// nullopt if absent or null.
 std::optional<std::string> message_reader::read_content(field_reader& fields) {
   const json* content = fields.find("content");
   if (!content) return std::nullopt;

@@ -10,11 +10,11 @@
 
 namespace redline::api {
 
-/// Text given as an array of {"type": "text", "text": ...}, joined by `separator`. name: of the array.
+/// Text given as an array of {"type": "text", "text": ...}, joined by `separator`. name: the array's name.
 std::string read_text_parts(field_reader& fields, std::string_view name, const json& parts, std::string_view separator,
                             const request_limits& limits, std::optional<api_error>& error);
 
-/// Turns what clients send as messages into what a chat template reads.
+/// Converts a client's messages to those that a chat template reads.
 class message_reader {
  public:
   message_reader(const request_limits& limits, std::optional<api_error>& error) : limits_(limits), error_(error) {}
@@ -32,7 +32,7 @@ class message_reader {
   const request_limits& limits_;
   std::optional<api_error>& error_;
   std::size_t text_bytes_ = 0;
-  std::string legacy_call_;  // id given to the last function_call, which has none
+  std::string legacy_call_;  // id given to the last function_call, which has none itself
 };
 
 }  // namespace redline::api

@@ -37,7 +37,7 @@ std::string_view stop_type_of(const choice& one) {
   return one.stop_text.empty() ? "eos" : "word";
 }
 
-/// The answer ends at the end of the context, or what was written first has left its window.
+/// True if the answer ends at the end of the context, or its beginning has left the window.
 bool is_truncated(const response_head& head, const choice& one) {
   const std::uint64_t count = std::uint64_t{one.cost.prompt_tokens} + one.cost.completion_tokens;
   const bool is_full = one.finish == finish_reason::length && head.context_tokens_max > 0;
@@ -51,7 +51,7 @@ json probability_object(const response_head& head, const token_report& report) {
   return object;
 }
 
-/// A float as it was written: 0.95 and not 0.949999988.
+/// The float as it was written, such as 0.95 rather than 0.949999988.
 double shown(float value) { return std::round(static_cast<double>(value) * 1e6) / 1e6; }
 
 json ids_of(std::span<const token_report> tokens) {

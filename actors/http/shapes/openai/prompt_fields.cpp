@@ -14,7 +14,7 @@ std::optional<prompt_input> as_prompt(const json& value) {
   return std::nullopt;
 }
 
-/// {"text", "filename"} each.
+/// A list of {"text", "filename"}.
 void read_context(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
                   fill_request& out) {
   const json* list = fields.array("input_extra", limits.context_files_max);

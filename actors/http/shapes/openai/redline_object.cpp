@@ -60,7 +60,7 @@ void read_speculation(const json& given, std::optional<api_error>& error, const 
   }
 }
 
-/// redline.copy: a trust's name, or an object with it.
+/// redline.copy: the name of a trust, or an object that contains it.
 void read_copy(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
                generation_request& out) {
   static constexpr std::string_view known[] = {"trust", "spans", "anchors", "confidence_min"};

@@ -7,7 +7,7 @@
 
 namespace redline::api {
 
-/// The member "redline" of a request, which other servers lack: speculation, copy, files and eviction.
+/// Reads the request's member "redline", which other servers lack: speculation, copy, files and eviction.
 void read_redline(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
                   generation_request& out);
 

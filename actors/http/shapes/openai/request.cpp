@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint32_t completion_tokens_default = 16;
 enum class prompt_form : std::uint8_t { none, messages, prompts, around_gap };
 
-/// What llama.cpp's own clients say beside what all say.
+/// Reads the fields that only llama.cpp's own clients send.
 void read_native(field_reader& fields, const request_limits& limits, generation_request& out) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   out.indent_min = static_cast<std::uint32_t>(fields.integer("n_indent", 0, 4096).value_or(0));
@@ -37,7 +37,7 @@ void read_native(field_reader& fields, const request_limits& limits, generation_
   }
 }
 
-// Parameters of all endpoints.
+// Fields of all endpoints.
 
 std::optional<float> read_bias(field_reader& fields, const std::string& name, const json& value) {
   if (value.is_number() && value.get<double>() >= -100 && value.get<double>() <= 100) return value.get<float>();
@@ -45,7 +45,7 @@ std::optional<float> read_bias(field_reader& fields, const std::string& name, co
   return std::nullopt;
 }
 
-/// llama.cpp's: [token id or text, bias], where false as a bias forbids the token.
+/// llama.cpp's form: [token id or text, bias], where false as the bias forbids the token.
 void read_bias_pairs(field_reader& fields, const json& pairs, const request_limits& limits, generation_request& out) {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const json& pair = pairs[i];
@@ -68,7 +68,7 @@ void read_bias_pairs(field_reader& fields, const json& pairs, const request_limi
   }
 }
 
-/// By token id; llama.cpp's clients name tokens by their texts, too.
+/// A map by token id. llama.cpp's clients also name tokens by their texts.
 void read_bias_map(field_reader& fields, const json& biases, const request_limits& limits, generation_request& out) {
   for (const auto& [key, value] : biases.get_ref<const json::object_t&>()) {
     token id = -1;
@@ -106,7 +106,7 @@ void read_logit_bias(field_reader& fields, const request_limits& limits, generat
   std::ranges::sort(out.sampling.logit_bias);  // so that equal requests compare equal
 }
 
-/// What each server's clients expect where they say nothing. Code that fills a gap is wanted as it most probably is.
+/// The defaults that each server's clients expect. Code that fills a gap should be the most probable.
 sampling::sampling_params default_sampling(const generation_request& of) {
   sampling::sampling_params s;
   s.temperature = of.fill || of.from == endpoint::fim ? 0.0F : 1.0F;
@@ -127,19 +127,19 @@ void read_sampling(field_reader& fields, const request_limits& limits, generatio
     return static_cast<float>(fields.number(name, min, max).value_or(static_cast<double>(otherwise)));
   };
   s.temperature = number("temperature", usual.temperature, 0, 2);
-  // 0 means the most probable token only, which the smallest probability says as well.
+  // 0 allows only the most probable token, and so does the smallest probability.
   constexpr float top_p_min = 1e-6F;
   s.top_p = std::max(number("top_p", usual.top_p, 0, 1), top_p_min);
   s.min_p = number("min_p", usual.min_p, 0, 1);
   s.top_k = static_cast<std::int32_t>(
       std::max<std::int64_t>(0, fields.integer("top_k", -1, token_max).value_or(usual.top_k)));
-  s.repetition_penalty = number("repeat_penalty", usual.repetition_penalty, 0.01, 10);  // llama.cpp's word
+  s.repetition_penalty = number("repeat_penalty", usual.repetition_penalty, 0.01, 10);  // llama.cpp's name
   s.repetition_penalty = number("repetition_penalty", s.repetition_penalty, 0.01, 10);
   s.presence_penalty = number("presence_penalty", usual.presence_penalty, -2, 2);
   s.frequency_penalty = number("frequency_penalty", usual.frequency_penalty, -2, 2);
   const std::string seed_name = out.from == endpoint::fim && !fields.find("seed") ? "random_seed" : "seed";
   const json* seed = fields.find(seed_name);
-  // llama.cpp's word for a seed that the server draws.
+  // llama.cpp's value for a seed that the server draws.
   if (seed && out.from == endpoint::native && (*seed == -1 || *seed == 0xFFFFFFFFU)) seed = nullptr;
   if (seed == nullptr) {
     out.has_seed = false;
@@ -176,7 +176,7 @@ void read_stop(field_reader& fields, const request_limits& limits, generation_re
   }
 }
 
-/// Token ids; whether the model has them is seen later.
+/// A list of token ids. Whether the model has these tokens is checked later.
 std::vector<token> read_token_list(field_reader& fields, const std::string& name, const request_limits& limits) {
   const json* list = fields.array(name, limits.token_list_max);
   if (list == nullptr) return {};
@@ -185,7 +185,7 @@ std::vector<token> read_token_list(field_reader& fields, const std::string& name
   return tokens ? std::move(*tokens) : std::vector<token>{};
 }
 
-/// What vLLM's clients say of single tokens.
+/// Reads vLLM's rules for single tokens.
 void read_token_rules(field_reader& fields, const request_limits& limits, generation_request& out) {
   out.stop_tokens = read_token_list(fields, "stop_token_ids", limits);
   out.sampling.allowed = read_token_list(fields, "allowed_token_ids", limits);
@@ -206,7 +206,7 @@ void read_token_rules(field_reader& fields, const request_limits& limits, genera
   out.tokens_as_ids = fields.boolean("return_tokens_as_token_ids").value_or(false);
 }
 
-/// What a chat template is told beside the messages.
+/// Reads the chat template's variables other than the messages.
 void read_template_variables(field_reader& fields, const request_limits& limits, json& out) {
   static constexpr std::string_view own[] = {"messages",  "tools",     "documents",       "add_generation_prompt",
                                              "bos_token", "eos_token", "raise_exception", "strftime_now"};
@@ -225,7 +225,7 @@ void read_template_variables(field_reader& fields, const request_limits& limits,
   }
 }
 
-/// How much a model is to think, for templates that know of it.
+/// Reads how much the model should reason, for templates that support it.
 void read_reasoning(field_reader& fields, const request_limits& limits, generation_request& out) {
   read_template_variables(fields, limits, out.template_variables);
   if (const auto thinks = fields.boolean("enable_thinking")) {
@@ -240,7 +240,7 @@ void read_reasoning(field_reader& fields, const request_limits& limits, generati
     }
     out.reasoning_effort = *effort;
   }
-  // llama.cpp's: "none" leaves the tags where they are.
+  // llama.cpp's format; "none" leaves the tags in the text.
   static constexpr std::string_view formats[] = {"none", "auto", "deepseek", "deepseek-legacy"};
   if (const auto format = fields.text("reasoning_format", limits.name_bytes_max)) {
     if (std::find(std::begin(formats), std::end(formats), *format) == std::end(formats)) {
@@ -252,13 +252,13 @@ void read_reasoning(field_reader& fields, const request_limits& limits, generati
   }
 }
 
-/// Completions: the text begins with the prompt.
+/// For completions: the text begins with the prompt.
 void read_echo(field_reader& fields, generation_request& out) {
   out.echo = fields.boolean("echo").value_or(false);
   if (out.echo && out.fill) fields.refuse("echo", "'echo' does not go together with 'suffix'.");
 }
 
-/// vLLM's: what the model says of the prompt's tokens.
+/// vLLM's log-probabilities of the prompt's tokens.
 void read_prompt_logprobs(field_reader& fields, const request_limits& limits, prompt_form form,
                           generation_request& out) {
   if (form == prompt_form::none && out.echo && out.logprobs) {
@@ -279,7 +279,7 @@ void read_prompt_logprobs(field_reader& fields, const request_limits& limits, pr
 
 void read_lengths(field_reader& fields, generation_request& out) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  // llama.cpp's clients say -1, or -2, for what the context leaves.
+  // llama.cpp's clients send -1 or -2 for the rest of the context.
   std::optional<std::int64_t> wanted;
   for (const auto* name : {"max_completion_tokens", "max_tokens", "n_predict"}) {
     const auto given = fields.integer(name, -2, most);
@@ -323,7 +323,7 @@ void read_stream(field_reader& fields, std::optional<api_error>& error, generati
   out.usage_in_all_events = inner.boolean("continuous_usage_stats").value_or(false) && out.include_usage;
 }
 
-/// A stream cannot wait for all answers.
+/// Refuses a stream of the best answers, which are known only when all are complete.
 void check_stream(field_reader& fields, const generation_request& out) {
   if (out.stream && out.best_of > out.n) {
     fields.refuse("best_of", "'best_of' above 'n' needs whole answers to choose from: leave 'stream' out.");
@@ -337,7 +337,7 @@ void check_stream(field_reader& fields, const generation_request& out) {
 }
 
 void read_logprobs(field_reader& fields, const request_limits& limits, generation_request& out) {
-  if (out.from == endpoint::fim) return;  // whose answers have no place for them
+  if (out.from == endpoint::fim) return;  // its answers have no field for them
   if (out.from == endpoint::native) {
     const auto top = fields.integer("n_probs", 0, limits.top_logprobs_max);
     out.top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
@@ -359,7 +359,7 @@ void read_logprobs(field_reader& fields, const request_limits& limits, generatio
   }
 }
 
-/// {"type": "content", "content": text}: what OpenAI calls a predicted output.
+/// {"type": "content", "content": text}, which OpenAI calls a predicted output.
 void read_prediction(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
                      generation_request& out) {
   const json* given = fields.object("prediction");
@@ -385,7 +385,7 @@ void read_prediction(field_reader& fields, std::optional<api_error>& error, cons
   }
 }
 
-/// What does not go together with an answer that follows a grammar.
+/// Refuses fields that conflict with an answer that follows a grammar.
 void check_grammar(field_reader& fields, generation_request& out) {
   if (!out.copy && !out.format && !out.calls_tools()) return;
   const std::string what = out.copy ? "redline.copy" : out.format ? "response_format" : "tools";
@@ -394,24 +394,24 @@ void check_grammar(field_reader& fields, generation_request& out) {
                   "unsupported_parameter");
   };
   if (out.copy && out.format) refuse("response_format");
-  // The grammar is one of the whole message, of which a part is written.
+  // The grammar describes the whole message, but a part of it is already written.
   if (out.continues_last && (out.copy || out.format)) refuse("continue_final_message");
   if ((out.copy || out.format) && out.calls_tools()) refuse("tools");
   if (out.eviction.policy.value_or(kv::eviction_policy::off) != kv::eviction_policy::off) refuse("redline.eviction");
   if (out.copy && out.scores_prompt()) refuse(out.prompt_logprobs ? "prompt_logprobs" : "echo");
   if (out.ignore_eos) refuse("ignore_eos");
   if (out.tokens_min > 0) refuse("min_tokens");
-  // The tokens are those of the program and its spans, not those of the text that the client sees.
+  // The tokens are those of the program and its spans, not of the text that the client sees.
   if (out.copy && out.logprobs) refuse(out.from == endpoint::native ? "n_probs" : "logprobs");
   if (out.copy && out.return_token_ids) refuse("return_token_ids");
   if (out.copy && out.best_of > out.n) refuse("best_of");
-  // Together with the grammar's masks they could leave no token at all.
+  // Together with the grammar's masks they could leave no token to choose.
   if (!out.sampling.allowed.empty()) refuse("allowed_token_ids");
   if (!out.stop_tokens.empty()) refuse("stop_token_ids");
   if (!out.bad_words.empty()) refuse("bad_words");
 }
 
-/// Checked, and of no effect on the answer but for the model's name.
+/// Fields that are checked and do not affect the answer, except for the model's name.
 void read_identity(field_reader& fields, const request_limits& limits, generation_request& out) {
   out.model = fields.text("model", limits.name_bytes_max).value_or("");
   out.session_key = fields.text("prompt_cache_key", limits.name_bytes_max).value_or("");
@@ -423,7 +423,7 @@ void read_identity(field_reader& fields, const request_limits& limits, generatio
   static_cast<void>(fields.boolean("store"));
 }
 
-/// Tells requests apart. Blanks and the spelling of strings and numbers do not count, as a proxy may write them anew.
+/// Tells requests apart. Ignores whitespace and the notation of strings and numbers, which a proxy may rewrite.
 std::uint64_t digest_request(const json& body, endpoint from) {
   fnv1a digest;
   digest.add(static_cast<std::uint8_t>(from));
@@ -442,7 +442,7 @@ std::uint64_t digest_request(const json& body, endpoint from) {
   return digest.value();
 }
 
-/// vLLM's continue_final_message, with which it wants `add_generation_prompt` to be false.
+/// vLLM's continue_final_message, which requires `add_generation_prompt` to be false.
 bool read_continuation(field_reader& fields, const json& messages) {
   const bool continues = fields.boolean("continue_final_message").value_or(false);
   const bool begins = fields.boolean("add_generation_prompt").value_or(!continues);
@@ -577,7 +577,7 @@ checked<tokenize_request> parse_tokenize_request(std::string_view body, const re
   } else if (content || prompt) {
     out.text = content ? *content : *prompt;
   }
-  // Each server's own default: llama.cpp adds nothing, vLLM does for a prompt but not for rendered messages.
+  // Each server's own default: llama.cpp adds none; vLLM adds them to a prompt but not to rendered messages.
   out.add_special = fields.boolean(content ? "add_special" : "add_special_tokens").value_or(prompt.has_value());
   if (content) out.parse_special = fields.boolean("parse_special").value_or(true);
   out.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);

@@ -15,7 +15,7 @@ namespace redline::api {
 
 checked<generation_request> parse_chat_request(std::string_view body, const request_limits& limits = {});
 checked<generation_request> parse_completion_request(std::string_view body, const request_limits& limits = {});
-/// llama.cpp serves its own shape under the same path, and n_predict tells.
+/// llama.cpp serves its own shape under the same path; n_predict identifies it.
 checked<generation_request> parse_completion_or_native_request(std::string_view body,
                                                                const request_limits& limits = {});
 /// Mistral's /v1/fim/completions.
@@ -23,7 +23,7 @@ checked<generation_request> parse_fim_request(std::string_view body, const reque
 /// llama.cpp's /completion and /infill.
 checked<generation_request> parse_native_request(std::string_view body, const request_limits& limits = {});
 checked<generation_request> parse_infill_request(std::string_view body, const request_limits& limits = {});
-/// body: an object. has_prompt: false where something else says what the model reads; `messages` or `prompts` stay
+/// body: an object. has_prompt: false if the model's input comes from elsewhere; `messages` or `prompts` then stay
 /// empty.
 checked<generation_request> read_generation(const json& body, endpoint from, bool has_prompt,
                                             const request_limits& limits = {});
@@ -32,12 +32,12 @@ checked<generation_request> read_generation(const json& body, endpoint from, boo
 /// add_special_tokens}.
 struct tokenize_request {
   std::string model;
-  std::optional<std::string> text;  // absent: messages
+  std::optional<std::string> text;  // if absent, messages are used
   json messages = json::array();
   std::optional<tools::tool_set> tools;
   json template_variables = json::object();
   bool add_special = false;
-  bool parse_special = true;          // as completions read their prompts
+  bool parse_special = true;          // as in the prompts of completions
   bool add_generation_prompt = true;  // messages only
   bool continues_last = false;        // see generation_request
   bool with_pieces = false;

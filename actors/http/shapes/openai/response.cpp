@@ -10,9 +10,9 @@
 namespace redline::api {
 namespace {
 
-constexpr double logprob_min = -9999;  // stands for an impossible token, as OpenAI does: JSON has no infinity
+constexpr double logprob_min = -9999;  // for an impossible token, as in OpenAI's API: JSON has no infinity
 
-/// Six decimals: a float's noise digits would only make the body longer.
+/// Rounds to six decimals, because a float's noise digits would only lengthen the body.
 double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
 double shown_logprob(float value) {
@@ -41,9 +41,9 @@ json byte_array(std::string_view bytes) {
 
 json null_if_empty(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
-// Log-probabilities in the shape of each endpoint.
+// Log-probabilities in each endpoint's shape.
 
-/// vLLM's way to name a token whatever its bytes.
+/// vLLM's notation for a token, independent of its bytes.
 std::string id_name(token id) { return "token_id:" + std::to_string(id); }
 
 json chat_token(const response_head& head, const token_probability& one) {
@@ -61,7 +61,7 @@ json chat_logprobs(const response_head& head, std::span<const token_report> toke
   return object;
 }
 
-/// A token that is no text of its own is shown by its bytes, as OpenAI does: "bytes:\xe2\x80".
+/// A token that is not valid text by itself is shown by its bytes, as in OpenAI's API: "bytes:\xe2\x80".
 std::string completion_token(const std::string& bytes) {
   if (is_valid_utf8(bytes)) return bytes;
   std::string text = "bytes:";
@@ -69,8 +69,8 @@ std::string completion_token(const std::string& bytes) {
   return text;
 }
 
-/// offset: of the first one in the text; below 0 where the prompt's first tokens are no text of the client's. The
-/// token that was chosen comes first of the alternatives, in any case.
+/// offset: the first token's position in the text, negative if the prompt's first tokens are not part of the client's
+/// text. The chosen token is always the first of the alternatives.
 json completion_logprobs(const response_head& head, std::span<const token_report> tokens, std::int64_t& offset) {
   const auto name = [&head](const token_probability& one) {
     return head.tokens_as_ids ? id_name(one.id) : completion_token(one.bytes);
@@ -102,16 +102,16 @@ json token_ids(std::span<const token_report> tokens) {
   return ids;
 }
 
-/// Where the first of a prompt's tokens is, seen from the text that echoes it: a beginning of the text's own, or a
-/// blank that a tokenizer adds, is before it.
+/// The position of the prompt's first token in the text that echoes it. It is negative if a beginning-of-text token or
+/// a space that the tokenizer adds precedes the text.
 std::int64_t first_offset(const prompt_report& prompt) {
   std::int64_t spelled = 0;
   for (const auto& report : prompt.tokens) spelled += static_cast<std::int64_t>(characters_of(report.chosen.bytes));
   return std::min<std::int64_t>(0, static_cast<std::int64_t>(prompt.characters) - spelled);
 }
 
-/// vLLM's: by token an object of the alternatives by id, and null for the first token. Of a token that is none of the
-/// alternatives the rank is not known.
+/// vLLM's form: for each token an object of alternatives by id, and null for the first token. The rank of a token
+/// outside the alternatives is not known.
 json prompt_logprobs(const prompt_report& prompt, std::uint32_t top_count) {
   const auto entry = [](const token_probability& one, json rank) {
     return json{{"logprob", shown_logprob(one.logprob)},
@@ -137,7 +137,7 @@ json prompt_logprobs(const prompt_report& prompt, std::uint32_t top_count) {
 
 // Parts of responses.
 
-/// Whose objects hold messages.
+/// True if the response's objects contain messages.
 bool is_chat_shaped(endpoint from) { return from == endpoint::chat || from == endpoint::fim; }
 
 json head_object(const response_head& head, const char* chat_kind) {
@@ -265,7 +265,7 @@ json choice_object(const response_head& head, const choice& one) {
   object["finish_reason"] = text_of(one.finish);
   if (head.shows_ids) {
     object["token_ids"] = one.tokens ? token_ids(*one.tokens) : json::array();
-    // vLLM's chats have those of the prompt once, in the response.
+    // vLLM's chats have the prompt's ids once, in the response.
     if (!is_chat_shaped(head.from)) object["prompt_token_ids"] = one.prompt;
   }
   if (one.program) object["redline"] = program_object(*one.program);
@@ -282,7 +282,7 @@ json card_object(const model_card& card) {
   object["root"] = card.id;
   object["parent"] = nullptr;
   object["max_model_len"] = card.context_tokens_max;
-  // What llama.cpp's clients and Zed look for.
+  // llama.cpp's clients and Zed read these.
   object["meta"] = json{
       {"n_ctx", card.context_tokens_max}, {"n_ctx_train", card.context_tokens_max}, {"n_vocab", card.vocabulary_size}};
   for (const auto& kind : card.numerics) {
@@ -352,7 +352,7 @@ json event_writer::chunk() const {
   return object;
 }
 
-/// content: the members between index and finish_reason. members: of the event beside its choice; null: none.
+/// content: the members between index and finish_reason. members: those next to the choice, or null.
 std::string event_writer::event(std::uint32_t index, json content, std::optional<finish_reason> why,
                                 json members) const {
   json one;
@@ -366,7 +366,7 @@ std::string event_writer::event(std::uint32_t index, json content, std::optional
 }
 
 std::string event_writer::as_event(const json& object) const {
-  // While one choice goes on, others may not have caught up with what the client has of them.
+  // While one choice continues, others may not have reached the part that the client already has.
   event_id sent = at_;
   for (std::size_t i = 0; i < sent.choices.size(); ++i) {
     auto& at = sent.choices[i];
@@ -424,7 +424,7 @@ std::string event_writer::first(std::uint32_t index, std::span<const token> prom
   return event(index, std::move(content), std::nullopt, std::move(members));
 }
 
-/// What of the text is new to the client.
+/// The part of the text that is new to the client.
 std::string_view event_writer::take_text(std::uint32_t index, std::string_view text) {
   auto& at = at_.choices[index];
   const auto& had = had_.choices[index];
@@ -438,7 +438,7 @@ std::string_view event_writer::take_text(std::uint32_t index, std::string_view t
   return text.substr(known);
 }
 
-/// Those that are new to the client.
+/// The reports that are new to the client.
 std::span<const token_report> event_writer::take_tokens(std::uint32_t index, std::span<const token_report> reports) {
   auto& at = at_.choices[index];
   const std::uint64_t had = had_.choices[index].tokens_count;
@@ -464,7 +464,7 @@ std::string event_writer::echo(std::uint32_t index, std::string_view text, const
 
 std::string event_writer::delta(std::uint32_t index, std::string_view text, const std::vector<token_report>* tokens,
                                 std::string_view reasoning) {
-  // One after the other they are one text, whichever part of it the client has.
+  // Reasoning and text count as one text, whichever part of it the client has.
   const auto thought = take_text(index, reasoning);
   const auto rest = take_text(index, text);
   std::span<const token_report> reports;
@@ -496,7 +496,7 @@ std::string event_writer::event_of(std::uint32_t index, json delta) const {
 
 std::string event_writer::call(std::uint32_t index, std::uint32_t number, const tools::tool_call& begun,
                                bool is_legacy) {
-  // In one event, so a client has all of it or nothing.
+  // The call is one event, so a client has all of it or nothing.
   const auto rest = take_text(index, begun.name);
   if (has_diverged_ || rest.empty()) return {};
   if (is_legacy) return event_of(index, json{{"function_call", function_object(begun.name, "")}});
@@ -518,7 +518,7 @@ std::string event_writer::arguments(std::uint32_t index, std::uint32_t number, s
   return event_of(index, json{{"tool_calls", json::array({std::move(entry)})}});
 }
 
-/// Whether the client is to be told.
+/// Returns whether the client still needs the event.
 bool event_writer::note_finish(std::uint32_t index) {
   auto& at = at_.choices[index];
   const auto& had = had_.choices[index];
@@ -557,7 +557,7 @@ std::string model_list_body(std::span<const model_card> cards) {
   json list = json::array();
   for (const auto& card : cards) list.push_back(card_object(card));
   json object;
-  // Ollama's and llama.cpp's list of the same, which some clients read instead.
+  // The same list as Ollama and llama.cpp write it, which some clients read instead.
   json models = json::array();
   for (const auto& card : cards) {
     models.push_back(json{{"name", card.id},
@@ -644,7 +644,7 @@ std::string rendered_body(endpoint from, const std::string& id, const std::strin
     one["request_id"] = id;
     one["model"] = model;
     one["token_ids"] = tokens;
-    one["features"] = nullptr;  // of images and the like
+    one["features"] = nullptr;  // for images and the like
     one["cache_salt"] = null_if_empty(cache_salt);
     list.push_back(std::move(one));
   }

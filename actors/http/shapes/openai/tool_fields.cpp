@@ -164,7 +164,7 @@ std::optional<tools::tool_set> read_tools(field_reader& fields, std::optional<ap
   }
   read_choice(fields, error, limits, set);
   if (!fields.boolean("parallel_tool_calls").value_or(true)) set.many = false;
-  if (set.is_legacy) set.many = false;  // an answer has room for one function_call
+  if (set.is_legacy) set.many = false;  // an answer can contain one function_call
   return set;
 }
 

@@ -8,7 +8,7 @@
 namespace redline::api {
 namespace {
 
-/// Values besides null that ask for nothing.
+/// Values other than null that ask for nothing.
 enum class harmless : std::uint8_t {
   none,
   is_false,
@@ -17,7 +17,7 @@ enum class harmless : std::uint8_t {
   is_one,
   is_minus_one,
   is_empty,    // "", [] or {}
-  no_tools,    // "none" or "auto": without tools both mean the same
+  no_tools,    // "none" or "auto", which mean the same without tools
   text_only,   // ["text"]
   usual_tier,  // "auto" or "default"
   is_medium,   // "medium"
@@ -58,7 +58,7 @@ constexpr unsupported_field both_endpoints[] = {
 };
 
 constexpr unsupported_field openai_only[] = {
-    {"n_probs", harmless::is_zero},  // which chats and completions call logprobs
+    {"n_probs", harmless::is_zero},  // chats and completions call it logprobs
 };
 
 constexpr unsupported_field completions_only[] = {
@@ -79,7 +79,7 @@ constexpr unsupported_field chat_only[] = {
     {"prompt", harmless::is_empty},
 };
 
-/// Hints, with the values that say what is done anyway: these need not be named.
+/// Hints. A listed value describes what is done anyway, so it is not reported as ignored.
 constexpr unsupported_field hints[] = {
     {"service_tier", harmless::usual_tier},  {"verbosity", harmless::is_medium},
     {"priority", harmless::is_zero},         {"cache_prompt", harmless::is_true},

@@ -13,12 +13,12 @@
 
 namespace redline::api {
 
-/// Refuses fields that other servers honour, that would change the answer and that we do not support, unless their
-/// value asks for nothing.
+/// Refuses fields that other servers support, that would change the answer and that Redline does not support. A field
+/// whose value asks for nothing is accepted.
 std::optional<api_error> find_unsupported(const json& body, endpoint from);
 
-/// Of the members that nobody read, those that ask for something: hints that nothing follows here, and names that
-/// nobody knows. At most `ignored_fields_max`, each cut to 64 bytes.
+/// The unread members that ask for something: unsupported hints and unknown names. At most `ignored_fields_max`, each
+/// cut to 64 bytes.
 std::vector<std::string> list_ignored(std::span<const field_reader::named_value> unread);
 inline constexpr std::size_t ignored_fields_max = 32;
 

@@ -17,15 +17,15 @@ using api::api_error, api::field_reader, api::json;
 
 const api::request_limits usual;
 
-// As OpenAI.
+// OpenAI's limits.
 constexpr std::size_t metadata_pairs_max = 16;
 constexpr std::size_t metadata_key_characters_max = 64;
 constexpr std::size_t metadata_value_characters_max = 512;
 
-/// Of instructions, tools and all else that each response repeats: a stream says it three times.
+/// Limit of instructions, tools and all else that each response repeats. A stream repeats it three times.
 constexpr std::size_t repeated_bytes_max = 1 << 20;
 
-/// Items of tools that their own servers run: nothing that this model would be shown.
+/// Items of tools that OpenAI's servers run. The model is not shown them.
 constexpr std::string_view skipped_items[] = {"web_search_call",
                                               "file_search_call",
                                               "computer_call",
@@ -84,7 +84,7 @@ class item_reader {
                                          {"refusal"}, "\n", error_);
     messages_.push_back(std::move(message));
   }
-  /// Calls of one answer are one message, with the text before them.
+  /// The calls of one answer are one message, with the text before them.
   void add_call(field_reader& item) {
     json call;
     call["id"] = item.text("call_id", usual.name_bytes_max).value_or("");
@@ -109,7 +109,7 @@ class item_reader {
     messages_.push_back(std::move(message));
   }
 
-  /// What was thought belongs to what was said or called next; its summary stands for what a server keeps to itself.
+  /// Reasoning belongs to the next message or call. Its summary is used if a server keeps the reasoning to itself.
   void add_thoughts(field_reader& item) {
     for (const char* name : {"content", "summary"}) {
       if (item.find(name) == nullptr) continue;
@@ -129,7 +129,7 @@ class item_reader {
 
   json& messages_;
   std::optional<api_error>& error_;
-  std::string thoughts_;  // of the next message or call
+  std::string thoughts_;  // for the next message or call
 };
 
 void add_input(field_reader& request, json& messages, std::optional<api_error>& error) {
@@ -149,7 +149,7 @@ void add_input(field_reader& request, json& messages, std::optional<api_error>& 
       reader.read(item);
     }
   }
-  // Clients look whether a model is there with an empty input.
+  // Clients send an empty input to test whether a model exists.
   if (messages.empty()) messages.push_back(json{{"role", "user"}, {"content", ""}});
 }
 
@@ -215,7 +215,7 @@ void add_format(field_reader& request, json& out, std::optional<api_error>& erro
   out["response_format"]["json_schema"] = std::move(schema);
 }
 
-/// Log-probabilities are asked for by a name among what else may be included. Others name what there is none of here.
+/// Reads `include`, which requests log-probabilities by name. Its other names refer to data that does not exist here.
 void add_logprobs(field_reader& request, json& out) {
   constexpr std::size_t includes_max = 64;
   const json* names = request.array("include", includes_max);
@@ -228,7 +228,7 @@ void add_logprobs(field_reader& request, json& out) {
   }
 }
 
-/// What needs something that was kept from before.
+/// Refuses fields that refer to stored state.
 void refuse_memory(field_reader& request) {
   if (request.find("previous_response_id") != nullptr) {
     request.refuse("previous_response_id",
@@ -249,7 +249,7 @@ void refuse_memory(field_reader& request) {
   }
 }
 
-/// UTF-8 characters, not bytes.
+/// Counts UTF-8 characters, not bytes.
 std::size_t count_characters(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
@@ -276,7 +276,7 @@ void check_metadata(field_reader& request) {
   }
 }
 
-/// What responses repeat and nothing else here reads.
+/// Checks the fields that responses repeat and that nothing else here reads.
 void check_repeated(field_reader& request, std::optional<api_error>& error) {
   check_metadata(request);
   static_cast<void>(request.boolean("parallel_tool_calls"));

@@ -67,7 +67,7 @@ class response_writer final : public api::answer_writer {
   std::string call(std::uint32_t /*index*/, std::uint32_t /*number*/, const tools::tool_call& begun,
                    bool /*is_legacy*/) override {
     std::string events = close_item();
-    fresh_logprobs_ = json::array();  // of the call's own tokens, which have no place here
+    fresh_logprobs_ = json::array();  // a call's tokens have no field here
     call_ = begun;
     return events +=
            event("response.output_item.added",
@@ -83,7 +83,7 @@ class response_writer final : public api::answer_writer {
   std::string finish(const api::choice& one) override {
     finish_ = one.finish;
     std::string events;
-    if (output_.empty() && !call_ && open_ == item::none) events += open(item::message);  // were it an empty one
+    if (output_.empty() && !call_ && open_ == item::none) events += open(item::message);  // every answer has an item
     return events += close_item();
   }
   std::string end(const api::usage_report& usage) override {
@@ -120,7 +120,7 @@ class response_writer final : public api::answer_writer {
   }
 
  private:
-  /// The item's, by its place among the others.
+  /// The item's id, by its index among the items.
   [[nodiscard]] std::string item_id(const char* kind, std::size_t at) const {
     return kind + id_ + (at == 0 ? std::string() : "_" + std::to_string(at));
   }
@@ -172,7 +172,7 @@ class response_writer final : public api::answer_writer {
     object["usage"] = nullptr;
     return object;
   }
-  /// The response with what it repeats of the request, as JSON.
+  /// The response as JSON, including what it repeats of the request.
   [[nodiscard]] std::string whole_text(const json& response) const {
     std::string text = dump_json(response);
     text.back() = ',';
@@ -200,7 +200,7 @@ class response_writer final : public api::answer_writer {
   [[nodiscard]] json open_part(const std::string& text) const {
     return open_ == item::message ? text_part(text, logprobs_) : thought_part(text);
   }
-  /// Members of an event about the part of the item that is open.
+  /// Adds the members that identify the open item's part to an event.
   [[nodiscard]] json of_part(json members) const {
     members["item_id"] = item_id(open_ == item::message ? "msg_" : "rs_", output_.size());
     members["output_index"] = output_.size();
@@ -244,13 +244,13 @@ class response_writer final : public api::answer_writer {
 
   const api::response_head head_;
   const std::string id_;
-  const std::shared_ptr<const std::string> repeated_;  // an object of JSON, with members
+  const std::shared_ptr<const std::string> repeated_;  // a JSON object that has members
   std::uint64_t sequence_ = 0;
-  json output_ = json::array();           // items that are whole
-  std::string text_;                      // of the message or the thought that is open
-  json logprobs_ = json::array();         // of the message that is open
-  json fresh_logprobs_ = json::array();   // of tokens whose text was not told yet
-  std::optional<tools::tool_call> call_;  // that is open
+  json output_ = json::array();           // completed items
+  std::string text_;                      // text of the open message or reasoning
+  json logprobs_ = json::array();         // log-probabilities of the open message
+  json fresh_logprobs_ = json::array();   // log-probabilities of tokens whose text was not sent yet
+  std::optional<tools::tool_call> call_;  // the open call
   item open_ = item::none;
   api::finish_reason finish_ = api::finish_reason::stop;
 };

@@ -1,4 +1,4 @@
-// The answer as it comes: its text, where each piece of it came from, and the file inside of its code fence.
+// The answer as it streams in: its text, the source of each piece, and the file inside its code fence.
 import { type ChatChunk, type PassRecord, type Usage } from './api';
 
 export interface ColouredSpan {
@@ -14,7 +14,7 @@ export class Answer {
   passes: PassRecord[] = [];
   usage: Usage | null = null;
   finish_reason: string | null = null;
-  /** Of `content`, in UTF-16 units. */
+  /** Ranges of `content`, in UTF-16 units. */
   spans: ColouredSpan[] = [];
   began = performance.now();
   seconds = 0;
@@ -39,7 +39,7 @@ export class Answer {
     return this.usage?.completion_tokens ?? this.passes.reduce((sum, p) => sum + p.text.reduce((n, [, tokens]) => n + tokens, 0), 0);
   }
 
-  /** Records count bytes, and text may come later than its record: spans are made as far as the text is there. */
+  /** Records count bytes, and text may arrive later than its record, so spans grow as far as the text has arrived. */
   private colour(): void {
     while (this.waiting.length > 0 && this.at < this.content.length) {
       const first = this.waiting[0]!;
@@ -56,12 +56,12 @@ export class Answer {
       }
       if (first[1] > 0) return;
       this.waiting.shift();
-      // A token may end in the middle of a character: the next one then has less text of its own.
+      // A token may end inside a character; the next token then has less text of its own.
       if (first[1] < 0 && this.waiting.length > 0) this.waiting[0]![1] += first[1];
     }
   }
 
-  /** Where the file begins and ends in `content`: after the fence's line, before the line that closes it. */
+  /** The file's range in `content`: after the opening fence line, before the line that closes it. */
   file(): { from: number; to: number } {
     const fence = /^\s*(`{3,})[^\n`]*\n/.exec(this.content);
     if (fence === null) return this.content.trimStart().startsWith('`') ? { from: this.content.length, to: this.content.length } : { from: 0, to: this.content.length };

@@ -1,13 +1,13 @@
-// The server's API as docs/api.md tells it; the page uses nothing else.
+// The server's API as docs/api.md describes it; the page uses nothing else.
 
-/** What went wrong, in words for the person at the page. */
+/** What went wrong, in words for the user of the page. */
 export class ApiError extends Error {
   constructor(message: string, readonly status: number, readonly code: string | null) {
     super(message);
   }
 }
 
-// The key lives as long as the tab.
+// The key is stored as long as the tab is open.
 const key_name = 'redline-api-key';
 export const stored_key = (): string => sessionStorage.getItem(key_name) ?? '';
 export const store_key = (key: string): void => (key === '' ? sessionStorage.removeItem(key_name) : sessionStorage.setItem(key_name, key));
@@ -36,7 +36,7 @@ async function refusal(response: Response): Promise<ApiError> {
     if (typeof error?.message === 'string') message = error.message;
     if (typeof error?.code === 'string') code = error.code;
   } catch {
-    // No JSON: the status has to do.
+    // The body is not JSON, so the status must suffice.
   }
   const later = response.headers.get('Retry-After');
   if (later !== null) message += ` Try again in ${later} s.`;
@@ -48,7 +48,7 @@ export async function call<T>(method: string, path: string, body?: unknown, sign
   return (response.status === 204 ? undefined : await response.json()) as T;
 }
 
-/** The events of a stream, parsed. An error inside of the stream is thrown. */
+/** The events of a stream, parsed. Throws an error that the stream contains. */
 export async function* events<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): AsyncGenerator<T> {
   const response = await open(method, path, body, signal);
   if (response.body === null) return;
@@ -83,7 +83,7 @@ export async function* events<T>(method: string, path: string, body?: unknown, s
 export interface Model {
   id: string;
   max_model_len?: number;
-  /** known_phrases: of a model that understands few instructions, examples of them. */
+  /** known_phrases: examples for a model that understands few instructions. */
   meta?: { known_phrases?: string[] };
 }
 
@@ -98,11 +98,11 @@ export interface PassRecord {
   at_us: number;
   passes: number;
   rows: number;
-  /** The tokens that were proposed, by source, and how many of them the model looked at and agreed to. */
+  /** The proposed tokens by source; then how many the model verified and accepted. */
   proposed: [source: string, tokens: number][];
   verified: number;
   accepted: number;
-  /** The tokens that came, by source, with the bytes of text that they are. */
+  /** The tokens that were added, by source, with the bytes of their text. */
   text: [source: string, tokens: number, bytes: number][];
 }
 

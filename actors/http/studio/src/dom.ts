@@ -1,9 +1,9 @@
-// Elements without a framework. Text always becomes a text node, so nothing that a file or a model says is markup.
+// Elements without a framework. Text always becomes a text node, so nothing that a file or a model contains is markup.
 
 type Child = Node | string | number | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined | ((event: Event) => void)>;
 
-/** An element with attributes (`on...`: listeners; true: present; false and null: absent) and children. */
+/** An element with attributes and children. `on...` adds a listener, true sets an attribute, false and null omit it. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -15,17 +15,17 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Att
   return element;
 }
 
-/** Replaces what is in an element. */
+/** Replaces the contents of an element. */
 export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(...children.filter((c): c is Node | string => c !== null && c !== undefined && c !== false).map((c) => (typeof c === 'number' ? String(c) : c)));
 }
 
-/** The CSS custom property `name` as it is now: canvases draw in the page's colours. */
+/** The present value of the CSS custom property `name`; canvases draw in the page's colors. */
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** A canvas as sharp as the screen; its drawing is in CSS pixels. */
+/** Gives a canvas the screen's resolution. It is drawn on in CSS pixels. */
 export function sharp(canvas: HTMLCanvasElement): { draw: CanvasRenderingContext2D; width: number; height: number } | null {
   const draw = canvas.getContext('2d');
   const { clientWidth: width, clientHeight: height } = canvas;
@@ -40,7 +40,7 @@ export function sharp(canvas: HTMLCanvasElement): { draw: CanvasRenderingContext
   return { draw, width, height };
 }
 
-/** Calls `paint` at most once per frame, however often it is asked to. */
+/** Calls `paint` at most once per frame, however often it is requested. */
 export function once_per_frame(paint: () => void): () => void {
   let waits = false;
   return () => {

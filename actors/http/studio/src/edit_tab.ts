@@ -1,4 +1,4 @@
-// One edit: a file, an instruction, and the new file streaming in. A race runs the same without speculation beside it.
+// One edit: a file, an instruction, and the new file streaming in. A race also runs the edit without speculation.
 import { keymap } from '@codemirror/view';
 import { Prec } from '@codemirror/state';
 import { Answer } from './answer';
@@ -10,7 +10,7 @@ import { sources } from './sources';
 import { Timeline } from './timeline';
 
 const sample_path = 'inventory.py';
-/** What the demonstration model does right with the sample; the first one stands there at the beginning. */
+/** Instructions that the demonstration model follows correctly on the sample; the first one is preset. */
 const sample_instructions = [
   'Rename the variable `name` to `key`.',
   'Set `LIMIT` to 25.',
@@ -105,7 +105,7 @@ export function make_edit_tab(report: (error: unknown) => void): HTMLElement {
     path.value = chosen.name;
     file.set_path(chosen.name);
     file.set_text(text);
-    example.hidden = true;  // they are about the sample
+    example.hidden = true;  // the examples apply to the sample only
   }
 
   function take_over(): void {
@@ -187,7 +187,7 @@ export function make_edit_tab(report: (error: unknown) => void): HTMLElement {
     }
   }
 
-  /** A model that knows few wordings says which; what to say after an edit that changed nothing. */
+  /** A hint after an edit that changed nothing: the wordings of a model that understands only a few. */
   async function hint(): Promise<(Node | string)[]> {
     const { data } = await call<{ data: Model[] }>('GET', 'v1/models').catch(() => ({ data: [] as Model[] }));
     const phrases = data[0]?.meta?.known_phrases ?? [];

@@ -1,5 +1,5 @@
-// CodeMirror, set up once for all editors of the page. Each lives in a shadow root: there its styles are adopted
-// sheets, which the page's content security policy allows without a nonce.
+// CodeMirror, set up once for all editors of the page. Each is in a shadow root, where its styles are adopted sheets,
+// which the page's content security policy allows without a nonce.
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { HighlightStyle, StreamLanguage, bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from '@codemirror/language';
 import { c, cpp, csharp, java, kotlin } from '@codemirror/legacy-modes/mode/clike';
@@ -46,7 +46,7 @@ const highlight = HighlightStyle.define([
   { tag: [t.definition(t.variableName), t.function(t.variableName), t.className, t.typeName], color: 'var(--code-name)' },
 ]);
 
-// Colours are the page's custom properties, which reach into shadow roots.
+// Colors are the page's custom properties, which shadow roots inherit.
 const look = EditorView.theme({
   '&': { height: '100%', color: 'var(--text)', backgroundColor: 'var(--sheet)', fontSize: '13px' },
   '&.cm-focused': { outline: 'none' },
@@ -76,7 +76,7 @@ export interface Editor {
   text(): string;
 }
 
-/** An editor; `label` is what a screen reader calls it. */
+/** An editor. `label` is its name for screen readers. */
 export function make_editor(label: string, path: string, text: string, extensions: Extension = [], read_only = false): Editor {
   const host = h('div', { class: 'editor' });
   const root = host.attachShadow({ mode: 'open' });

@@ -9,8 +9,8 @@ export interface Change {
 }
 
 /**
- * The changes from `a` to `b`. With `open_end`, `b` is only the beginning of the new text: what remains of `a` is no
- * change. Null when there are more than `most` differences.
+ * The changes from `a` to `b`. With `open_end`, `b` is only the beginning of the new text, so the rest of `a` does not
+ * count as changed. Null if there are more than `most` differences.
  */
 export function differences(a: readonly string[], b: readonly string[], open_end: boolean, most = 1000): Change[] | null {
   const frontiers: Map<number, number>[] = [];

@@ -1,4 +1,4 @@
-// An edit session: every change goes to the server as a range, what it keeps of the KV is shown, and the completion
+// An edit session. Every change goes to the server as a range, the page shows how much KV it keeps, and the completion
 // appears at the cursor.
 import { type ChangeSet, Prec, StateEffect, StateField, type Text } from '@codemirror/state';
 import { Decoration, type DecorationSet, EditorView, WidgetType, keymap } from '@codemirror/view';
@@ -36,7 +36,7 @@ interface Edit {
   text: string;
 }
 
-/** A change as the edits of a PATCH, each in terms of the text after those before it. */
+/** A change as the edits of a PATCH, each in positions of the text after the edits before it. */
 export function edits_of(changes: ChangeSet, before: Text, after: Text): Edit[] {
   const edits: Edit[] = [];
   changes.iterChanges((from_a, to_a, from_b, _to_b, inserted) => {
@@ -165,7 +165,7 @@ export function make_live_tab(report: (error: unknown) => void): HTMLElement {
         show_kv(answer.kv);
       }
     } catch (error) {
-      // Whatever the reason, the server's text is no longer known to be ours.
+      // Whatever the reason, the server's text may now differ from the editor's.
       const gone = error instanceof ApiError && (error.status === 404 || error.status === 409);
       await end();
       if (gone) await begin();
@@ -202,7 +202,7 @@ export function make_live_tab(report: (error: unknown) => void): HTMLElement {
     }
   }
 
-  // What heals in the background is seen by asking.
+  // Polls for KV that heals in the background.
   window.setInterval(() => {
     if (session === null || document.hidden || sending) return;
     void call<SessionAnswer>('GET', `v1/redline/sessions/${session}`).then((a) => show_kv(a.kv)).catch(() => undefined);

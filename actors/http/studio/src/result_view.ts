@@ -1,4 +1,4 @@
-// The new file as it streams in: coloured by source, with the lines that changed against the old one.
+// The new file as it streams in, colored by source, with the lines that differ from the old file.
 import { type Extension, RangeSetBuilder, StateEffect, StateField } from '@codemirror/state';
 import { Decoration, type DecorationSet, EditorView, WidgetType } from '@codemirror/view';
 import { type Answer } from './answer';
@@ -79,12 +79,12 @@ export class ResultView {
     this.paint();
   }
 
-  /** Shows the whole of an answer that is over, at once. */
+  /** Shows the whole of a finished answer at once. */
   settle(): void {
     this.draw();
   }
 
-  /** The changes as one number, for the summary; of a whole answer after `settle`. */
+  /** The number of changed lines, for the summary; covers the whole answer after `settle`. */
   changed_lines = 0;
 
   private draw(): void {
@@ -92,7 +92,7 @@ export class ResultView {
     const { from, to } = this.answer.file();
     const text = this.answer.content.slice(from, to);
     const { view } = this.editor;
-    // A fence that turned out to close the file, or did not, takes text back: the rest is what all others append to.
+    // A fence may prove to end the file, or not to, which takes text back. Otherwise text is only appended.
     const keep = text.startsWith(view.state.doc.sliceString(0, this.shown)) ? this.shown : 0;
     const follows = view.scrollDOM.scrollTop + view.scrollDOM.clientHeight > view.scrollDOM.scrollHeight - 40;
     const doc_length = view.state.doc.length;
@@ -115,7 +115,7 @@ export class ResultView {
   private line_marks(text: string): DecorationSet {
     const finished = this.answer!.finish_reason !== null;
     const lines = text.split('\n');
-    // The line that is being written is compared once it is whole.
+    // The line that is still being written is compared once it is complete.
     const whole = finished ? lines : lines.slice(0, -1);
     const changes = differences(this.old_lines, whole, !finished);
     const builder = new RangeSetBuilder<Decoration>();

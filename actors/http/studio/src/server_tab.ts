@@ -1,4 +1,4 @@
-// The server as it runs, from /v1/redline/status.
+// The running server, from /v1/redline/status.
 import { type ApiError, events } from './api';
 import { colour, fill, h, number_text, once_per_frame, sharp } from './dom';
 

@@ -1,4 +1,4 @@
-// Where a token came from, in one order and one set of colours everywhere.
+// The sources of tokens, in one order and one set of colors everywhere.
 
 export interface Source {
   name: string;

@@ -1,5 +1,5 @@
-// Each target pass as a column: what was proposed (outlined), what of it was accepted (filled, by source), and the
-// token that the model itself added.
+// Each target pass as a column: the proposed tokens (outlined), the accepted ones (filled, by source), and the token
+// that the model itself added.
 import { type Answer } from './answer';
 import { type PassRecord } from './api';
 import { colour, fill, h, once_per_frame, sharp } from './dom';
