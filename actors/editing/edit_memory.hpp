@@ -10,17 +10,17 @@
 
 namespace redline::actors {
 
-/// The bytes that edit sessions hold, of each tenant and of all. Any thread may ask.
+/// The bytes that edit sessions use, per tenant and in total. Safe from any thread.
 class edit_memory : public byte_budget {
  public:
-  /// One session's part, given back when this dies.
+  /// One session's share, given back on destruction.
   class claim {
    public:
     claim() = default;  // counted nowhere, and never refused
     claim(std::shared_ptr<edit_memory> of, tenant_id tenant) : held_(std::move(of), tenant) {}
 
-    /// From now on `bytes` in place of what was held; or says which limit that breaks, and changes nothing. Less than
-    /// before is never refused.
+    /// Claims `bytes` instead of the present share; or returns the limit that this breaks, and changes nothing. Less
+    /// than before is never refused.
     std::optional<refusal> resize(std::size_t bytes, const edit_limits& limits);
 
    private:

@@ -14,11 +14,12 @@ namespace redline::actors {
 namespace {
 
 constexpr microseconds tick{1'000'000};
-// A round that was asked for and not answered is asked for again, since it or its answer may have been lost.
+// A round without an answer is asked for again, since it or its answer may have been lost.
 constexpr microseconds patience{5'000'000};
-// The cache manager forgets a sequence that is not asked about for two minutes.
+// The cache manager releases a sequence that is not asked about for two minutes.
 constexpr microseconds reminder{60'000'000};
-// More than an answer can have. A borrower takes them all, so that no count need come back from a session that died.
+// More rounds than an answer can have. A borrower gets them all, so that no count need come back from a session that
+// died.
 constexpr std::uint64_t rounds_of_loan = std::uint64_t{1} << 32;
 
 file_state state_of(const workspace::file& f) {
@@ -208,18 +209,18 @@ void edit_session::lend_to_next() {
 }
 
 void edit_session::lend(completion next) {
-  next.spec.eviction = {};  // a borrowed sequence holds the files: nothing of it leaves
+  next.spec.eviction = {};  // a borrowed sequence has the files' KV: none of it is evicted
   auto answer = options_.answers->prepare(next.spec, next.prompt, std::move(next.rules), std::nullopt, "position",
                                           options_.client);
   if (!answer) return refuse(next.exchange, answer.error());
-  // Without splices the answer's session itself tells the cache manager all there is to tell.
+  // Without splices, the answer's session itself sends the cache manager everything it needs.
   if (auto step = kv_.follow(std::move(next.prompt), next.behind); !step.splices.empty()) {
     prefill(sequence_, {++round_.value}, kv_.log(), std::move(step.splices));
   }
   preparing_ = false;
   if (!options_.manager) ask_for_place(0);
   answer->partners.borrowed = {sequence_, round_, options_.answers->context_max(), context().self(), numerics_};
-  // Where the sequence is, and not where the placer would put an answer of its own.
+  // The answer uses the worker that has the sequence, not one that the placer would choose for it.
   answer->partners.placer = {};
   answer->partners.manager = options_.manager;
   if (drafter_ && answer->partners.place.wants_draft) answer->partners.drafter = drafter_;
@@ -249,7 +250,7 @@ void edit_session::prepare() {
 
 void edit_session::prepare(std::optional<workspace::layout> next) {
   if (borrower_ || !waiting_.empty() || !next) return;
-  // After the prompt comes what was last answered: it may be typed next, so its KV is left alone.
+  // The last answer follows the prompt. It may be typed next, so its KV is left alone.
   if (auto step = kv_.expect(std::move(next->prompt), next->behind); step.is_new) {
     prefill(sequence_, {++round_.value}, kv_.log(), std::move(step.splices));
     preparing_ = true;
@@ -257,7 +258,7 @@ void edit_session::prepare(std::optional<workspace::layout> next) {
   heal();
 }
 
-/// A later text replaces an older one; what both begin with is not computed twice.
+/// A later text replaces an older one. Their common beginning is not computed twice.
 void edit_session::heal() {
   if (kv_.is_exact()) {
     if (healing_) context().tell(options_.manager, release_sequence{healing_->sequence});
@@ -273,7 +274,7 @@ void edit_session::heal() {
   prefill(healing_->sequence, {++healing_->round.value}, healing_->log);
 }
 
-/// Between two answers, when what was computed is what the next one starts from.
+/// Takes the healed sequence between two answers, when it has the log that the next one starts from.
 void edit_session::take_healed() {
   if (!healing_ || !healing_->done || borrower_ || !std::ranges::equal(healing_->log, kv_.log())) return;
   context().tell(options_.manager, release_sequence{sequence_});
@@ -338,7 +339,7 @@ void edit_session::on(const edit_file& m) {
       return out;
     };
     work_on_files(m.exchange, files_->bytes(m.path), job, [this, exchange = m.exchange](edit task) {
-      // A conversation of one turn has no older ones to lose.
+      // A conversation of one turn has no older ones to evict.
       const auto turns = task.spec.eviction.policy == kv::eviction_policy::off
                              ? std::nullopt
                              : std::optional(std::vector<token_range>{});
@@ -350,7 +351,7 @@ void edit_session::on(const edit_file& m) {
   });
 }
 
-/// A borrower that lives ends and gives the sequence back; one that died cannot be reached, which brings it back too.
+/// A live borrower ends and gives the sequence back. A dead one cannot be reached, which brings it back too.
 void edit_session::on(const withdraw_call& m) {
   const auto is_it = [&](const auto& one) {
     if (one.exchange != m.exchange) return false;
@@ -375,12 +376,12 @@ void edit_session::take_back() {
   prepare();
 }
 
-// Nothing is lost but time: the next completion computes what it needs, or is told why not.
+// Only time is lost: the next completion computes what it needs, or gets the reason for the failure.
 void edit_session::on(const refused& m) {
   context().log(log_level::debug, "the KV could not be prepared: " + m.why.describe());
 }
 
-// The log was sent whole, so it is the splices that did not fit: the cache manager knows another log, or none.
+// The log was sent in full, so the splices did not fit: the cache manager has a different log, or none.
 void edit_session::on(const log_needed& m) {
   if (!preparing_ || m.sequence != sequence_ || m.round != round_) return;
   prefill(sequence_, {++round_.value}, kv_.log());
@@ -400,7 +401,7 @@ void edit_session::on(const prefilled& m) {
 
 void edit_session::on(const run_pending&) {}
 
-// In a pool.
+// Only in a pool.
 void edit_session::ask_for_place(actor::process_number not_process) {
   if (!options_.placer) return;
   context().tell(options_.placer, place_session{.session = options_.session,
@@ -413,7 +414,7 @@ void edit_session::ask_for_place(actor::process_number not_process) {
                                                 .not_process = not_process});
 }
 
-// The borrower has lost its cache manager, or is placed where it cannot go on.
+// The borrower has lost its cache manager, or cannot go on where it is placed.
 void edit_session::on(const place_session& m) {
   if (!borrower_ || context().sender() != borrower_->where.where) return;
   if (m.not_process != 0 && m.not_process != actor::process_of(options_.manager.where)) {
@@ -427,7 +428,7 @@ void edit_session::on(const place_session& m) {
   ask_for_place(m.not_process);
 }
 
-/// The sequence moves: the whole log is computed anew there, exactly. A session that has borrowed it moves, too.
+/// The sequence moves: its whole log is computed again there, exactly. A session that has borrowed it moves, too.
 void edit_session::on(const session_placed& m) {
   const bool is_elsewhere = options_.manager.where != m.manager;
   numerics_ = m.numerics;
@@ -447,7 +448,7 @@ void edit_session::on(const session_placed& m) {
   prefill(sequence_, {++round_.value}, kv_.log());
 }
 
-// The next completion asks again, or is told why not.
+// The next completion asks again, or gets the reason for the failure.
 void edit_session::on(const no_place& m) {
   options_.manager = {};
   if (borrower_) context().tell(borrower_->where, m);
@@ -471,8 +472,7 @@ void edit_session::on(const actor::undeliverable& m) {
     return;
   }
   if (!borrower_ || m.to != borrower_->where.where) return;
-  // The borrower died: what it asked the cache manager for may still be under way, so a round of our own comes after
-  // it.
+  // The borrower died. A round that it asked for may still be on its way, so a round of our own follows it.
   prefill(sequence_, {++round_.value}, kv_.log());
   take_back();
 }
@@ -482,7 +482,7 @@ void edit_session::on(const close_session& m) {
   context().stop();
 }
 
-// Clients that still wait are told by the gateway, which hears edit_session_over. A borrowed sequence goes with its
+// The gateway receives edit_session_over and notifies clients that still wait. A borrowed sequence ends with its
 // session.
 void edit_session::on_stop() {
   context().send(options_.client, edit_session_over{options_.session});

@@ -28,26 +28,26 @@ struct edit_session_options {
   session_id session;
   tenant_id tenant;
   microseconds idle_max{0};
-  kv::splice_policy policy = kv::splice_policy::exact;  // what becomes of KV after an edit
+  kv::splice_policy policy = kv::splice_policy::exact;  // what becomes of the KV after an edit
   bool heals = true;                                    // inexact KV is computed again in idle time
   std::shared_ptr<const answer_factory> answers;
   std::shared_ptr<const prompt_builder> prompts;
-  std::shared_ptr<actor::thread_pool> pool;  // works on the files; null: the session's own thread does
-  actor::actor_ref<actors::placer> placer;   // nobody: the manager is the one given here, for good
+  std::shared_ptr<actor::thread_pool> pool;  // works on the files; if null, the session's own thread does
+  actor::actor_ref<actors::placer> placer;   // if null, `manager` is used for good
   std::uint64_t model = 0;                   // for the placer: digest of the target model's file
   actor::actor_ref<cache_manager> manager;
-  actor::address client;       // gets the answers to calls, and the text of completions
-  edit_memory::claim waiting;  // where the calls that wait are counted
+  actor::address client;       // receives the answers to calls, and the text of completions
+  edit_memory::claim waiting;  // counts the waiting calls
 };
 
-/// One client's editing session: owns its files, their versions, and the sequence whose KV holds them. Answers calls
-/// one after the other; what takes longer the longer the files are is done on other threads. Each completion runs in a
-/// session of its own, which borrows the sequence; only one can have it, so further completions wait in order, while
-/// edits of the files do not wait. A completion reads the files as they were when it was asked for.
+/// One client's editing session: owns its files, their versions, and the sequence with their KV. Answers calls one
+/// after another; work that takes longer for longer files is done on other threads. Each completion runs in a session
+/// of its own, which borrows the sequence. Only one can have it, so further completions wait in order, while edits of
+/// the files do not wait. A completion reads the files as they were when it was asked for.
 ///
-/// After each edit the KV is brought up to date for the completion that is expected next. Under a policy that keeps KV
-/// which was computed for an older text, a second sequence is then computed from the beginning when the target model
-/// has nothing else to do, and takes the first one's place: from there on answers are those of `exact`.
+/// After each edit the KV is brought up to date for the completion that is expected next. A policy may keep KV that was
+/// computed for an older text. Then a second sequence is computed from the beginning when the target model has nothing
+/// else to do, and replaces the first: from there on answers are those of `exact`.
 ///
 /// Lives until it is closed or gets no call for `idle_max`.
 class edit_session final : public actor::actor_of<edit_session> {
@@ -87,7 +87,7 @@ class edit_session final : public actor::actor_of<edit_session> {
   struct completion {
     std::uint64_t exchange = 0;
     std::vector<token> prompt;
-    std::vector<token> behind;  // of the file
+    std::vector<token> behind;  // what follows the prompt in the file
     answer_terms spec;
     std::shared_ptr<const output_rules> rules;
     std::size_t bytes = 0;
@@ -98,12 +98,12 @@ class edit_session final : public actor::actor_of<edit_session> {
     std::function<void()> run;
     std::size_t bytes = 0;
   };
-  /// What a change of the files leads to.
+  /// The outcome of a change of the files.
   struct changed_files {
     file_shown shown;
     std::optional<workspace::layout> next;  // what the model is expected to read next
   };
-  /// Who has the sequence.
+  /// The session that has the sequence.
   struct borrower {
     std::uint64_t exchange = 0;
     actor::actor_ref<session> where;
@@ -116,15 +116,15 @@ class edit_session final : public actor::actor_of<edit_session> {
     bool done = false;
   };
 
-  /// Runs `call` when nothing works on the files and the calls before it are done. m: what a client sent, whose bytes
-  /// count as long as it waits.
+  /// Runs `call` when nothing works on the files and the calls before it are done. m: the client's message, whose bytes
+  /// count while it waits.
   template<class M>
   void in_turn(const M& m, std::function<void()> call);
   void in_turn(std::uint64_t exchange, const std::function<std::size_t()>& bytes, std::function<void()> call);
-  /// Counts so many bytes more as waiting, or refuses the call; and gives them back.
+  /// Counts more waiting bytes, or refuses the call; `give_back` uncounts them.
   [[nodiscard]] bool hold(std::uint64_t exchange, std::size_t bytes);
   void give_back(std::size_t bytes);
-  /// Runs `job(files)` on another thread, then `then(what it gave)` here; calls wait until then. job: gives an outcome
+  /// Runs `job(files)` on another thread, then `then(its result)` here; calls wait until then. job: returns an outcome
   /// whose error is the client's refusal. exchange: 0 when no client waits.
   template<class Job, class Then>
   void work_on_files(std::uint64_t exchange, std::size_t bytes, Job job, Then then);
@@ -134,7 +134,7 @@ class edit_session final : public actor::actor_of<edit_session> {
   void lend_to_next();
   void lend(completion next);
   void take_back();
-  /// While the sequence is here: prepares it for the completion that is expected next.
+  /// Prepares the sequence, unless it is lent, for the completion that is expected next.
   void prepare();
   void prepare(std::optional<workspace::layout> next);
   void heal();
@@ -143,18 +143,18 @@ class edit_session final : public actor::actor_of<edit_session> {
                std::vector<scheduler::log_splice> splices = {});
   void repeat_prefill();
   void ask_for_place(actor::process_number not_process);
-  /// Starts an answer's session and tells the client where it is.
+  /// Starts an answer's session and tells the client its address.
   actor::actor_ref<session> spawn_answer(std::uint64_t exchange, session_id id, answer_factory::answer answer);
   void refuse(std::uint64_t exchange, refusal why);
 
   edit_session_options options_;
-  actor::actor_ref<draft_model> drafter_;  // that the placer named
-  numerics_id numerics_;                   // of the worker that it named
+  actor::actor_ref<draft_model> drafter_;  // the one that the placer named
+  numerics_id numerics_;                   // numerics of the worker that it named
   actor::offload work_;
-  std::shared_ptr<workspace> files_;  // another thread's while `busy_`
+  std::shared_ptr<workspace> files_;  // used by another thread while `busy_`
   bool busy_ = false;
   std::deque<waiting_call> calls_;
-  std::size_t waiting_bytes_ = 0;  // of calls_ and waiting_
+  std::size_t waiting_bytes_ = 0;  // sum over calls_ and waiting_
   kv_estimate kv_;
   sequence_id sequence_;
   round_id round_{0};
@@ -164,8 +164,8 @@ class edit_session final : public actor::actor_of<edit_session> {
   std::optional<healing> healing_;
   std::uint64_t healed_count_ = 0;
   instant called_;
-  instant shown_;  // when the client last heard that we live
-  instant asked_;  // when the cache manager last heard of the sequence
+  instant shown_;  // when the client was last sent edit_session_alive
+  instant asked_;  // when the cache manager was last asked about the sequence
 };
 
 }  // namespace redline::actors

@@ -8,7 +8,7 @@
 namespace redline::actors {
 namespace {
 
-// A few tokens between two changes are cheaper computed anew, in the same run, than kept as pieces of their own.
+// A few tokens between two changes are cheaper to compute again, in the same run, than to keep as pieces of their own.
 constexpr std::uint32_t kept_min = 16;
 
 std::vector<token> joined(std::vector<token> first, const std::vector<token>& second) {
@@ -33,7 +33,7 @@ log_step kv_estimate::go_to(std::vector<token> text, std::size_t count_min, std:
   log_step next;
   const auto same = std::mismatch(log().begin(), log().end(), text.begin(), text.end()).first;
   auto kept_count = static_cast<std::size_t>(same - log().begin());
-  // Models attend to a sequence's first token from everywhere: without it nothing is kept.
+  // Models attend to a sequence's first token from everywhere: without it no KV is kept.
   if (kv::keeps_later(policy_) && kept_count > 0) {
     kept_count = log_count_;
     for (auto& edit : text::diff_tokens(text_, text, kept_min)) {
@@ -45,7 +45,7 @@ log_step kv_estimate::go_to(std::vector<token> text, std::size_t count_min, std:
         break;
       }
       kept_count += edit.insert.size() - edit.remove_count;
-      // New tokens see what is before them, as they would if everything were computed anew. Those after them were
+      // New tokens see what is before them, as they would if everything were computed again. Those after them were
       // computed with the old ones before them.
       if (exact_count_ >= edit.at) exact_count_ = static_cast<std::uint32_t>(end);
       next.splices.push_back({edit.at, edit.remove_count, std::move(edit.insert), policy_});
@@ -55,7 +55,7 @@ log_step kv_estimate::go_to(std::vector<token> text, std::size_t count_min, std:
   next.is_new = !next.splices.empty() || count != log_count_ || count > kept_count;
   text_ = std::move(text);
   log_count_ = count;
-  // The last token is computed in any case. What is computed after stale tokens has seen them.
+  // The last token is always computed. What is computed after stale tokens has seen them.
   if (count == 0 || std::min<std::size_t>(kept_count, count - 1) <= exact_count_) become_exact();
   return next;
 }

@@ -44,7 +44,7 @@ std::optional<refusal> workspace::claim(const text::live_document* old, const te
   }
   if (old != nullptr) tokens_count -= old->tokens().size();
   if (next != nullptr) tokens_count += next->tokens().size();
-  // What the model has read of them, and the same again while that is healed.
+  // What the model has read of them, and as much again while that is healed.
   sum += 2 * sizeof(token) * std::min<std::size_t>(tokens_count, how_.context_max);
   return memory_.resize(sum, how_.limits);
 }
@@ -160,7 +160,7 @@ workspace::layout workspace::lay_out_at(const file& in, std::size_t offset, comp
       std::vector<token> one;
       append_file_header(*tokenizer_, other.path, one);
       one.insert(one.end(), other.document.tokens().begin(), other.document.tokens().end());
-      // Half of the rest is for the answer and for the file to grow: else each line typed would drop a file.
+      // Half of the rest is for the answer and for the file to grow; otherwise each line typed would drop a file.
       if (2 * (out.prompt.size() + one.size()) + header.size() + own.size() > how_.context_max) break;
       out.prompt.insert(out.prompt.end(), one.begin(), one.end());
     }

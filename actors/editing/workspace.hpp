@@ -13,7 +13,7 @@
 
 namespace redline::actors {
 
-/// The files of an edit session and the prompts for completions in them. Knows the files' tokens and nothing of KV.
+/// The files of an edit session and the prompts for completions in them. Knows the files' tokens and nothing about KV.
 class workspace {
  public:
   struct options {
@@ -26,39 +26,39 @@ class workspace {
     text::live_document document;
   };
 
-  /// memory: where what the files hold is counted.
+  /// memory: counts what the files use.
   workspace(std::shared_ptr<const text::tokenizer> tokenizer, options how, edit_memory::claim memory = {})
       : tokenizer_(std::move(tokenizer)), how_(how), memory_(std::move(memory)) {}
 
   /// A new file, or a later version of one.
   std::optional<refusal> put(const std::string& path, const std::string& text, std::int64_t version);
   std::optional<refusal> drop(const std::string& path);
-  /// Returns the token edits, one after the other; afterwards the cursor is where somebody types.
+  /// Returns the token edits, in order; afterwards the cursor is where the user is typing.
   outcome<std::vector<text::token_splice>, refusal> patch(const patch_file& change);
 
-  /// What the model reads to go on at a place.
+  /// What the model reads for a completion at a position.
   struct layout {
     std::vector<token> prompt;
     std::vector<token> behind;  // the rest of the file, as far as it fits into the context after the prompt
     std::vector<std::string> stops;
   };
-  /// Fails when there is no such place. A quarter of the context is left for the answer: of a longer text the lines
-  /// next to the place are read. With fim, what comes after the place may fill a quarter of the context. Other files
-  /// are read in front, in the order they were opened, while they fit and where the model has a token that separates
+  /// Fails when there is no such position. A quarter of the context is left for the answer. Of a longer text, the lines
+  /// next to the position are read. With fim, the text after the position may fill a quarter of the context. Other
+  /// files come first, in the order they were opened, while they fit and where the model has a token that separates
   /// files.
   [[nodiscard]] outcome<layout, refusal> lay_out(const completion_place& where) const;
-  /// For the completion that is most likely wanted next: at the cursor, in the mode of the last one. Nothing while no
-  /// file was touched.
+  /// The layout of the most likely next completion: at the cursor, in the mode of the last one. Empty until a file is
+  /// touched.
   [[nodiscard]] std::optional<layout> expected() const;
 
   [[nodiscard]] outcome<const file*, refusal> find(const std::string& path,
                                                    std::optional<std::int64_t> version = {}) const;
   [[nodiscard]] const std::vector<file>& files() const { return files_; }
-  /// Of one file's text, 0 without such a file; and of all together.
+  /// Bytes of one file's text, 0 if there is no such file; and of all texts together.
   [[nodiscard]] std::size_t bytes(const std::string& path) const;
   [[nodiscard]] std::size_t bytes() const;
   [[nodiscard]] const options& how() const { return how_; }
-  /// The model may turn out to have room for less than it was opened with.
+  /// Sets the context, which the model's memory may limit further than expected.
   void limit_context(std::uint32_t tokens_max) { how_.context_max = tokens_max; }
   /// Remembers what was asked, for `expected`.
   void note_place(const completion_place& where);
@@ -69,7 +69,7 @@ class workspace {
     std::size_t offset = 0;
   };
 
-  /// Claims the memory of `next` in the place of `old`, which may be null.
+  /// Claims the memory of `next` instead of that of `old`. Both may be null.
   std::optional<refusal> claim(const text::live_document* old, const text::live_document* next);
   [[nodiscard]] result<std::size_t> offset_of(const file& in, const file_place& place) const;
   [[nodiscard]] layout lay_out_at(const file& in, std::size_t offset, completion_mode mode) const;

@@ -19,7 +19,7 @@
 
 namespace redline::actors {
 
-/// Every message there is. A new one is added here, which checks its number and has the tests pin its bytes.
+/// Every message. A new one is added here, which checks that its number is unique and makes the tests pin its bytes.
 using all_messages =
     std::tuple<actor::undeliverable, actor::actor_down, actor::restart_actor, actor::stop_worker, actor::peer_state,
                read_kept, kept_prefixes, propose, proposal, forget, verify_run, verified, prefilled, log_needed,

@@ -17,22 +17,22 @@
 
 namespace redline::actors {
 
-/// How far the spans of a program are believed.
+/// How far the spans that a program copies are trusted.
 enum class copy_trust : std::uint8_t {
-  forced,     // a span is in the answer because the program says so
-  verified,   // as far as the model would have written it itself: the span is a draft and ends where it differs
-  automatic,  // with anchors: forced where they are those of the span's lines; else: where the model was sure of the
-              // span's numbers; verified elsewhere
+  forced,     // the program's word is enough: the span is in the answer
+  verified,   // the span is a draft, and ends where the model would have written something else
+  automatic,  // forced where the span's anchors match its lines or, without anchors, where the model was sure of the
+              // span's numbers; otherwise verified
   last_,
 };
 
-/// What a request wants of programs.
+/// What a request wants of edit programs.
 struct copy_options {
   copy_trust trust = copy_trust::forced;
   bool line_spans = true;
   bool token_spans = false;
-  bool anchors = false;  // copies of lines also say how their first and last line begin
-  /// automatic without anchors: of the span's numbers together, by the model's probabilities
+  bool anchors = false;  // copies of lines also state how their first and last line begin
+  /// For `automatic` without anchors: the least joint probability that the model must give the span's numbers.
   float confidence_min = 0.9F;
   bool operator==(const copy_options&) const = default;
   static constexpr auto fields(auto& self) {
@@ -47,33 +47,33 @@ struct copy_spec {
   static constexpr auto fields(auto& self) { return std::tie(self.options, self.files); }
 };
 
-/// All that decides an answer, but what the model reads.
+/// Everything that decides an answer except what the model reads.
 struct answer_terms {
   session_id session;
   tenant_id tenant;
-  std::optional<std::uint32_t> tokens_max;  // of the answer; absent: what the context leaves
+  std::optional<std::uint32_t> tokens_max;  // limit of the answer; if absent, what the context leaves
   std::uint32_t tokens_min = 0;
   std::vector<std::string> stops;
-  std::vector<token> stop_tokens;  // that end the answer beside the model's own
-  bool ignore_end = false;         // end-of-generation tokens are tokens like others
+  std::vector<token> stop_tokens;  // end the answer in addition to the model's own
+  bool ignore_end = false;         // treats end-of-generation tokens like any others
   sampling::sampling_params sampling;
   draft::draft_options draft;
-  std::vector<token> prediction;  // guesses of the answer's tokens: any ids, and of no effect on the answer
+  std::vector<token> prediction;  // guesses of the answer's tokens: any ids, without effect on the answer
   kv::eviction_options eviction;
-  std::optional<std::uint32_t> logprobs;  // alternatives wanted per token
+  std::optional<std::uint32_t> logprobs;  // number of alternatives wanted per token
   std::optional<copy_spec> copy;
-  std::optional<grammar::grammar_text> format;  // what the answer has to follow
-  std::optional<std::string> tools;  // what answers that call tools follow: the text of a grammar::tool_constraint
-  std::int64_t created_seconds = 0;  // when the client asked: a template may say the date
-  std::string known_text;            // how the answer begins, says the client: a guess
+  std::optional<grammar::grammar_text> format;  // the grammar that the answer has to follow
+  std::optional<std::string> tools;  // for answers that may call tools: the text of a grammar::tool_constraint
+  std::int64_t created_seconds = 0;  // when the client asked, since a template may show the date
+  std::string known_text;            // the client's guess of how the answer begins
   std::uint64_t prefix_scope = 0;    // see sequence_terms
   std::uint32_t indent_min = 0;      // a line after the first that is indented by less ends the answer
-  std::uint64_t predict_us_max = 0;  // after the first token, once the answer has a line; 0: any
-  numerics_id numerics;              // of the part that the client has already
-  bool trace = false;                // say with each text where its tokens came from
-  std::optional<std::uint32_t> prompt_logprobs;  // alternatives wanted per token of the prompt
-  trace::span_context span;                      // that the answer is; empty: it is not traced
-  bool shows_control = false;                    // the text has the control tokens in it, as of answers in channels
+  std::uint64_t predict_us_max = 0;  // limit after the first token, once the answer has a line; 0 means none
+  numerics_id numerics;              // those of the part that the client already has
+  bool trace = false;                // each text comes with the origin of its tokens
+  std::optional<std::uint32_t> prompt_logprobs;  // number of alternatives wanted per prompt token
+  trace::span_context span;                      // the answer's span; empty if it is not traced
+  bool shows_control = false;                    // the text includes control tokens, as for answers in channels
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.stop_tokens,
                     self.ignore_end, self.sampling, self.draft, self.prediction, self.eviction, self.logprobs,
@@ -90,11 +90,11 @@ struct refusal {
     no_such_file,
     session_full,  // a limit of the edit session is reached
     bad_grammar,   // the format cannot be turned into a grammar
-    memory_full,   // edit sessions hold as many bytes as they may, the tenant's or all
+    memory_full,   // edit sessions use all the bytes allowed, for the tenant or in total
     last_,
   };
   kind what = kind::failure;
-  std::string field;  // of the request, that is at fault; empty: none
+  std::string field;  // the request field at fault; empty if there is none
   failure why;
   bool operator==(const refusal&) const = default;
   static constexpr auto fields(auto& self) { return std::tie(self.what, self.field, self.why); }

@@ -15,26 +15,26 @@
 
 namespace redline::actors {
 
-/// What edit sessions may hold. Reaching a limit is an answer of its own.
+/// Limits of edit sessions. A request that exceeds one is answered with its own kind of refusal.
 struct edit_limits {
-  std::size_t sessions_max = 256;        // of one gateway
-  std::size_t tenant_sessions_max = 64;  // of one tenant
-  std::size_t files_max = 64;            // of one session
+  std::size_t sessions_max = 256;        // per gateway
+  std::size_t tenant_sessions_max = 64;  // per tenant
+  std::size_t files_max = 64;            // per session
   std::size_t file_bytes_max = sizes::edit_file_bytes_max;
   std::size_t session_bytes_max = sizes::edit_session_bytes_max;  // all files together
-  // What the sessions hold, texts and tokens: of one tenant, and of all.
+  // Bytes of texts and tokens that the sessions keep: per tenant, and in total.
   std::size_t tenant_bytes_max = sizes::edit_memory_bytes_max;
   std::size_t bytes_max = sizes::edit_memory_bytes_max;
-  std::size_t edits_max = 256;  // of one change
+  std::size_t edits_max = 256;  // per change
   std::size_t path_bytes_max = 1024;
   std::size_t instruction_bytes_max = 64 << 10;
-  std::size_t calls_max = 16;           // completions of one session that wait for their turn
-  std::int64_t idle_seconds_max = 900;  // without a call
+  std::size_t calls_max = 16;           // per session: waiting calls, and waiting completions
+  std::int64_t idle_seconds_max = 900;  // time without a call
 };
 
 // ---- parts of messages ---------------------------------------------------------------------------------------------
 
-/// A place in a file: a line and a character of it in the session's units, both from 0, or a byte.
+/// A position in a file: a line and a character in the session's units, both from 0, or a byte.
 struct file_place {
   bool is_byte = false;
   std::uint32_t line = 0;
@@ -46,14 +46,14 @@ struct file_place {
 
 struct file_range {
   file_place begin;
-  file_place end;  // counted as `begin` is
+  file_place end;  // in the same units as `begin`
   bool operator==(const file_range&) const = default;
   static constexpr auto fields(auto& self) { return std::tie(self.begin, self.end); }
 };
 
-/// Puts `text` in the place of a range; an empty range inserts.
+/// Replaces a range with `text`; an empty range inserts.
 struct file_edit {
-  std::optional<file_range> where;  // absent: the whole text
+  std::optional<file_range> where;  // the whole text if absent
   std::string text;
   bool operator==(const file_edit&) const = default;
   static constexpr auto fields(auto& self) { return std::tie(self.where, self.text); }
@@ -61,21 +61,21 @@ struct file_edit {
 
 enum class completion_mode : std::uint8_t {
   line,  // the rest of the line
-  text,  // on until the model ends
-  fim,   // the middle between what is before and after the place
+  text,  // until the model ends
+  fim,   // the middle, between what comes before and after the position
   last_,
 };
 
 /// Where a completion is wanted.
 struct completion_place {
   std::string path;
-  std::optional<file_place> place;      // absent: the end of the file
-  std::optional<std::int64_t> version;  // of the file that the client has in mind
-  std::optional<completion_mode> mode;  // absent: fim where the model has tokens for it, else line
+  std::optional<file_place> place;      // the end of the file if absent
+  std::optional<std::int64_t> version;  // the file version that the client expects
+  std::optional<completion_mode> mode;  // if absent, fim where the model has tokens for it, else line
   static constexpr auto fields(auto& self) { return std::tie(self.path, self.place, self.version, self.mode); }
 };
 
-/// A file as its session holds it.
+/// A file as its session keeps it.
 struct file_state {
   std::string path;
   std::int64_t version = 0;
@@ -87,7 +87,7 @@ struct file_state {
   }
 };
 
-/// How many tokens of a prompt have KV as computing it anew would give, and how many have other KV at most.
+/// How many tokens of a prompt have exact KV, and the most that have inexact KV.
 struct kv_state {
   std::uint32_t exact = 0;
   std::uint32_t stale = 0;
@@ -95,7 +95,7 @@ struct kv_state {
   static constexpr auto fields(auto& self) { return std::tie(self.exact, self.stale); }
 };
 
-// ---- to an edit session; the client's right to it has been checked -------------------------------------------------
+// ---- to an edit session (the client's access has been checked) ------------------------------------------------------
 
 /// Answered with `session_shown`.
 struct show_session {
@@ -106,7 +106,7 @@ struct show_session {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
 };
 
-/// Answered with `file_shown` that has the text.
+/// Answered with `file_shown`, which includes the text.
 struct show_file {
   static constexpr actor::message_id id{0x0b11};
   static constexpr std::string_view name = "show_file";
@@ -116,7 +116,7 @@ struct show_file {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.path); }
 };
 
-/// A new file, or another text for an old one. Answered with `file_shown`.
+/// A new file, or a new text for an existing one. Answered with `file_shown`.
 struct put_file {
   static constexpr actor::message_id id{0x0b12};
   static constexpr std::string_view name = "put_file";
@@ -128,17 +128,17 @@ struct put_file {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.path, self.text, self.version); }
 };
 
-/// Edits of one file, each of the text that those before it left. Answered with `file_shown` that has a `change`.
+/// Edits of one file, each based on the text that those before it left. Answered with `file_shown` and its `change`.
 struct patch_file {
   static constexpr actor::message_id id{0x0b13};
   static constexpr std::string_view name = "patch_file";
 
   std::uint64_t exchange = 0;
   std::string path;
-  std::int64_t base = 0;  // the version that the edits are of
-  std::int64_t next = 0;  // the version that they make
+  std::int64_t base = 0;  // the version that the edits apply to
+  std::int64_t next = 0;  // the version that they produce
   std::vector<file_edit> edits;
-  std::optional<file_place> cursor;  // where the next completion is expected; absent: after the last edit
+  std::optional<file_place> cursor;  // where the next completion is expected; after the last edit if absent
   static constexpr auto fields(auto& self) {
     return std::tie(self.exchange, self.path, self.base, self.next, self.edits, self.cursor);
   }
@@ -154,8 +154,8 @@ struct drop_file {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.path); }
 };
 
-/// What the text goes on with at a place. The edit session spawns the answer's session on its own sequence, when that
-/// is free, and answers with `answer_started`.
+/// Asks for a completion at a position. The edit session spawns the answer's session on its own sequence, when that is
+/// free, and answers with `answer_started`.
 struct complete_text {
   static constexpr actor::message_id id{0x0b15};
   static constexpr std::string_view name = "complete_text";
@@ -166,7 +166,7 @@ struct complete_text {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.where, self.spec); }
 };
 
-/// What a file becomes under an instruction: a conversation with the model, on a sequence of its own. Answered with
+/// Asks for a file edited by an instruction: a conversation with the model, on its own sequence. Answered with
 /// `answer_started`.
 struct edit_file {
   static constexpr actor::message_id id{0x0b16};
@@ -177,7 +177,7 @@ struct edit_file {
   std::optional<std::int64_t> version;
   std::string instruction;
   answer_terms spec;
-  bool predicts_file = false;  // the file's text is the prediction: most of the new file is the old one
+  bool predicts_file = false;  // the file's text is the prediction, since most of the new file is the old one
   static constexpr auto fields(auto& self) {
     return std::tie(self.exchange, self.path, self.version, self.instruction, self.spec, self.predicts_file);
   }
@@ -192,7 +192,7 @@ struct close_session {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
 };
 
-/// The client of a completion left, or the session that answered it died.
+/// The client of a completion has left, or the session that answered it has died.
 struct withdraw_call {
   static constexpr actor::message_id id{0x0b02};
   static constexpr std::string_view name = "withdraw_call";
@@ -201,8 +201,8 @@ struct withdraw_call {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
 };
 
-/// The session that borrowed a sequence is over. A round that it asked for may still be under way: later ones overtake
-/// it.
+/// The session that borrowed a sequence is over. A round that it asked for may still be on its way; later rounds
+/// replace it.
 struct sequence_returned {
   static constexpr actor::message_id id{0x0b06};
   static constexpr std::string_view name = "sequence_returned";
@@ -225,13 +225,13 @@ struct session_shown {
   static constexpr std::string_view name = "session_shown";
 
   std::uint64_t exchange = 0;
-  std::uint64_t healed_count = 0;  // times that inexact KV was replaced by exact KV
+  std::uint64_t healed_count = 0;  // how often inexact KV was replaced with exact KV
   kv_state kv;
   std::vector<file_state> files;
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.healed_count, self.kv, self.files); }
 };
 
-/// What an edit did to a file's tokens, and what the KV of the next completion's prompt then is.
+/// What an edit did to a file's tokens, and the state of the KV for the next completion's prompt.
 struct file_change {
   std::uint64_t tokens_removed = 0;
   std::uint64_t tokens_inserted = 0;
@@ -253,7 +253,7 @@ struct file_shown {
   }
 };
 
-/// There is nothing more to say.
+/// The call has been carried out, and has no other result.
 struct call_done {
   static constexpr actor::message_id id{0x0b22};
   static constexpr std::string_view name = "call_done";
@@ -271,7 +271,7 @@ struct call_refused {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.why); }
 };
 
-/// The session that writes the answer is there; it tells the gateway the text.
+/// The answer's session exists; it sends the gateway the text.
 struct answer_started {
   static constexpr actor::message_id id{0x0b24};
   static constexpr std::string_view name = "answer_started";
@@ -281,8 +281,7 @@ struct answer_started {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.where); }
 };
 
-/// Said every few seconds: the edit session is there. A gateway that does not know it, since it was restarted, closes
-/// it.
+/// Sent every few seconds. A gateway that does not know the edit session, because it was restarted, closes it.
 struct edit_session_alive {
   static constexpr actor::message_id id{0x0b08};
   static constexpr std::string_view name = "edit_session_alive";
@@ -291,7 +290,7 @@ struct edit_session_alive {
   static constexpr auto fields(auto& self) { return std::tie(self.session); }
 };
 
-/// An edit session ends: its client closed it, or left it alone for too long.
+/// An edit session ends, because its client closed it or left it idle for too long.
 struct edit_session_over {
   static constexpr actor::message_id id{0x0b05};
   static constexpr std::string_view name = "edit_session_over";

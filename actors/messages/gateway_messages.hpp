@@ -7,7 +7,7 @@
 
 namespace redline::actors {
 
-/// Stop taking requests; those in work go on.
+/// The gateway is to take no more requests; those in progress go on.
 struct drain_gateway {
   static constexpr actor::message_id id{0x0801};
   static constexpr std::string_view name = "drain_gateway";
@@ -15,7 +15,7 @@ struct drain_gateway {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// The drain took too long: end what is still in work with an error.
+/// The drain took too long: the gateway is to end what is still in progress with an error.
 struct cancel_everything {
   static constexpr actor::message_id id{0x0802};
   static constexpr std::string_view name = "cancel_everything";
@@ -23,14 +23,14 @@ struct cancel_everything {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// The gateway's own heartbeat: asks for reports.
+/// The gateway's own heartbeat, on which it asks for reports.
 struct gateway_tick {
   static constexpr actor::message_id id{0x0803};
   static constexpr std::string_view name = "gateway_tick";
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// The gateway's word to itself: the next part of a long answer may be sent.
+/// The gateway's message to itself: the next part of a long answer may be sent.
 struct answer_part_due {
   static constexpr actor::message_id id{0x0804};
   static constexpr std::string_view name = "answer_part_due";

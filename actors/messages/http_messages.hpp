@@ -12,9 +12,9 @@ namespace redline::actors {
 
 using header_list = std::vector<std::pair<std::string, std::string>>;
 
-// The subject of each message about an exchange is its number: so one that cannot be delivered still ends it.
+// The subject of each message about an exchange is the exchange's number, so an undeliverable message still ends it.
 
-/// A request came in. The exchange stays open until it is answered, failed, or `http_closed` says that it is over.
+/// A request came in. The exchange stays open until it is answered, failed, or `http_closed` reports that it is over.
 struct http_arrived {
   static constexpr actor::message_id id{0x0701};
   static constexpr std::string_view name = "http_arrived";
@@ -61,15 +61,15 @@ struct http_respond {
   std::uint32_t status = 200;
   header_list headers;
   std::string body;
-  bool more = false;              // its body goes on in http_body,
-  std::uint64_t whole_bytes = 0;  // and then has so many bytes
+  bool more = false;              // the body continues in http_body,
+  std::uint64_t whole_bytes = 0;  // and has this many bytes in total
   [[nodiscard]] std::uint64_t subject() const { return exchange; }
   static constexpr auto fields(auto& self) {
     return std::tie(self.exchange, self.status, self.headers, self.body, self.more, self.whole_bytes);
   }
 };
 
-/// What follows of the body that http_respond began.
+/// The next part of the body that http_respond began.
 struct http_body {
   static constexpr actor::message_id id{0x0714};
   static constexpr std::string_view name = "http_body";
@@ -81,7 +81,7 @@ struct http_body {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.data, self.more); }
 };
 
-/// The beginning, a part, or the end of an event stream; an empty one with `end` closes it.
+/// The beginning, a part, or the end of an event stream. An empty one with `end` closes it.
 struct http_stream {
   static constexpr actor::message_id id{0x0712};
   static constexpr std::string_view name = "http_stream";
@@ -97,7 +97,7 @@ struct http_stream {
   }
 };
 
-/// The answer is being made, though nothing of it is sent yet: its deadline begins anew.
+/// The answer is being computed, though none of it has been sent yet: its deadline starts again.
 struct http_progress {
   static constexpr actor::message_id id{0x0715};
   static constexpr std::string_view name = "http_progress";
@@ -107,8 +107,8 @@ struct http_progress {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange); }
 };
 
-/// The same, and the answer will be whole and successful, with these headers, unless an error ends it: while it is long
-/// in coming the client may be sent them and blank lines.
+/// The same; in addition, the answer will be complete and successful, with these headers, unless an error ends it.
+/// While it takes long, the client may be sent the headers and blank lines.
 struct http_hold {
   static constexpr actor::message_id id{0x0718};
   static constexpr std::string_view name = "http_hold";
@@ -119,7 +119,7 @@ struct http_hold {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.headers); }
 };
 
-/// Ends an exchange wherever it stands: as a whole answer, or as the last event of its stream.
+/// Ends an exchange in any state: as a complete answer, or as the last event of its stream.
 struct http_fail {
   static constexpr actor::message_id id{0x0716};
   static constexpr std::string_view name = "http_fail";
@@ -132,7 +132,7 @@ struct http_fail {
   static constexpr auto fields(auto& self) { return std::tie(self.exchange, self.status, self.error); }
 };
 
-/// The gateway begins and knows of no exchange: those there are end.
+/// The gateway has started and knows of no exchange: those that exist end.
 struct http_forget {
   static constexpr actor::message_id id{0x0717};
   static constexpr std::string_view name = "http_forget";
@@ -140,7 +140,7 @@ struct http_forget {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// The server is going to end: each connection ends with its current or next exchange.
+/// The server is about to stop: each connection ends with its current or next exchange.
 struct http_drain {
   static constexpr actor::message_id id{0x0713};
   static constexpr std::string_view name = "http_drain";

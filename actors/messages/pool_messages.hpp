@@ -15,10 +15,10 @@
 
 namespace redline::actors {
 
-/// The messages that processes of a pool exchange, and what they mean. Raised with every change of either, an appended
-/// field too, because nothing tests processes of two versions with each other: whoever speaks another one is refused at
-/// hello. (`actor::wire_version` is of the envelope alone: frames of another one are not read at all.) A test fails
-/// when the bytes of such a message change and this does not: tests/actors/node/pool_rules_test.cpp.
+/// The version of what processes of a pool send each other, and of its meaning. Raised with every change to either,
+/// even an appended field, because nothing tests two versions with each other: a process with a different one is
+/// refused at hello. (`actor::wire_version` covers only the envelope: frames of another one are not read at all.) A
+/// test fails when the bytes of such a message change and this does not: tests/actors/node/pool_rules_test.cpp.
 inline constexpr std::uint32_t pool_protocol = 3;
 
 /// What a process does in a pool.
@@ -28,18 +28,18 @@ enum class process_role : std::uint8_t {
   last_,
 };
 
-/// Which tenants may reuse the KV of each other's prompt prefixes. Sharing tells, through the time to the first token,
-/// what others asked lately.
+/// Which tenants may reuse the KV of each other's prompt prefixes. Sharing reveals, through the time to the first
+/// token, what others asked recently.
 enum class prefix_sharing : std::uint8_t { off, tenant, all, last_ };
 inline constexpr std::array<std::string_view, 3> prefix_sharing_names = {"off", "tenant", "all"};
 
-/// What a process says of itself before anything else, and again when it changes. A broker keeps it, and shows it to
-/// those that may work with the process; they compare it with what they know.
+/// What a process reports about itself before anything else, and again when it changes. A broker stores the card and
+/// shows it to the processes that may work with this one; they compare it with what they know.
 struct process_card {
   process_role role = process_role::worker;
   std::string version;
   std::string host;
-  std::string name;                  // of the model for clients; workers only, like all that follows
+  std::string name;                  // the model's name for clients; this and all that follows: workers only
   std::vector<std::string> aliases;  // other names that clients may use
   bool has_target = false;
   bool has_draft = false;
@@ -47,16 +47,16 @@ struct process_card {
   std::uint64_t header = 0;       // digest of its header, which gateways ask for (`read_header`)
   std::uint64_t vocabulary = 0;   // digest of the tokenizer of target or draft model
   std::string numerics;           // what decides the bits of its answers: how products are computed, KV type, version
-  std::uint32_t context = 0;      // most tokens of a sequence
-  std::uint32_t running_max = 0;  // answers in computation at once
-  std::uint32_t waiting_max = 0;  // and that may wait for that
-  std::uint32_t pages_count = 0;  // of its KV pool
+  std::uint32_t context = 0;      // most tokens in a sequence
+  std::uint32_t running_max = 0;  // answers computed at once
+  std::uint32_t waiting_max = 0;  // answers that may wait for that
+  std::uint32_t pages_count = 0;  // size of its KV pool
   std::uint32_t threads = 0;      // compute threads
-  bool is_draining = false;       // it takes no new answers, and wants those that it has to go elsewhere
+  bool is_draining = false;       // it takes no new answers, and those that it has should go elsewhere
   prefix_sharing sharing = prefix_sharing::tenant;
-  std::int64_t since = 0;      // when it started, in Unix milliseconds; 0: a version that does not say it
-  std::string label;           // by which people know this process, such as "host:pid"; need not be its own alone
-  std::uint32_t protocol = 0;  // pool_protocol; 0: a version that does not say it
+  std::int64_t since = 0;      // when it started, in Unix milliseconds; 0 from a version that does not report it
+  std::string label;           // name that people know this process by, such as "host:pid"; need not be unique
+  std::uint32_t protocol = 0;  // pool_protocol; 0 from a version that does not report it
   bool operator==(const process_card&) const = default;
   static constexpr auto fields(auto& self) {
     return std::tie(self.role, self.version, self.host, self.name, self.aliases, self.has_target, self.has_draft,
@@ -66,8 +66,8 @@ struct process_card {
   }
 };
 
-/// A label as logs and terminals may show it: of other bytes than letters, digits and . _ - : + nothing is left but
-/// '?', and of a long one the beginning.
+/// A label made safe for logs and terminals: at most 64 bytes, of which others than letters, digits and . _ - : +
+/// become '?'.
 inline std::string shown_label(std::string_view label) {
   constexpr std::size_t bytes_max = 64;
   std::string out(label.substr(0, bytes_max));
@@ -89,7 +89,7 @@ struct read_header {
   static constexpr auto fields(auto& self) { return std::tie(self.header, self.offset); }
 };
 
-/// A part of it, at most a mebibyte. Without bytes: the worker has another header.
+/// A part of the header, at most a mebibyte; no bytes when the worker has a different header.
 struct header_part {
   static constexpr actor::message_id id{0x0a11};
   static constexpr std::string_view name = "header_part";
@@ -101,8 +101,8 @@ struct header_part {
   static constexpr auto fields(auto& self) { return std::tie(self.header, self.offset, self.total, self.bytes); }
 };
 
-/// Has a gateway serve a worker's model: its header is fetched from the worker's header server. Sent again for each
-/// worker that has the model, so that there is another to ask.
+/// Makes a gateway serve a worker's model, whose header is fetched from the worker's header server. Sent again for each
+/// worker that has the model, so that there is another one to ask.
 struct fetch_model {
   static constexpr actor::message_id id{0x0a12};
   static constexpr std::string_view name = "fetch_model";
@@ -114,7 +114,7 @@ struct fetch_model {
 
 // 0x0a13 was `model_known`.
 
-/// Has a gateway serve this model no longer: no worker has it. With numerics: others have it, but none of this kind.
+/// Makes a gateway stop serving this model, which no worker has; or, with numerics, which no worker of these has.
 struct lose_model {
   static constexpr actor::message_id id{0x0a14};
   static constexpr std::string_view name = "lose_model";
@@ -124,8 +124,8 @@ struct lose_model {
   static constexpr auto fields(auto& self) { return std::tie(self.model, self.numerics); }
 };
 
-/// By what right a model has its names: whether it has workers that take work, and since when the longest of them runs.
-/// A name that two models claim belongs to the one that was there before.
+/// What a model's claim to its names rests on: whether workers take work for it, and since when the oldest of them
+/// runs. A name that two models claim belongs to the one that was there first.
 struct model_standing {
   static constexpr actor::message_id id{0x0a16};
   static constexpr std::string_view name = "model_standing";
@@ -147,22 +147,22 @@ struct fetch_due {
   static constexpr auto fields(auto& self) { return std::tie(self.header, self.attempt); }
 };
 
-/// Asks where in the pool an answer is made. Answered with `session_placed`, as often as the place changes until
-/// `leave_place`, or with `no_place`. Asked again: the worker of before is of no use to the session, or the placer may
-/// have forgotten.
+/// Asks which worker of the pool computes an answer. Answered with `session_placed`, again after each change until
+/// `leave_place`, or with `no_place`. Asked again when the session's worker is unusable, or the placer may have
+/// forgotten it.
 struct place_session {
   static constexpr actor::message_id id{0x0a01};
   static constexpr std::string_view name = "place_session";
 
   session_id session;
   std::uint64_t model = 0;       // digest of the target model's file
-  numerics_id numerics;          // of the answer so far; not known: any
-  std::uint64_t affinity = 0;    // answers of one number belong together; 0: none
-  std::uint32_t tokens_max = 0;  // that its sequence can come to hold
+  numerics_id numerics;          // numerics of the answer so far; any if unknown
+  std::uint64_t affinity = 0;    // answers with the same number belong together; 0 means none
+  std::uint32_t tokens_max = 0;  // most tokens that its sequence can reach
   std::uint32_t prompt_tokens = 0;
   std::vector<std::uint64_t> prefixes;    // chain_prefixes of the prompt
-  bool wants_draft = false;               // by a draft model
-  actor::process_number not_process = 0;  // which could not be reached, or refused
+  bool wants_draft = false;               // drafts from a draft model
+  actor::process_number not_process = 0;  // could not be reached, or refused
   tenant_id scope;                        // prompts of one scope share prefixes
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.model, self.numerics, self.affinity, self.tokens_max, self.prompt_tokens,
@@ -170,22 +170,22 @@ struct place_session {
   }
 };
 
-/// The session is to go on with these. Its own log is all that they need.
+/// The session is to go on with these actors. Its own log is all that they need.
 struct session_placed {
   static constexpr actor::message_id id{0x0a02};
   static constexpr std::string_view name = "session_placed";
 
   session_id session;
   actor::address manager;
-  actor::address drafter;  // nobody: there is none, or none was wanted
-  numerics_id numerics;    // of the answer; from its first token on it stays
-  bool ask_again = false;  // what the cache manager was sent may be lost
+  actor::address drafter;  // null if there is none, or none was wanted
+  numerics_id numerics;    // numerics of the answer; fixed from its first token on
+  bool ask_again = false;  // what was sent to the cache manager may be lost
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.manager, self.drafter, self.numerics, self.ask_again);
   }
 };
 
-/// There was no worker for the answer for as long as may be waited.
+/// No worker was found for the answer within the time that it may wait.
 struct no_place {
   static constexpr actor::message_id id{0x0a03};
   static constexpr std::string_view name = "no_place";
@@ -205,7 +205,7 @@ struct leave_place {
   static constexpr auto fields(auto& self) { return std::tie(self.session); }
 };
 
-/// The placer to itself: answers wait for a place, and what came in meanwhile has been heard.
+/// The placer to itself: answers wait for a worker, and all messages that came in meanwhile have been handled.
 struct places_due {
   static constexpr actor::message_id id{0x0a06};
   static constexpr std::string_view name = "places_due";

@@ -25,29 +25,29 @@ enum class finish_reason : std::uint8_t {
 
 /// Draft tokens of one source.
 struct source_stats {
-  std::uint32_t drafted = 0;   // the target model looked at them
-  std::uint32_t accepted = 0;  // and they are in the answer
+  std::uint32_t drafted = 0;   // those that the target model looked at
+  std::uint32_t accepted = 0;  // those of them in the answer
   bool operator==(const source_stats&) const = default;
   static constexpr auto fields(auto& self) { return std::tie(self.drafted, self.accepted); }
 };
 
-/// What decided how far a copied span was believed.
+/// What decided how far a copied span was trusted.
 enum class span_reason : std::uint8_t {
-  option,      // the request
-  anchors,     // auto: the program's words for its first and last line are those of the lines
-  confidence,  // auto: the model was sure of its numbers
+  option,      // the request's options
+  anchors,     // auto: the program's anchors match the span's first and last line
+  confidence,  // auto: the model was sure of the span's numbers
   doubt,       // auto: neither
   last_,
 };
 
-/// A span that a program copied, and how far it was believed.
+/// A span that a program copied, and how far it was trusted.
 struct copied_span {
   std::uint32_t file = 1;
   copy::unit of = copy::unit::lines;
   std::uint32_t first = 0;
   std::uint32_t last = 0;
-  bool forced = false;       // else verified
-  std::uint32_t tokens = 0;  // in the answer; of a verified span perhaps not all
+  bool forced = false;       // otherwise verified
+  std::uint32_t tokens = 0;  // those in the answer; possibly not all of a verified span
   span_reason reason = span_reason::option;
   bool operator==(const copied_span&) const = default;
   static constexpr auto fields(auto& self) {
@@ -55,7 +55,7 @@ struct copied_span {
   }
 };
 
-/// What an answer's program was; empty for an answer that was none.
+/// What an answer's program was; empty for an answer without one.
 struct copy_report {
   std::string program;
   std::vector<copied_span> spans;
@@ -68,33 +68,33 @@ struct session_stats {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t completion_tokens = 0;
   std::uint32_t rounds = 0;
-  std::uint32_t target_passes = 0;  // forwards of the target model that had a run of this session
+  std::uint32_t target_passes = 0;  // passes of the target model with a run of this session
   std::uint32_t target_rows = 0;
-  std::uint32_t draft_passes = 0;  // the same of the draft model
-  /// Draft tokens that the target model looked at, and those of them in the answer. What it accepted after the
-  /// answer's end is in neither. The sums over the sources below.
+  std::uint32_t draft_passes = 0;  // the same for the draft model
+  /// Draft tokens that the target model looked at, and those of them in the answer. What it accepted after the answer's
+  /// end counts in neither. These are the sums over the sources below.
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint64_t first_token_us = 0;  // since the session began
   std::uint64_t total_us = 0;
   std::vector<source_stats> sources = std::vector<source_stats>(static_cast<std::size_t>(draft::source::last_));
 
-  /// Tokens of copied spans in the answer: because a program said so; because the model agreed; and those it was asked
-  /// about and refused. Not among the drafted and accepted ones.
+  /// Tokens of copied spans: in the answer because a program said so; in it because the model agreed; and those that
+  /// the model was asked about and refused. Not counted as drafted or accepted.
   std::uint32_t copied_forced = 0;
   std::uint32_t copied_verified = 0;
   std::uint32_t copy_refused = 0;
-  std::uint32_t evictions = 0;       // times that the window moved,
+  std::uint32_t evictions = 0;       // how often the window moved,
   std::uint64_t evicted_tokens = 0;  // and the tokens that left it
-  /// Times that moved KV was lost with a process or to others, and the window was computed anew: from there on the
-  /// answer may differ from that of an undisturbed run.
+  /// How often moved KV was lost, with a process or to other sequences, and the window was computed again. From there
+  /// on the answer may differ from an undisturbed one.
   std::uint32_t reevaluated = 0;
-  std::uint32_t cached_tokens = 0;  // of the prompt, computed for another answer before
+  std::uint32_t cached_tokens = 0;  // prompt tokens already computed for another answer
   /// Prompt tokens whose KV was exact when the answer began; see verified::exact_count.
   std::uint32_t prompt_exact = 0;
-  std::uint64_t queued_us = 0;  // that the first round waited for its first pass
+  std::uint64_t queued_us = 0;  // time that the first round waited for its first pass
 
-  /// Zeros for a source that a peer of another version does not know.
+  /// Returns zeros for a source that a peer of another version does not know.
   [[nodiscard]] source_stats of(draft::source from) const {
     const auto i = static_cast<std::size_t>(from);
     return i < sources.size() ? sources[i] : source_stats{};
@@ -131,7 +131,7 @@ enum class token_origin : std::uint8_t { model, lookup, draft, prediction, progr
   return from < token_origin::last_ ? names[static_cast<std::size_t>(from)] : "?";
 }
 
-/// Consecutive tokens of one origin, and the bytes of the answer's text that they are.
+/// Consecutive tokens of one origin, and their bytes in the answer's text.
 struct traced_run {
   token_origin from = token_origin::model;
   std::uint32_t tokens = 0;
@@ -140,16 +140,16 @@ struct traced_run {
   static constexpr auto fields(auto& self) { return std::tie(self.from, self.tokens, self.bytes); }
 };
 
-/// What one step of an answer was: a round, or more of what is decided after it.
+/// What one step of an answer was: a round, or more of what is decided after a round.
 struct step_trace {
   std::uint64_t round = 0;
   std::uint64_t at_us = 0;         // since the session began
-  std::uint32_t passes = 0;        // of the target model; 0: no round of its own
-  std::uint32_t rows = 0;          // computed for it
+  std::uint32_t passes = 0;        // passes of the target model; 0 if the step has no round of its own
+  std::uint32_t rows = 0;          // rows computed for it
   std::vector<traced_run> drafts;  // what was proposed; bytes are not counted
   std::uint32_t verified = 0;      // draft tokens that were looked at
-  std::uint32_t accepted = 0;      // of these
-  std::vector<traced_run> came;    // into the answer
+  std::uint32_t accepted = 0;      // those of them accepted
+  std::vector<traced_run> came;    // tokens that went into the answer
   bool operator==(const step_trace&) const = default;
   static constexpr auto fields(auto& self) {
     return std::tie(self.round, self.at_us, self.passes, self.rows, self.drafts, self.verified, self.accepted,
@@ -157,7 +157,7 @@ struct step_trace {
   }
 };
 
-/// More of the answer. Text is whole characters and will not be taken back by a stop string.
+/// More of the answer. The text is whole characters, and no stop string takes it back later.
 struct session_text {
   static constexpr actor::message_id id{0x0601};
   static constexpr std::string_view name = "session_text";
@@ -166,9 +166,9 @@ struct session_text {
   std::string text;
   std::vector<token> tokens;
   std::vector<sampling::emitted_logprob> logprobs;  // one per token when asked for
-  numerics_id numerics;                             // of the answer, in a pool
-  std::optional<step_trace> trace;                  // when asked for
-  /// Of the prompt's tokens from the second one on, when asked for: more of them, in order. Then there is no text.
+  numerics_id numerics;                             // numerics of the answer, in a pool
+  std::optional<step_trace> trace;                  // only when asked for
+  /// When asked for, the prompt's next log-probabilities, in order, from its second token on. Then there is no text.
   std::vector<sampling::emitted_logprob> prompt_logprobs;
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.text, self.tokens, self.logprobs, self.numerics, self.trace,
@@ -176,14 +176,14 @@ struct session_text {
   }
 };
 
-/// The scheduler has taken the answer's first round: it is computed, or waits for that, and is no longer refused
-/// because too much waits. Not told of an answer whose first text comes within half a second.
+/// The scheduler has taken the answer's first round: it is computed or waits for that, and is no longer refused for a
+/// full queue. Not sent for an answer whose first text comes within half a second.
 struct session_admitted {
   static constexpr actor::message_id id{0x0607};
   static constexpr std::string_view name = "session_admitted";
 
   session_id session;
-  numerics_id numerics;  // of the answer, in a pool
+  numerics_id numerics;  // numerics of the answer, in a pool
   static constexpr auto fields(auto& self) { return std::tie(self.session, self.numerics); }
 };
 
@@ -198,14 +198,14 @@ struct session_finished {
   std::optional<failure> why_not;
   std::uint32_t retry_after_ms = 0;
   copy_report copied;
-  std::string stop_text;  // the stop string that ended the answer; empty: another thing did
+  std::string stop_text;  // the stop string that ended the answer; empty if something else did
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.reason, self.stats, self.why_not, self.retry_after_ms, self.copied,
                     self.stop_text);
   }
 };
 
-/// The client gave up: the session ends without another word.
+/// The client gave up: the session ends without another message.
 struct cancel_session {
   static constexpr actor::message_id id{0x0603};
   static constexpr std::string_view name = "cancel_session";
@@ -213,7 +213,7 @@ struct cancel_session {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// The client's buffer is over its mark (wait after the current round) or under it again.
+/// The client's buffer is over its mark (the session waits after the current round) or under it again.
 struct pause_session {
   static constexpr actor::message_id id{0x0604};
   static constexpr std::string_view name = "pause_session";
@@ -223,14 +223,14 @@ struct pause_session {
   static constexpr auto fields(auto& self) { return std::tie(self.paused); }
 };
 
-/// A session's own heartbeat, by which it notices silence.
+/// A session's own heartbeat, which lets it notice silence.
 struct session_tick {
   static constexpr actor::message_id id{0x0605};
   static constexpr std::string_view name = "session_tick";
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// A session's word to itself: the next part of what is too long for one handler.
+/// A session's message to itself: the next part of what is too long for one handler.
 struct session_step {
   static constexpr actor::message_id id{0x0606};
   static constexpr std::string_view name = "session_step";

@@ -14,11 +14,11 @@ struct report_status {
   static constexpr actor::message_id id{0x0501};
   static constexpr std::string_view name = "report_status";
 
-  bool with_details = false;  // somebody looks at the server
+  bool with_details = false;  // a user is looking at the server
   static constexpr auto fields(auto& self) { return std::tie(self.with_details); }
 };
 
-/// A forward pass as it was. Rows of prompts, of decode steps, and of drafts to verify.
+/// A forward pass that has run, with its rows of prompts, of decode steps, and of drafts to verify.
 struct batch_record {
   std::uint64_t number = 0;  // counted by the scheduler
   std::uint64_t us = 0;
@@ -33,14 +33,14 @@ struct batch_record {
   }
 };
 
-/// What a pass of so many rows, without context, is predicted to take.
+/// The predicted time of a pass of so many rows, without context.
 struct predicted_cost {
   std::uint32_t rows = 0;
   std::uint64_t us = 0;
   static constexpr auto fields(auto& self) { return std::tie(self.rows, self.us); }
 };
 
-/// One scheduler and its target model, for who looks at the server.
+/// One scheduler and its target model, for users who look at the server.
 struct worker_status {
   static constexpr std::size_t batches_max = 32;
   static constexpr std::uint32_t cost_rows_max = 512;
@@ -55,10 +55,10 @@ struct worker_status {
   std::uint64_t forward_us_total = 0;
   std::uint64_t preempted_total = 0;
   double cost_error_ratio = 0;
-  std::vector<batch_record> batches;  // the last, at most batches_max
-  std::vector<predicted_cost> cost;   // of passes without context
+  std::vector<batch_record> batches;  // the most recent, at most batches_max
+  std::vector<predicted_cost> cost;   // predictions for passes without context
   double batch_fill = 1;              // as in scheduler_report
-  std::string label;                  // by which people know the process; see process_card
+  std::string label;                  // name that people know the process by; see process_card
   static constexpr auto fields(auto& self) {
     return std::tie(self.process, self.ready, self.running_count, self.waiting_count, self.pages_count, self.pages_held,
                     self.batches_total, self.rows_total, self.forward_us_total, self.preempted_total,
@@ -66,7 +66,7 @@ struct worker_status {
   }
 };
 
-/// How the scheduler and its target model stand. Counters run from the start of the actor.
+/// The state of the scheduler and its target model. Counters start with the actor.
 struct scheduler_report {
   static constexpr actor::message_id id{0x0502};
   static constexpr std::string_view name = "scheduler_report";
@@ -83,18 +83,18 @@ struct scheduler_report {
   std::uint64_t cached_total = 0;  // tokens that new sequences did not have to compute
   std::uint64_t refused_total = 0;
   double cost_error_ratio = 0;         // running mean of |predicted - measured| / measured
-  std::string why_not;                 // it is not ready, where more is known than that the model is not up
+  std::string why_not;                 // why it is not ready, where there is more to say than that the model is not up
   std::uint64_t overflowed_total = 0;  // sequences that ended because the model's numbers overflowed
-  std::uint32_t tokens_max = 0;        // of a sequence: the context, or what the KV pool holds
+  std::uint32_t tokens_max = 0;        // limit of a sequence: the context, or the size of the KV pool
   std::uint64_t queried_total = 0;     // tokens of new sequences, of which cached_total were found
-  std::uint32_t asking_count = 0;      // sequences that somebody has asked for in the last two seconds, or that run
-  std::uint64_t pending_rows = 0;      // that they have yet to compute before they get tokens
-  std::uint32_t prompt_row_ns = 0;     // what a row of a prompt takes; 0: not known
-  std::vector<worker_status> workers;  // when asked for: this one, or of a pool all that have answered
-  std::uint64_t experts_total = 0;     // distinct ones that passes touched, over all layers
-  double batch_fill = 1;  // running mean: decoding sequences in a pass, of those that were ready or asked while it ran
+  std::uint32_t asking_count = 0;      // sequences that a session asked for in the last two seconds, or that run
+  std::uint64_t pending_rows = 0;      // rows that sequences must compute before they get tokens
+  std::uint32_t prompt_row_ns = 0;     // time per row of a prompt; 0 if unknown
+  std::vector<worker_status> workers;  // when asked for: this worker, or in a pool all that have answered
+  std::uint64_t experts_total = 0;     // distinct experts that passes touched, over all layers
+  double batch_fill = 1;  // running mean: decoding sequences in a pass, out of those ready or asking while it ran
   std::uint64_t waits_total = 0;         // passes that waited for sequences between rounds
-  std::uint64_t waited_us_total = 0;     // for that long
+  std::uint64_t waited_us_total = 0;     // total time of those waits
   std::uint64_t waits_missed_total = 0;  // sequences that did not come within the wait for them
   static constexpr auto fields(auto& self) {
     return std::tie(self.ready, self.running_count, self.waiting_count, self.pages_count, self.pages_held,

@@ -12,7 +12,7 @@
 namespace redline::actors {
 namespace {
 
-/// Of the text that is left, for one token.
+/// How much of the remaining text is tokenized to find one token.
 constexpr std::size_t look_ahead_bytes = 256;
 
 failure forbidden(std::string_view said, std::string_view rest) {
@@ -26,7 +26,7 @@ failure forbidden(std::string_view said, std::string_view rest) {
                                       ", " + what + ". Change what the script says, or the request."};
 }
 
-/// What a grammar decides without the model is in the answer with the grammar's tokens. Fails for an answer that the
+/// Tokenizes an answer. What a grammar decides without the model has the grammar's tokens. Fails for an answer that the
 /// grammar forbids.
 result<std::vector<token>> tokens_of(const std::string& said, const output_rules* rules,
                                      const text::tokenizer& tokenizer) {
@@ -44,7 +44,7 @@ result<std::vector<token>> tokens_of(const std::string& said, const output_rules
     s = after;
     return true;
   };
-  // What comes after the end of an answer is not said, such as a second call where one is allowed.
+  // What comes after the end of an answer, such as a second call where one is allowed, is left out.
   while (!text.empty() && !rules->grammar->automaton().is_terminated(s)) {
     auto t = rules->grammar->jump_forward(s);
     if (!t) {
@@ -53,7 +53,7 @@ result<std::vector<token>> tokens_of(const std::string& said, const output_rules
     }
     bool is_taken = t && takes(*t);
     if (!is_taken) {
-      // Where the usual token reaches beyond what is allowed, a shorter one may not.
+      // The usual token may reach beyond what is allowed; a shorter one may not.
       t = rules->grammar->trie().longest_token(rules->grammar->automaton(), s, text);
       is_taken = t && takes(*t);
     }

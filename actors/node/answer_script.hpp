@@ -15,16 +15,15 @@
 
 namespace redline::actors {
 
-/// Known answers in the place of the model's, for tests and measurements of a whole server: every pass is computed, and
-/// only the choice of tokens is not the model's. So what clients do with an answer can be tried with a model that would
-/// not give it.
+/// Scripted answers instead of the model's, for tests and measurements of a whole server: every pass is computed, and
+/// only the choice of tokens is not the model's. So clients can be tried with answers that the model would not give.
 class answer_script final : public sampling::token_chooser {
  public:
-  /// path: a JSON array of {"when": [TEXT, ...], "say": TEXT}. An answer is what the first entry says of whose texts
-  /// the prompt holds all; the model's own where there is none.
+  /// path: a JSON array of {"when": [TEXT, ...], "say": TEXT}. The first entry whose texts are all in the prompt gives
+  /// the answer; without one the model does.
   static result<std::shared_ptr<answer_script>> load(const std::string& path);
 
-  /// An answer with this prompt begins, perhaps under a grammar, whose decisions are then part of it. Fails where the
+  /// Begins an answer with this prompt. Decisions of its grammar, if any, become part of the answer. Fails where the
   /// grammar forbids what the script says.
   result<void> begin(session_id session, std::span<const token> prompt, const output_rules* rules,
                      const text::tokenizer& tokenizer);

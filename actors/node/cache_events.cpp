@@ -10,7 +10,7 @@ namespace {
 using kv::prefix_change;
 using packer = msgpack::packer<msgpack::sbuffer>;
 
-// Where a server computes; vLLM calls that so on processors, too.
+// The storage medium; vLLM uses this name on CPUs, too.
 constexpr std::string_view medium = "GPU";
 
 void pack_hashes(packer& out, std::span<const prefix_change* const> run) {
@@ -49,7 +49,7 @@ void pack_cleared(packer& out) {
   out.pack("AllBlocksCleared");
 }
 
-/// Whether one event tells of both.
+/// Whether one event reports both.
 bool belong_together(const prefix_change& a, const prefix_change& b) {
   if (a.what != b.what || a.what == prefix_change::kind::cleared) return false;
   return a.what == prefix_change::kind::removed || b.parent == a.key;

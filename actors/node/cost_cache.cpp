@@ -15,14 +15,14 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t costs_max = 64;
 constexpr std::uintmax_t file_bytes_max = 64 * 1024;
-constexpr std::uint64_t number_max = 3'600'000'000;  // an hour in microseconds; more rows or tokens than anybody has
+constexpr std::uint64_t number_max = 3'600'000'000;  // an hour in microseconds; more rows or tokens than there are
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
 
-/// A name for the file; the key itself is compared.
+/// A name for the file. The key itself is compared after loading.
 std::string file_name(const std::string& key) { return to_hex(fnv1a().add(key).value()); }
 
 std::optional<std::uint64_t> number_at(const nlohmann::json& cost, const char* name) {

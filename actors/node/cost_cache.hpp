@@ -9,18 +9,18 @@
 
 namespace redline::actors {
 
-/// What passes took when they were last measured, in a file per machine and model. Only saves time: a file that is
-/// missing, old or damaged is measured again.
+/// The times of measured passes, in a file per machine and model. The cache only saves time: a file that is missing,
+/// old or damaged is replaced by a new measurement.
 class cost_cache {
  public:
-  /// folder: where the files lie, made when needed; empty: nothing is kept. key: everything that the times depend on.
+  /// folder: of the files, created when needed; empty to store nothing. key: everything that the times depend on.
   cost_cache(std::string folder, std::string key);
 
   [[nodiscard]] std::optional<std::vector<pass_cost>> load() const;
-  /// mixture: the model's experts, for who reads the file as a curve (`redline plan`).
+  /// mixture: the model's experts, for `redline plan`, which reads the file as a curve.
   [[nodiscard]] result<void> store(const std::vector<pass_cost>& costs, const cost::mixture_shape& mixture = {}) const;
 
-  /// $REDLINE_CACHE_DIR, else redline/ in $XDG_CACHE_HOME or ~/.cache; empty when there is no such place.
+  /// $REDLINE_CACHE_DIR, else redline/ in $XDG_CACHE_HOME or ~/.cache; empty if none is set.
   [[nodiscard]] static std::string usual_folder();
 
  private:

@@ -34,23 +34,23 @@ namespace {
 
 constexpr std::uint16_t control_worker = 99;
 constexpr std::size_t actor_mail_max = 8192;
-// As many answers as run at once by default go on in one pass, also on a slow machine: two passes would take longer.
+// As many answers as run at once by default share one pass, even on a slow machine: two passes would take longer.
 constexpr std::uint32_t untimed_decodes = 64;
 constexpr auto hand_over_min = std::chrono::milliseconds(500);
 constexpr std::uint64_t logits_bytes_max = 256u << 20;
 constexpr std::uint64_t logits_rows_min = 64;
-// Of one message about the cache; some 80 kB.
+// Limit of one message about the cache, some 80 kB.
 constexpr std::size_t cache_changes_max = 512;
 constexpr std::uint32_t draft_rows_max = 512;
 
-/// A pass of more logits would not be faster, and a vocabulary of 150,000 takes 600 kB a row.
+/// A pass with more logits would not be faster, and with a vocabulary of 150,000 each row takes 600 kB.
 std::uint32_t logits_rows_of(const architecture::model_shape& config, std::uint32_t rows_max) {
   const std::uint64_t row_bytes = std::uint64_t{config.vocabulary} * sizeof(float);
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(rows_max, std::max<std::uint64_t>(logits_rows_min, logits_bytes_max / row_bytes)));
 }
 
-/// A process that others may meet draws a number; alone its number does not matter.
+/// Draws a number for a process that others may meet; alone, the number does not matter.
 actor::process_number draw_process_number(const engine_options& options) {
   if (!options.broker && options.bridge.joins.empty()) return 1;
   return 1 + static_cast<actor::process_number>(real_environment().random() % actor::process_number_max);
@@ -61,7 +61,7 @@ std::string read_host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// Of small inputs, and as many of large ones: requests are read in a small part of the time that answering them takes.
+// Threads for small inputs, and as many for large ones. Reading requests takes little of the time of answering them.
 unsigned pool_threads() { return std::clamp(kernels::usable_cpus() / 8, 1U, 4U); }
 
 transport::fabric_layout plan_fabric(const engine_options& options) {
@@ -78,7 +78,7 @@ transport::fabric_layout plan_fabric(const engine_options& options) {
   return layout;
 }
 
-// Handlers on the io thread are to take a few milliseconds; a busy machine may stretch that.
+// Handlers on the io thread should take a few milliseconds; a busy machine may stretch that.
 constexpr microseconds io_handler_max{50'000};
 
 }  // namespace
@@ -147,7 +147,7 @@ result<void> engine::choose_tables() {
   if (options_.roles.target && target_file_) {
     REDLINE_TRY_ASSIGN(target_table_, model::table_for(*target_file_, *choice.table, options_.numerics, options_.kv));
   }
-  // Drafts decide no byte of an answer: a draft model that cannot do what is asked for does what suits it.
+  // Drafts decide no byte of an answer, so a draft model that lacks the requested numerics uses the automatic ones.
   if (options_.roles.draft && draft_file_) {
     const auto asked = model::table_for(*draft_file_, *choice.table, options_.numerics, options_.kv);
     REDLINE_TRY_ASSIGN(const auto* usual,
@@ -207,7 +207,7 @@ session_partners engine::partners_in_pool(draft::method how, actor::address clie
   partners.client = client;
   partners.placer = placer_ref();
   partners.place_patience = options_.pool_patience;
-  partners.silence_max = std::max(partners.silence_max, 2 * options_.pool_patience);  // the placer gives up before
+  partners.silence_max = std::max(partners.silence_max, 2 * options_.pool_patience);  // the placer gives up first
   partners.place = {.model = model, .wants_draft = draft::asks_model(how)};
   partners.learned = learned_;
   return partners;
@@ -242,7 +242,7 @@ pool_request engine::pool_request_for(const architecture::model_shape& config) c
           .rows_max = scheduling.budget.prompt_chunk_rows_max};
 }
 
-/// All layers of a draft model lie in its pages.
+/// All layers of a draft model use full pages, without window pages.
 std::uint32_t engine::draft_pages() const {
   architecture::model_shape config = draft_config_;
   config.layer_kinds.clear();
@@ -250,7 +250,7 @@ std::uint32_t engine::draft_pages() const {
   return choose_pool(config, options_.kv, pool_request_for(draft_config_)).pages;
 }
 
-/// A sequence that does not fit into the pool could never end: the pool's size limits the context.
+/// A sequence that does not fit into the pool could never end, so the pool's size limits the context.
 void engine::choose_target_pool() {
   auto& limits = options_.scheduling.limits;
   target_pool_ = choose_pool(target_config_, options_.kv, pool_request_for(target_config_));
@@ -276,7 +276,7 @@ std::function<void(const std::vector<kv::prefix_change>&)> engine::cache_listene
   if (!cache_events_) return {};
   return [to = cache_events_](const std::vector<kv::prefix_change>& changes) {
     const auto now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    // In messages of bounded size, so that the queue of a subscriber that does not read is bounded in bytes, too.
+    // Messages have a bounded size, so that the queue of a subscriber that does not read is bounded in bytes, too.
     for (std::span rest(changes); !rest.empty(); rest = rest.subspan(std::min(rest.size(), cache_changes_max))) {
       const auto payload = encode_cache_events(rest.first(std::min(rest.size(), cache_changes_max)), now);
       if (!payload.empty()) to->publish(payload);
@@ -329,7 +329,7 @@ void engine::add_io_actors() {
     }
     io.add<placer>(topology::placer, "placer", {actor_mail_max, actor_mail_max},
                    [this, options](actor::actor_context& c) {
-                     fabric_.tell_peers_again();  // one that restarts knows nobody
+                     fabric_.tell_peers_again();  // a restarted placer knows no workers
                      return std::make_unique<placer>(c, options);
                    });
     groups.emplace_back(actor::restart_strategy::one_for_one, limit,
@@ -365,7 +365,7 @@ result<void> engine::add_target() {
            "logits of a pass: at most " + std::to_string(how.logits_rows_max) + " rows, " +
                std::to_string((std::uint64_t{how.logits_rows_max} * target_config_.vocabulary * sizeof(float)) >> 20) +
                " MiB");
-  // Once here, so that a lack of memory is an answer and not an actor's death.
+  // Created here once, so that a lack of memory fails the start instead of killing an actor.
   REDLINE_TRY_ASSIGN(auto first, model::transformer::create(weights, *target_table_, *target_team_, how));
   const auto costs = pass_costs(*first, *target_table_, options_.target_path, *target_file_);
   auto ready = std::make_shared<std::unique_ptr<model::transformer>>(std::move(first));
@@ -384,7 +384,7 @@ result<void> engine::add_target() {
   return {};
 }
 
-/// What passes take here: from the last start, or measured now.
+/// The times of passes on this machine: from an earlier start, or measured now.
 std::vector<pass_cost> engine::pass_costs(model::transformer& t, const kernels::kernel_table& table,
                                           const std::string& path, const gguf::gguf_file& file) const {
   if (options_.measuring_max.count() == 0) return {};
@@ -483,7 +483,7 @@ process_card engine::describe_itself() const {
 
 std::string engine::numerics() const {
   if (!options_.roles.target) return {};
-  // Of another version sampling or grammars may differ.
+  // Another version may sample or apply grammars differently.
   return model::describe_numerics(*target_table_, options_.kv) +
          architecture::describe_rotation(target_config_, options_.context_max) + ", version " + version();
 }
@@ -502,7 +502,7 @@ bool engine::is_handed_over() {
     const auto m = actor::decode<scheduler_report>(f->body);
     is_empty = f->head.id == scheduler_report::id && m && m->asking_count == 0;
   }
-  // Those who have just placed an answer here hear of it first.
+  // Gateways that have just placed an answer here receive the new card first.
   if (is_empty && std::chrono::steady_clock::now() - told_at_ > hand_over_min) return true;
   ask_status();
   return false;
@@ -517,7 +517,7 @@ void engine::ask_status() {
 
 bool engine::is_responsive(std::chrono::milliseconds limit) {
   const auto now = std::chrono::steady_clock::now();
-  const bool has_status = options_.roles.target || options_.roles.front;  // a draft worker's actors have nobody to ask
+  const bool has_status = options_.roles.target || options_.roles.front;  // a draft worker has no actor to ask
   if (!has_status) return true;
   while (control_->receive()) answered_at_ = now;
   ask_status();

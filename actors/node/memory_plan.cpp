@@ -6,7 +6,7 @@
 namespace redline::actors {
 namespace {
 
-// For everything else: the program, what sessions hold.
+// For everything else: the program itself, and what sessions store.
 constexpr std::uint64_t spare_bytes = std::uint64_t{64} << 20;
 
 std::string gib(std::uint64_t bytes) {
@@ -49,7 +49,7 @@ kv::pool_size choose_pool(const architecture::model_shape& config, model::kv_typ
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(wanted, affordable), 1, pages_max));
   };
   const std::uint32_t window = model::window_of(config);
-  // What a sequence holds when it goes on (window_pages::first_held), a pass, and two pages that are begun.
+  // What a sequence keeps when it goes on (window_pages::first_held), a pass, and two partly filled pages.
   const std::uint64_t held = pages_for(window + kv::page_tokens + std::uint64_t{request.rows_max}) + 2;
   if (window == 0 || held >= longest || held * all_bytes > request.bytes_max)
     return pages(request.bytes_max, all_bytes);

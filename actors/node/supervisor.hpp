@@ -10,13 +10,13 @@
 
 namespace redline::actors {
 
-/// Restarts the permanent actors of its process when they die, within limits; tells the owner of temporary ones
-/// (sessions) about their death; ends the process when a restart limit is used up.
+/// Restarts the permanent actors of its process when they die, within limits; reports deaths of temporary ones
+/// (sessions) to their owner; ends the process when a restart limit is used up.
 class supervisor final : public actor::actor_of<supervisor> {
  public:
   using accepts = actor::protocol<actor::actor_down>;
 
-  /// temporary_owner: told actor_down of actors in no group; may be nobody. give_up: called once with the reason.
+  /// temporary_owner: receives actor_down for actors in no group; may be null. give_up: called once with the reason.
   supervisor(actor::actor_context& context, std::vector<actor::restart_policy> groups, actor::address temporary_owner,
              std::function<void(const std::string&)> give_up);
 

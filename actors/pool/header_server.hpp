@@ -8,7 +8,7 @@
 
 namespace redline::actors {
 
-/// Gives gateways the header of a worker's target model, part by part. Holds nothing of theirs: each question says all.
+/// Sends gateways the header of a worker's target model, part by part. Stateless: each request is complete in itself.
 class header_server final : public actor::actor_of<header_server> {
  public:
   using accepts = actor::protocol<read_header>;

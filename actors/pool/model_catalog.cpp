@@ -16,7 +16,7 @@ struct name_claim {
   bool is_alias = false;
   std::string name;
 
-  /// The first has it.
+  /// The claim with the lowest rank gets the name.
   [[nodiscard]] auto rank() const {
     return std::tuple(!of->has_workers, of->since, is_alias, std::string_view(of->model->name), of->model->digest,
                       std::string_view(name));
@@ -29,7 +29,7 @@ std::vector<name_claim> all_claims(const std::vector<model_claim>& models) {
     out.push_back({&one, false, one.model->name});
     const std::set<std::string> aliases(one.model->aliases.begin(), one.model->aliases.end());
     for (const std::string& alias : aliases) {
-      if (!alias.empty()) out.push_back({&one, true, alias});  // an empty one stands for the first model
+      if (!alias.empty()) out.push_back({&one, true, alias});  // the empty name means the first model
     }
   }
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.rank() < b.rank(); });
@@ -50,7 +50,7 @@ model_catalog::model_catalog(std::vector<model_claim> models) {
     } else if (is_free) {
       models_.push_back({model, {}});
     } else if (!claim.of->has_workers) {
-      // What was served under this name before its workers went.
+      // The model was served under this name until its workers left, so there is nothing to report.
     } else if (!claim.is_alias) {
       conflicts_.push_back("model '" + model->name + "' with digest " + to_hex(model->digest) +
                            " is not served: the model with digest " + to_hex(at->second->digest) +

@@ -16,23 +16,23 @@
 namespace redline::actors {
 namespace {
 
-constexpr microseconds part_patience{2'000'000};  // then another source is asked
-constexpr microseconds retry_pause{250'000};      // after a source that could not be reached
+constexpr microseconds part_patience{2'000'000};  // then it is asked for again, the second time elsewhere
+constexpr microseconds retry_pause{250'000};      // after a source could not be reached
 constexpr std::size_t models_max = 64;
-constexpr std::size_t sources_max = 256;  // of one header, those that were refused too
+constexpr std::size_t sources_max = 256;  // per header, including refused ones
 constexpr std::size_t aliases_max = 64;
-constexpr std::size_t kinds_max = 16;        // of numerics of one model that are told to clients
-constexpr std::size_t shown_bytes_max = 80;  // of a name in the log
+constexpr std::size_t kinds_max = 16;        // numerics of one model that clients are shown
+constexpr std::size_t shown_bytes_max = 80;  // limit of a name in the log
 constexpr std::size_t name_bytes_max = 256;  // as in a request
 
-/// A name that requests can say and a list can show.
+/// Whether requests can use this name and lists can show it.
 bool is_name(const std::string& text) {
   return !text.empty() && text.size() <= name_bytes_max && utf8::valid_prefix_bytes(text) == text.size() &&
          std::none_of(text.begin(), text.end(),
                       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
-/// What makes a part useless; empty: nothing.
+/// Why a part is useless; empty if it is not.
 std::string find_problem(const header_part& m, std::uint64_t total) {
   if (m.bytes.empty()) return "it has another header";
   if (m.total > sizes::header_bytes_max) {
@@ -189,7 +189,7 @@ void model_fetcher::on(const fetch_due& m) {
   ask(*at);
 }
 
-/// Whose bytes are wrong must be clear, so a header comes from one source.
+/// A header comes from a single source, so that it is clear which source sent wrong bytes.
 void model_fetcher::leave_source(header_state& h) {
   h.sources.pop_front();
   h.bytes.clear();
@@ -201,7 +201,7 @@ void model_fetcher::on(const actor::undeliverable& m) {
   for (auto& h : headers_) {
     const auto& sources = h.second.sources;
     if (h.second.now != stage::asking || sources.front() != m.to) continue;
-    // One that comes back is named again; the only one is tried until its model is lost.
+    // A source that comes back is named again. The only source is tried until its model is lost.
     if (sources.size() > 1) leave_source(h.second);
     pause(h);
   }

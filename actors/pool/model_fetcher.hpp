@@ -19,20 +19,20 @@ namespace redline::actors {
 
 struct model_fetcher_options {
   std::shared_ptr<model_shelf> shelf;        // where models are put
-  std::shared_ptr<actor::thread_pool> pool;  // builds tokenizers; null: the fetcher's own thread does
-  /// Whom a session works with that answers for a model with this card.
+  std::shared_ptr<actor::thread_pool> pool;  // builds tokenizers; if null, the fetcher's own thread does
+  /// The partners of a session that answers for a model with this card.
   std::function<result<session_partners>(const process_card&, draft::method, actor::address client)> partners_for;
   draft::draft_options draft_defaults;  // for requests that name no method
 };
 
-/// What a model's workers say of it, as one: of several names the first is its own and the others are aliases, its
-/// context is the shortest, so that each of them can go on with any answer. The same whatever the order of the cards.
-/// False when nothing changed.
+/// Merges a worker's card into what all workers of a model report. The lowest name becomes the model's own and the
+/// others aliases; the shortest context counts, so that each worker can go on with any answer. The order of the cards
+/// does not matter. Returns false when nothing changed.
 bool join_card(process_card& all, const process_card& one);
 
-/// Learns models from workers: fetches a model's header from a worker's header server, part by part and from another
-/// worker when that fails, makes the model's tokenizer and templates of it on the thread pool, and puts the model on
-/// the shelf. What it knows can be asked for again by those who told it.
+/// Learns models from workers: fetches a model's header from a worker's header server, part by part, and from another
+/// worker when that fails; makes the model's tokenizer and templates from it on the thread pool; and puts the model on
+/// the shelf. Whatever it knows can be requested again from those that sent it.
 class model_fetcher final : public actor::actor_of<model_fetcher> {
  public:
   using accepts = actor::protocol<fetch_model, lose_model, model_standing, header_part, fetch_due, actor::job_done,
@@ -58,20 +58,20 @@ class model_fetcher final : public actor::actor_of<model_fetcher> {
   };
   enum class stage : std::uint8_t { waiting, asking, pausing, parsing, ready, unusable };
   struct header_state {
-    stage now = stage::waiting;          // for a source
+    stage now = stage::waiting;          // waiting: no source yet
     std::deque<actor::address> sources;  // the first is asked
     std::set<actor::address> refused;    // sources that are not asked again
-    std::string bytes;                   // that came from the first source
+    std::string bytes;                   // received from the first source
     std::uint64_t total = 0;
-    bool is_repeated = false;   // the part that comes next was asked for and did not come
-    std::uint64_t attempt = 0;  // what was begun last; reminders and jobs of earlier ones are void
+    bool is_repeated = false;   // the next part was asked for once without result
+    std::uint64_t attempt = 0;  // the latest step; reminders and jobs of earlier ones are void
     parsed_header parsed;       // when ready
   };
   struct known_model {
     process_card card;
-    std::set<std::string> kinds;  // numerics of its workers
-    std::uint64_t revision = 0;   // of card and kinds
-    bool is_shown = false;        // on the shelf, by the latest of both
+    std::set<std::string> kinds;  // the workers' numerics
+    std::uint64_t revision = 0;   // changes with card and kinds
+    bool is_shown = false;        // the shelf has the latest card and kinds
   };
   using headers = std::map<std::uint64_t, header_state>;
   using models = std::map<std::uint64_t, known_model>;

@@ -13,31 +13,30 @@
 
 namespace redline::actors {
 
-/// All that a gateway knows of one model. Immutable: requests that have begun keep the one that they found.
+/// Everything that a gateway knows about one model. Immutable: a request keeps the version that it began with.
 struct served_model {
   std::string name;                  // for clients
   std::vector<std::string> aliases;  // other names that they may use
-  std::uint64_t digest = 0;          // of the model's file; see gguf::compute_file_digest
-  std::string fingerprint;           // see make_fingerprint; of answers whose worker is not known
-  /// In words (process_card::numerics) the numerics of all workers that have it, for clients; sorted.
+  std::uint64_t digest = 0;          // digest of the model's file; see gguf::compute_file_digest
+  std::string fingerprint;           // for answers whose worker is unknown; see make_fingerprint
+  /// For clients, the numerics of all workers that have the model, in words (process_card::numerics); sorted.
   std::vector<std::string> computed_by;
-  numerics_id numerics;  // of all its answers; not known: each answer's worker decides
+  numerics_id numerics;  // numerics of all its answers; if unknown, each answer's worker decides
   std::shared_ptr<const answer_factory> answers;
   std::shared_ptr<const prompt_builder> prompts;
   draft::draft_options draft_defaults;     // for requests that name no method
-  std::vector<std::string> known_phrases;  // of a demonstration model; see known_phrases.hpp
-  /// By the name that a request uses: its own, or an alias.
+  std::vector<std::string> known_phrases;  // only for demonstration models; see known_phrases.hpp
+  /// Sampling defaults by the name that a request uses: the model's own, or an alias.
   std::map<std::string, sampling::sampling_defaults, std::less<>> sampling;
 
-  /// What those want who call it by this name; by one that it does not know, or none: who call it by its own.
+  /// The sampling defaults for requests that use this name. An unknown or empty name stands for the model's own.
   [[nodiscard]] sampling::sampling_defaults sampling_of(std::string_view called) const;
-  /// Takes further names, with their sampling where they have some ("fast:temperature=0"); those that are not well
-  /// formed stay out.
+  /// Adds names, with sampling defaults where a text has some ("fast:temperature=0"). Malformed ones are skipped.
   void add_names(const std::vector<std::string>& texts);
 };
 
-/// What OpenAI calls system_fingerprint: answers with the same one come from the same version, the same file, and
-/// numerics that give the same bits.
+/// OpenAI's system_fingerprint: answers with the same one come from the same version, the same file, and numerics that
+/// give the same bits.
 std::string make_fingerprint(std::uint64_t model, numerics_id numerics);
 
 }  // namespace redline::actors

@@ -9,8 +9,7 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::size_t turns_max = 64;
-constexpr std::size_t rendered_bytes_max = 4
-                                           << 20;  // each turn renders all before it: otherwise quadratic in a request
+constexpr std::size_t rendered_bytes_max = 4 << 20;  // each turn renders all before it: quadratic without a limit
 
 bool is_user(const json& message) {
   const auto role = message.find("role");
@@ -24,8 +23,8 @@ std::string_view content_of(const json& message) {
   return content->get_ref<const std::string&>();
 }
 
-/// Where the first user's message begins with its frame, when nothing but the template stands before it: the frame is
-/// what the second user's message has. `second_at` and `text` are where that one begins, and the whole.
+/// Where the first user's message begins with its frame, if only the template's text precedes it. The frame is taken
+/// from the second user's message. `second_at`: where that message begins; `text`: the whole text.
 std::optional<std::size_t> frame_of_first(std::string_view text, std::size_t second_at, std::string_view first,
                                           std::string_view second) {
   if (first.empty() || second.empty()) return std::nullopt;
@@ -36,7 +35,7 @@ std::optional<std::size_t> frame_of_first(std::string_view text, std::size_t sec
   return at == std::string_view::npos ? std::nullopt : std::optional(at);
 }
 
-/// The text's parts as tokens, one after another, are the whole text's tokens. `cuts`: where parts end, ascending.
+/// Token counts up to each cut, if the parts' tokens add up to the whole text's. `cuts`: where parts end, ascending.
 std::optional<std::vector<std::uint32_t>> tokens_before(std::string_view text, std::span<const std::size_t> cuts,
                                                         std::span<const token> whole, const text::tokenizer& tokenizer,
                                                         std::string_view mark) {

@@ -21,7 +21,7 @@ std::string language_of(const std::string& path) {
   return {};
 }
 
-/// Longer than any run of backticks in the file, so that the file cannot end the fence.
+/// Longer than any sequence of backticks in the file, so that the file cannot end the fence.
 std::string fence_of(const std::string& text) {
   std::size_t longest = 0;
   std::size_t run = 0;
@@ -34,10 +34,10 @@ std::string fence_of(const std::string& text) {
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
-/// How a line looks to Markdown: backticks at its beginning and what follows them.
+/// How Markdown sees a line: the backticks at its beginning and what follows them.
 struct fence_line {
-  std::size_t backticks = 0;  // 0: no fence
-  bool is_bare = false;       // nothing but white space after them, so it can close a block
+  std::size_t backticks = 0;  // 0 if the line is no fence
+  bool is_bare = false;       // only whitespace follows, so it can close a block
 };
 
 fence_line read_fence_line(std::string_view line) {
@@ -49,11 +49,11 @@ fence_line read_fence_line(std::string_view line) {
 
 bool lacks_final_line_feed(std::string_view text) { return !text.empty() && !text.ends_with('\n'); }
 
-/// The file in what is left of an answer that the model ended.
+/// The file in an answer that the model ended.
 result<std::string> take_out_of_fence(std::size_t shortest, const std::string& answer) {
   std::string file;
   std::size_t outer = 0;  // backticks of the fence around the file
-  std::size_t inner = 0;  // of a code block inside of the file, whose end is not the file's
+  std::size_t inner = 0;  // backticks of a code block in the file, whose end is not the file's
   bool closed = false;
   for (const auto line : text::split_lines(answer)) {
     const fence_line f = read_fence_line(line);
@@ -146,7 +146,7 @@ result<std::string> file_of_answer(const edit_task& task, const edit_answer& ans
 std::string answer_of(const edit_task& task, const std::string& after) {
   const std::string fence = fence_of(shown_file(task));
   const std::string shown = text::shown_text(after);
-  // file_of_answer takes the line feed away again where the old file had none.
+  // file_of_answer removes the line feed again where the old file had none.
   const bool ends_line = !lacks_final_line_feed(task.before) && (shown.empty() || shown.ends_with('\n'));
   return fence + language_of(task.path) + "\n" + shown + (ends_line ? "" : "\n") + fence;
 }

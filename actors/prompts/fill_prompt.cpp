@@ -10,9 +10,9 @@
 namespace redline::actors {
 namespace {
 
-constexpr std::size_t anchored_bytes_min = 4096;  // less is computed anew in no time
+constexpr std::size_t anchored_bytes_min = 4096;  // less is computed again in no time
 
-/// The line among those that begin in the first quarter of the text whose hash is least; the whole when there is none.
+/// The text from a line on: among those in its first quarter, the one of the least hash. All of it if there is none.
 std::string_view from_anchor(std::string_view text) {
   if (text.size() < anchored_bytes_min) return text;
   std::size_t best = 0;
@@ -20,7 +20,7 @@ std::string_view from_anchor(std::string_view text) {
   for (std::size_t at = 0; at < text.size() / 4;) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const auto line = text.substr(at, end - at);
-    // Lines of a few characters are many, and look alike.
+    // Short lines are many, and look alike.
     const bool is_telling = line.find_first_not_of(" \t\r}])") != std::string_view::npos;
     if (const auto hash = fnv1a().add(line).value(); is_telling && hash < least) {
       least = hash;
@@ -39,7 +39,7 @@ bool reads_suffix_first(const text::vocabulary& vocab) {
 
 bool is_inside_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-/// No more than so many, and no part of a character.
+/// At most `most` bytes, cut between characters.
 std::string_view first_bytes(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && is_inside_character(text[most])) --most;
@@ -113,7 +113,7 @@ gap_filler::gap_filler(const text::tokenizer& tokenizer, const fill_task& task, 
 }
 
 std::size_t gap_filler::bytes_of(std::size_t tokens) const {
-  // Where a text is cut, its last tokens are others than those of the whole.
+  // The last tokens of a cut text differ from those of the whole.
   constexpr std::size_t spare = 64;
   const std::size_t most = std::numeric_limits<std::size_t>::max();
   return piece_bytes_max_ > most / (tokens + spare) ? most : piece_bytes_max_ * (tokens + spare);
@@ -141,7 +141,7 @@ std::vector<token> gap_filler::prompt(std::string_view before) {
   const auto read = from_anchor(last_bytes(before, bytes_of(context_max_)));
   const auto own = lay_out_gap(tokenizer_, tokenizer_.encode(read), after_, context_max_);
   std::size_t used = header_.size() + 3;
-  std::size_t count = 0;  // of other files
+  std::size_t count = 0;  // number of other files
   for (; count < task_.context.size(); ++count) {
     const auto* one = other(count);
     // Half of the rest is for the answer and for the text to grow.

@@ -7,8 +7,8 @@
 
 namespace redline::actors {
 
-/// Instructions as examples, of a model that understands few wordings: the demonstration models, which their files
-/// name. Empty for all others.
+/// Example instructions for a model that understands few wordings, which only the demonstration models do. Their files
+/// identify them; empty for all others.
 std::vector<std::string> known_phrases(const gguf::gguf_file& model);
 
 }  // namespace redline::actors

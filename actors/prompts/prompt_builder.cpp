@@ -11,7 +11,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Calls `visit` with each text of a message but its role.
+/// Calls `visit` with each text of a message except its role.
 template<class Json, class Visit>
 void visit_texts(Json& value, const Visit& visit) {
   if (value.is_string()) return visit(value);
@@ -22,7 +22,7 @@ void visit_texts(Json& value, const Visit& visit) {
   }
 }
 
-/// One of Unicode's noncharacters, which no text means anything by, that none of the messages holds. but: another one.
+/// A Unicode noncharacter, meaningless in any text, that none of the messages contains. but: a mark already in use.
 std::optional<std::string> unused_mark(const json& messages, std::string_view tools, std::string_view but = {}) {
   for (unsigned char last = 0x90; last <= 0xAF; ++last) {  // U+FDD0 to U+FDEF
     const std::string mark = {static_cast<char>(0xEF), static_cast<char>(0xB7), static_cast<char>(last)};
@@ -66,7 +66,7 @@ result<prompt_builder> prompt_builder::make(std::shared_ptr<const text::tokenize
 jinja::chat_input prompt_builder::input_base() const {
   jinja::chat_input input;
   const auto& vocab = tokenizer_->vocab();
-  // Templates add them to texts without asking whether there are any.
+  // Templates use them in texts without checking whether they exist.
   input.bos_token = vocab.bos() ? std::string(vocab.text(*vocab.bos())) : std::string();
   input.eos_token = vocab.eos() ? std::string(vocab.text(*vocab.eos())) : std::string();
   return input;
@@ -94,7 +94,7 @@ result<rendered_conversation> prompt_builder::prepare(const json& messages, cons
     if (const auto why = style.why_no_tools()) return *why;
     out.tools = tool_style::tools_for_template(*tools);
   }
-  // As one text, so that names of members are seen, too.
+  // As one text, so that the names of members are checked, too.
   const std::string tools_text = out.tools.is_null() ? std::string() : dump_json(out.tools);
   bool spells_control = tokenizer_->spells_control(tools_text);
   const auto look = [&](const json& text) {

@@ -45,7 +45,7 @@ json result_message() {
   return {{"role", "tool"}, {"tool_call_id", "call00001"}, {"name", probe_tool}, {"content", "A result."}};
 }
 
-/// Not as Python would print an object, and not as text that was made JSON once more.
+/// The call must appear neither as Python prints an object, nor as text that was encoded as JSON once more.
 bool is_call_shown(std::string_view text) {
   const std::string argument(probe_argument);
   return has(text, probe_tool) && has(text, argument) && !has(text, "'" + argument) && !has(text, "\\\"" + argument);
@@ -68,7 +68,7 @@ tool_style tool_style::of(const jinja::chat_template& chat, const jinja::chat_in
   style.shows_tools_ = has(render(question, tools_for_template(set_of(probe_tool, probe_argument))), probe_tool);
   if (render(question, nullptr).empty() && !render(question, json::array()).empty()) style.no_tools_ = json::array();
 
-  // Calls come with tools; a definition of the called one would look like its call.
+  // Calls come with tools. A definition of the called tool would look like its call, so another tool is defined.
   const json others = tools_for_template(set_of(other_tool, other_argument));
   const auto after_call = [&](const json& calling) {
     return render(json::array({user_message(), calling, result_message()}), others);
@@ -96,7 +96,7 @@ tool_style tool_style::of(const jinja::chat_template& chat, const jinja::chat_in
         has(after_call({{"role", "assistant"}, {"content", written}}), written.get_ref<const std::string&>());
   }
 
-  // Most templates show what was thought between calls only, some at the end of a conversation.
+  // Most templates show thoughts only between calls; some show them at the end of a conversation.
   const auto shows_thoughts = [&](const char* name) {
     json calling = calling_message(nothing, style.wants_object_);
     calling[name] = probe_thought;
@@ -158,7 +158,7 @@ std::string tool_style::introduce(const json& tools) const {
   return text;
 }
 
-/// In the words of the format, as the model wrote them.
+/// Writes calls in the words of the format, as the model wrote them.
 std::string tool_style::spell_calls(const json& calls) const {
   std::string text;
   for (const auto& call : calls) {

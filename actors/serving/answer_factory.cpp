@@ -11,7 +11,7 @@ answer_factory::answer_factory(parts from) : parts_(std::move(from)) {
     if (parts_.tokenizer->is_end_of_generation(t)) end_tokens_.push_back(t);
     longest_piece_bytes_ = std::max(longest_piece_bytes_, parts_.tokenizer->piece(t, true).size());
   }
-  // White space that is in no token may be of any length.
+  // Whitespace that is in no token may have any length.
   if (!parts_.tokenizer->covers_every_byte()) longest_piece_bytes_ = std::numeric_limits<std::size_t>::max();
 }
 
@@ -56,7 +56,7 @@ outcome<token_log, refusal> answer_factory::make(const answer_terms& terms, std:
                                                  std::optional<std::vector<token_range>> turns,
                                                  const std::string& prompt_field) const {
   generation_spec g{terms, std::move(prompt), context_max(), std::move(turns), std::move(rules)};
-  // The rules have them, compiled.
+  // The rules contain them, compiled.
   g.copy.reset();
   g.format.reset();
   g.tools.reset();

@@ -16,16 +16,16 @@
 
 namespace redline::actors {
 
-/// Turns what a request asks for into what a session needs. One for all who spawn sessions.
+/// Turns what a request asks for into what a session needs. Shared by everything that spawns sessions.
 class answer_factory {
  public:
   struct parts {
     std::shared_ptr<const text::tokenizer> tokenizer;
-    std::shared_ptr<const grammar::token_trie> token_trie;  // null: no grammars
+    std::shared_ptr<const grammar::token_trie> token_trie;  // null if there are no grammars
     std::uint32_t context_max = 0;
-    /// Whom a session works with that drafts by this method and reports to this client.
+    /// The partners of a session that drafts by this method and reports to this client.
     std::function<result<session_partners>(draft::method, actor::address client)> partners_for;
-    /// Told of each answer with its prompt, in tests and measurements that know it beforehand; may be empty.
+    /// Called for each answer with its prompt, in tests and measurements that know the answer beforehand; may be empty.
     /// A failure refuses the request.
     std::function<result<void>(session_id, std::span<const token> prompt, const output_rules* rules)> on_answer = {};
   };
@@ -33,23 +33,23 @@ class answer_factory {
   explicit answer_factory(parts from);
 
   [[nodiscard]] const std::shared_ptr<const text::tokenizer>& tokenizer() const { return parts_.tokenizer; }
-  /// Tokens of prompt and answer.
+  /// The most tokens of prompt and answer together.
   [[nodiscard]] std::uint32_t context_max() const {
     return std::min(parts_.context_max, room_.load(std::memory_order_relaxed));
   }
-  /// What the target model's process has room for: the context may be smaller from now on. On any thread.
+  /// Sets what the target model's process has memory for: the context may be smaller from now on. Safe from any thread.
   void note_room(std::uint32_t tokens_max) const { room_.store(tokens_max, std::memory_order_relaxed); }
 
   [[nodiscard]] std::size_t longest_piece_bytes() const { return longest_piece_bytes_; }
   /// The fewest tokens that a text of so many bytes can have.
   [[nodiscard]] std::size_t tokens_min(std::size_t bytes) const { return bytes / longest_piece_bytes_; }
-  /// Refuses a text that cannot fit into the context, before it is made tokens.
+  /// Refuses a text that cannot fit into the context, before it is tokenized.
   [[nodiscard]] std::optional<refusal> check_length(std::size_t bytes, const std::string& field) const;
 
-  /// The grammar of the answers; null for free text. Takes longer the more the client sent; on any thread.
+  /// The grammar of the answers; null for free text. Its time grows with what the client sent. Safe from any thread.
   [[nodiscard]] outcome<std::shared_ptr<const output_rules>, refusal> rules_for(const answer_terms& terms) const;
   [[nodiscard]] outcome<session_partners, refusal> partners_for(draft::method how, actor::address client) const;
-  /// turns: see generation_spec. prompt_field: what a refusal of the prompt names.
+  /// turns: see generation_spec. prompt_field: the field that a refusal of the prompt names.
   [[nodiscard]] outcome<token_log, refusal> make(const answer_terms& terms, std::vector<token> prompt,
                                                  std::shared_ptr<const output_rules> rules,
                                                  std::optional<std::vector<token_range>> turns,

@@ -17,7 +17,7 @@ using draft::standing;
 constexpr std::uint8_t program_grade = 3;
 constexpr std::uint8_t sure_grade = draft::grades_count - 1;
 
-/// What the log itself knows; where it ends is all there is to follow.
+/// A source that the log itself provides. It depends only on where the log ends, so it has nothing to follow.
 class log_source final : public draft::draft_source {
  public:
   using drafts = std::function<graded_draft(std::uint32_t tokens_max)>;

@@ -5,9 +5,9 @@
 
 namespace redline::actors {
 
-/// Gives the book of an answer its sources: what the log knows of itself (spans to verify, text that the client has
-/// already, words of edit programs, arguments of calls), and those that the request's method reads. The log outlives
-/// the book.
+/// Adds an answer's sources to its book: what the log knows of itself (spans to verify, text that the client has
+/// already, words of edit programs, arguments of calls), and the sources that the request's method reads. The log
+/// outlives the book.
 void add_sources(draft::book& book, const token_log& log);
 
 }  // namespace redline::actors

@@ -14,14 +14,14 @@ using scheduler::submit_outcome;
 namespace {
 constexpr microseconds tick{500'000};
 constexpr microseconds leader_patience{30'000'000};   // a prompt that takes longer is preempted again and again
-constexpr std::uint32_t prefix_looks_max = 4;         // of a sequence: leaders may come and go
+constexpr std::uint32_t prefix_looks_max = 4;         // per sequence, since leaders may come and go
 constexpr std::uint64_t pass_us_max = 3'600'000'000;  // no pass takes an hour
 constexpr std::uint32_t stalled_retry_ms = 5'000;
-constexpr microseconds asking_age_max{2'000'000};  // of a round, for scheduler_report::asking_count
-constexpr std::uint32_t shortages_max = 2;         // then a pass takes only what needs no more memory
-/// In so long all of the memory has been checked once, a part after the other.
+constexpr microseconds asking_age_max{2'000'000};  // age of a request, for scheduler_report::asking_count
+constexpr std::uint32_t shortages_max = 2;         // then a pass takes only runs that need no more memory
+/// The time in which all of the memory is checked once, part by part.
 constexpr microseconds check_interval{10'000'000};
-/// Looking at what was used last takes a millisecond; many gateways ask.
+/// Finding the recently used prefixes takes a millisecond, and many gateways ask.
 constexpr microseconds kept_interval{900'000};
 
 scheduler::queue_limits with_memory(scheduler::queue_limits limits, kv::pool_size size) {
@@ -35,7 +35,7 @@ std::unique_ptr<scheduler::policy> make_policy(const std::string& name) {
   return std::move(*policy);
 }
 
-/// At most as many bytes as the run takes in a message, with its page table and what other tables it gets.
+/// An upper bound of the bytes that the run takes in a message, with its page table and any other table.
 std::size_t estimate_bytes(const batch_run& run, std::size_t tables) {
   constexpr std::size_t integer_bytes = 5, id_bytes = 9, other_bytes = 256;
   const std::size_t pages = (static_cast<std::size_t>(run.first_position) + run.tokens.size()) / kv::page_tokens + 1;
@@ -72,7 +72,7 @@ cache_manager::cache_manager(actor::actor_context& context, const scheduler_opti
 }
 
 void cache_manager::on_start() {
-  // One before this one may have told of prefixes.
+  // An earlier manager may have published prefixes.
   if (listener_) listener_({{.what = kv::prefix_change::kind::cleared}});
   target_lost_at_ = context().now();
   context().tell(target_, announce_target{});
@@ -151,7 +151,7 @@ void cache_manager::take(const asked_round& q) {
   }
 }
 
-/// The round was taken into the queue.
+/// Records a round that the queue has taken.
 void cache_manager::open(const asked_round& q, const scheduler::submitted& taken, bool is_new) {
   const scheduler::round& r = q.run.round;
   sequence_client& c = clients_.open(r.sequence);
@@ -235,14 +235,14 @@ void cache_manager::step() {
   tell_prefix_changes();
 }
 
-/// One attempt. False: a pass is on its way, or nothing more can be done now. True: something has changed, and there
-/// may be more to plan; each time memory came free, or a sequence lost its KV or its round.
+/// Makes one attempt. Returns false if a pass is on its way or nothing more can be done now; true if there may be more
+/// to plan, because memory came free, or a sequence lost its KV or its round.
 bool cache_manager::plan_pass() {
   const instant now = context().now();
   const auto growth = [this](sequence_id sequence) { return memory_.next(sequence); };
   auto budget = options_.budget;
   for (std::uint32_t shortages = 0;; ++shortages) {
-    // A run in the middle of a log may pin more than its sequence held when the pass was planned.
+    // A run in the middle of a log may pin more than its sequence had when the pass was planned.
     budget.free = shortages < shortages_max ? memory_.free() : kv::amount{};
     plan_ = queue_.plan(budget, now, growth);
     if (plan_.runs.empty()) return !plan_.left.empty() && make_memory(now) ? true : (arm_replan(now), false);
@@ -260,7 +260,7 @@ bool cache_manager::plan_pass() {
   }
 }
 
-/// Nothing fits: scattered tokens are moved together, or a sequence loses its KV.
+/// When nothing fits, moves scattered tokens together or takes the KV of a sequence.
 bool cache_manager::make_memory(instant now) {
   for (const scheduler::left_out& l : plan_.left) {
     if (l.why == scheduler::limit::memory && memory_.compact(l.sequence)) return true;
@@ -285,8 +285,8 @@ void cache_manager::on(const replan&) {
   step();
 }
 
-/// Turns the plan into runs that fit into one message; what does not fit stays for the next pass. nullopt when the plan
-/// has to be made anew, because a sequence that never fits was refused.
+/// Turns the plan into runs that fit into one message; the rest stays for the next pass. Returns nullopt when the plan
+/// must be made again, because a sequence that never fits was refused.
 std::optional<std::vector<batch_run>> cache_manager::make_runs() {
   std::vector<batch_run> runs;
   std::size_t bytes = 0;
@@ -372,11 +372,11 @@ void cache_manager::on(const batch_done& m) {
   step();
 }
 
-/// Takes what a pass gave, and answers the rounds that are over.
+/// Takes the results of a pass, and answers the rounds that are over.
 void cache_manager::answer_rounds(const batch_done& m, microseconds took) {
   grammars_.note_batch_done();
   std::vector<scheduler::run_answer> answers;
-  // A run without an answer counts as one token, of a sequence that is released below.
+  // A run without an answer counts as one token, in a sequence that is released below.
   for (const auto& r : m.results) answers.push_back({r.accepted_count, r.why_not ? std::vector<token>{0} : r.tokens});
   statistics_.note_pass(plan_, took, m.experts_count);
   const auto done = queue_.complete(plan_, answers, took, context().now(), m.experts_count);
@@ -427,7 +427,7 @@ void cache_manager::answer_rounds(const batch_done& m, microseconds took) {
   serve_followers();
 }
 
-/// The pass was not computed. Its memory goes back; what had to be copied before it was.
+/// Takes back a pass that was not computed, with its memory. The copies before it were made.
 void cache_manager::put_back_pass() {
   queue_.put_back(plan_);
   for (const auto& run : plan_.runs) {
@@ -440,8 +440,7 @@ void cache_manager::fail_pass(const failure& why) {
   for (const auto& run : plan_.runs) refuse_sequence(run.sequence, why);
 }
 
-/// Zeros with --draft-length whole, so that the number of passes does not depend on how fast the machine is at the
-/// moment.
+/// Returns zeros with --draft-length whole, so that the number of passes does not depend on the machine's speed.
 cost::step_cost cache_manager::step_cost_of(sequence_id sequence, std::size_t sessions) const {
   if (options_.budget.whole_drafts) return {};
   auto cost = cost::step_cost_at(queue_.cost(), queue_.log(sequence).count());
@@ -451,14 +450,14 @@ cost::step_cost cache_manager::step_cost_of(sequence_id sequence, std::size_t se
 
 // Memory.
 
-/// What the log has no KV for any more is given back; what the memory cannot go on from is computed again.
+/// Gives back memory of tokens that no longer have KV, and computes again what the memory cannot continue from.
 void cache_manager::trim_memory(sequence_id sequence) {
   const std::uint32_t count = queue_.log(sequence).kv_count();
   const std::uint32_t left = memory_.rewind(sequence, count);
   if (left < count) queue_.keep_kv(sequence, left);
 }
 
-/// It wants to go on from a place before which some of its memory is gone. A known prefix may have more of it.
+/// The sequence must go on after a position where some of its memory is gone. A cached prefix may have more of it.
 void cache_manager::compute_again(sequence_id sequence) {
   ++statistics_.counts.preempted_total;
   queue_.forget_kv(sequence);
@@ -466,15 +465,15 @@ void cache_manager::compute_again(sequence_id sequence) {
   look_for_prefix(sequence);
 }
 
-/// Does not wait for a pass that is out.
+/// Forgets a pass that is out, too.
 void cache_manager::lose_all_kv() {
   is_pass_out_ = false;
   queue_.forget_all_kv();
   memory_.clear();
 }
 
-/// Gives a sequence what is known of its log, which others have computed. Its last token is computed in any case, for
-/// its logits; of a prefill, which leaves the last one out, one more, so that there is something to do.
+/// Gives a sequence the cached prefix of its log. Its last token is always computed, for its logits. A prefill, which
+/// leaves the last token out, computes one more, so that there is something to do.
 void cache_manager::look_for_prefix(sequence_id sequence) {
   const scheduler::sequence_log& log = queue_.log(sequence);
   const std::uint32_t left = queue_.standing_of(sequence).prefill_only ? 2 : 1;
@@ -488,7 +487,7 @@ void cache_manager::look_for_prefix(sequence_id sequence) {
   look_for_leader(sequence);
 }
 
-/// More than is known may be shared with a prompt that is being computed now.
+/// A prompt that is being computed now may share more than the cached prefix.
 void cache_manager::look_for_leader(sequence_id sequence) {
   if (clients_.at(sequence).prefix_looks >= prefix_looks_max) return;
   const auto chosen = followers_.choose_leader(sequence, queue_);
@@ -508,14 +507,14 @@ void cache_manager::offer_prefix_of(sequence_id sequence) {
   memory_.offer(sequence, clients_.at(sequence).scope, tokens);
 }
 
-/// The leader has offered what it computed, or is gone.
+/// Called when the leader has offered what it computed, or is gone.
 void cache_manager::let_followers_look(sequence_id leader) {
   for (const sequence_id sequence : followers_.release_followers(leader)) {
     if (queue_.waits(sequence)) look_for_prefix(sequence);
   }
 }
 
-/// After a pass: a follower whose common part is computed adopts it, and one that would wait for nothing goes on alone.
+/// After a pass, a follower whose common part is computed adopts it, and one that would wait for nothing goes on alone.
 void cache_manager::serve_followers() {
   for (const auto& run : plan_.runs) {
     if (!queue_.holds(run.sequence)) continue;
@@ -555,12 +554,12 @@ void cache_manager::check_integrity() const {
 
 // The target model, and processes that go.
 
-/// Until it says that it is ready, which it is asked for again and again.
+/// Marks the target model as down until it sends target_ready, which it is asked for repeatedly.
 void cache_manager::lose_target() {
   if (std::exchange(target_up_, false)) target_lost_at_ = context().now();
 }
 
-/// Nothing has come from the target model for so long that the sessions should not go on waiting.
+/// Whether the target model has been silent for so long that sessions should not go on waiting.
 bool cache_manager::is_stalled() const {
   if (!target_up_) return context().now() - target_lost_at_ >= options_.target_patience;
   return is_pass_out_ && context().now() - sent_at_ >= std::max(options_.target_patience, 8 * plan_.predicted);
@@ -573,13 +572,13 @@ void cache_manager::on(const target_ready& m) {
                           std::to_string(m.rows_max) + " rows, expected at least " + std::to_string(size_.pages) +
                           " and " + std::to_string(options_.budget.rows_max) +
                           "; start both processes with the same flags";
-    if (why_not == statistics_.counts.why_not) return;  // it was asked again
+    if (why_not == statistics_.counts.why_not) return;  // the answer to a repeated request
     statistics_.counts.why_not = std::move(why_not);
     context().log(log_level::error, statistics_.counts.why_not);
     return;
   }
   statistics_.counts.why_not.clear();
-  // Its KV is as it was: this answers an announcement that was asked for more than once.
+  // Its KV is unchanged: this answers a repeated announce_target.
   if (target_up_ && m.life != 0 && m.life == target_life_ && !is_stalled()) return;
   target_up_ = true;
   target_life_ = m.life;
@@ -607,7 +606,7 @@ void cache_manager::on(const manager_tick&) {
     if (const auto round = std::exchange(c.untold, std::nullopt))
       context().send(c.session, run_pending{sequence, *round});
   }
-  step();  // some may get the place of an idle sequence
+  step();  // some may get the slot of an idle sequence
   if (is_pass_out_) return;
   queue_.check_integrity();
   followers_.check_integrity();
@@ -639,7 +638,7 @@ void cache_manager::on(const actor::peer_state& m) {
 }
 
 // A session that cannot be reached is gone, and its supervisor knows. What the target model missed is repeated when it
-// comes back: target_ready starts everything anew.
+// comes back: target_ready starts everything again.
 void cache_manager::on(const actor::undeliverable& m) {
   if (m.to == target_.where) {
     // Normal while the target model loads.

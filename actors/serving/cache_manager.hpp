@@ -26,22 +26,22 @@ struct scheduler_options {
   std::string policy = "fifo";
   prefix_sharing sharing = prefix_sharing::tenant;
   microseconds target_patience{60'000'000};  // then rounds are refused, because the target model does not answer
-  std::uint32_t batch_bytes_max = sizes::message_bytes_max - (1u << 20);  // estimated; what is over waits
+  std::uint32_t batch_bytes_max = sizes::message_bytes_max - (1u << 20);  // estimated; the rest waits
   microseconds abandoned_after{
-      120'000'000};  // a sequence without a request for this long is released; a late session starts it anew
-  std::shared_ptr<trace::tracer> tracer;  // null: nothing is traced
+      120'000'000};  // a sequence without a request for this long is released; a late session starts it again
+  std::shared_ptr<trace::tracer> tracer;  // nothing is traced if null
 };
 
 /// Owns the machine of one target model: the queue of rounds, the memory of every sequence, the learned costs of
-/// passes, and the one pass that is in flight. Collects the rounds of all sessions, plans a pass, gives its runs their
-/// memory, and sends it to the target model. Holds a copy of every log, so that anything can be computed again; never
-/// touches keys, values or logits.
+/// passes, and the one pass that is in flight. Collects the rounds of all sessions, plans a pass, allocates memory for
+/// its runs, and sends it to the target model. Keeps a copy of every log, so that everything can be computed again;
+/// never touches keys, values or logits.
 class cache_manager final : public actor::actor_of<cache_manager> {
  public:
   using accepts = actor::protocol<verify_run, give_up_round, release_sequence, batch_done, target_ready, report_status,
                                   read_kept, manager_tick, replan, actor::peer_state, actor::undeliverable>;
 
-  /// Told of what becomes known and is forgotten, in order; may be empty.
+  /// Receives changes of the prefix cache, in order; may be empty.
   using listener = std::function<void(const std::vector<kv::prefix_change>&)>;
   /// size: of the target model's memory.
   cache_manager(actor::actor_context& context, const scheduler_options& options, kv::pool_size size,
@@ -63,11 +63,11 @@ class cache_manager final : public actor::actor_of<cache_manager> {
 
   [[nodiscard]] const scheduler::run_queue& queue() const { return queue_; }
   [[nodiscard]] const kv::cache& memory() const { return memory_; }
-  /// Aborts when the queue, the memory and what is known of each other contradict themselves.
+  /// Aborts when the queue, the followers or the memory contradict themselves.
   void check_integrity() const;
-  /// Pages of each kind that a check between messages looks at, which bounds its time.
+  /// The most pages of each kind that a check between messages looks at, which bounds its time.
   static constexpr std::uint32_t check_pages_max = 4096;
-  /// Pages, of any kind, that such checks have looked at.
+  /// The number of pages, of any kind, that such checks have looked at.
   [[nodiscard]] std::uint64_t checked_count() const { return checked_count_; }
 
  private:
@@ -115,18 +115,18 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   pass_statistics statistics_;
   actor::actor_ref<target_model> target_;
 
-  bool is_pass_out_ = false;    // a pass is with the target model:
-  scheduler::batch_plan plan_;  // what was planned,
+  bool is_pass_out_ = false;    // whether a pass is with the target model;
+  scheduler::batch_plan plan_;  // its plan,
   std::uint64_t batch_;         // its number,
   bool has_moves_ = false;      // whether tokens are copied before it,
   instant sent_at_;             // and when it was sent
   bool target_up_ = false;
-  std::vector<actor::address> wait_for_target_;  // who asked for the status without it, to be told that it is there
-  std::uint64_t target_life_ = 0;                // of the target model that was heard last
+  std::vector<actor::address> wait_for_target_;  // asked for the status without it; notified when it is ready
+  std::uint64_t target_life_ = 0;                // `life` of the latest target_ready
   instant target_lost_at_;
-  std::optional<instant> replan_at_;  // when the next `replan` comes
+  std::optional<instant> replan_at_;  // when the next `replan` arrives
 
-  kv::kept_list kept_;  // as it was told to placers
+  kv::kept_list kept_;  // as reported to placers
   std::optional<instant> kept_at_;
   instant checked_{};
   std::uint64_t checked_count_ = 0;

@@ -9,9 +9,9 @@
 namespace redline::actors {
 namespace {
 
-// Of a span that is spelled where it begins: less than a millisecond.
+// Limit of a span that is tokenized where it begins, in less than a millisecond.
 constexpr std::size_t spelled_at_once_bytes_max = 4096;
-// What speaks for what a call's grammar leaves.
+// The grade of drafts of what a call's grammar leaves.
 constexpr std::uint8_t call_grade = 3;
 
 }  // namespace
@@ -36,7 +36,7 @@ std::vector<std::uint32_t> constrained_output::grammar_state() const {
 constrained_output::acceptance constrained_output::accept_token(token t, std::optional<float> logprob,
                                                                 std::string& text) {
   const auto& automaton = rules_->grammar->automaton();
-  if (const auto span = span_left(); !span.empty()) {  // one that the model verifies: a forced one is never left open
+  if (const auto span = span_left(); !span.empty()) {  // the model verifies it: a forced span is never left open
     if (span.front() != t) {
       copy_->break_off_span();
       state_ = automaton.begin();
@@ -50,12 +50,12 @@ constrained_output::acceptance constrained_output::accept_token(token t, std::op
   grammar::step_count uncounted;  // one token
   const auto where = rules_->grammar->place_token(state_, t, uncounted);
   if (where == place::none) return acceptance::forbidden;
-  // A draft may run across what the grammar decides. How sure the model was of that depends on nothing it could choose.
+  // A draft may go beyond what the grammar decides. There the model had no choice, so its certainty does not count.
   advance(t, where == place::decided ? std::optional(0.0F) : logprob, text);
   return where == place::decided ? acceptance::decided : acceptance::taken;
 }
 
-/// The meaning of a token that the grammar has accepted. logprob: the model's own; 0 of a token decided without it.
+/// Takes a token that the grammar has accepted. logprob: the model's own; 0 for a token decided without it.
 void constrained_output::advance(token t, std::optional<float> logprob, std::string& text) {
   const auto piece = rules_->grammar->trie().tokenizer().piece(t);
   if (!copy_) {
@@ -78,7 +78,7 @@ void constrained_output::spell_span(std::vector<token> spelling) {
   begin_span();
 }
 
-/// Now that the number of its tokens is known.
+/// Begins the span, now that the number of its tokens is known.
 void constrained_output::begin_span() {
   const auto& programs = static_cast<const grammar::copy_grammar&>(rules_->grammar->automaton());
   programs.resume(state_, copy_->is_span_forced() ? 0 : static_cast<std::uint32_t>(copy_->span_left().size()));
@@ -120,19 +120,19 @@ void constrained_output::follow_arguments(std::string_view piece) {
   const bool was_in = std::exchange(in_arguments_, grammar::tool_automaton::phase_of(state_) == phase::arguments);
   if (!was_in && in_arguments_) {
     arguments_->reset();
-    piece = piece.substr(std::min(piece.rfind('{'), piece.size()));  // before it stands markup
+    piece = piece.substr(std::min(piece.rfind('{'), piece.size()));  // markup comes before it
   }
   if (was_in || in_arguments_) arguments_->feed(piece);
 }
 
-/// A place in a call, and the arguments up to there.
+/// A position in a call, and the arguments up to there.
 struct constrained_output::call_follower {
   const grammar::byte_automaton& automaton;
   grammar::automaton_state state;
   draft::escaped_copy arguments;
   bool in_arguments = false;
 
-  /// False where the grammar forbids the byte.
+  /// Returns false where the grammar forbids the byte.
   bool take(char byte, grammar::step_count& steps) {
     using phase = grammar::tool_automaton::phase;
     const bool was_in = in_arguments;
@@ -144,8 +144,8 @@ struct constrained_output::call_follower {
   }
 };
 
-/// What follows if the grammar leaves nothing else but blanks, or a further member or value: then the one that ends
-/// what is open. Empty: there is a choice.
+/// What follows if the grammar leaves nothing else, except whitespace or a further member or value: then the sign that
+/// closes the open value. Empty if there is a choice.
 std::string_view constrained_output::likely_sign(const call_follower& at, grammar::step_count& steps) const {
   constexpr std::string_view signs =
       " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
@@ -177,7 +177,7 @@ draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max, gr
   const auto& tokenizer = grammar.trie().tokenizer();
   draft::graded_draft out;
   if (!arguments_ || grammar.automaton().is_free(state_)) return out;
-  // A token has more than four bytes where text is repeated at length; what is cut costs the next round nothing.
+  // Tokens have more than four bytes where text is repeated at length; what is cut costs the next round nothing.
   const std::size_t bytes_max = std::min(std::size_t{6} * tokens_max, spelled_at_once_bytes_max);
   call_follower ahead{grammar.automaton(), state_, *arguments_, in_arguments_};
   std::string text;
@@ -198,7 +198,7 @@ draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max, gr
     }
     ends.emplace_back(text.size(), part);
   }
-  // In its tokens, as far as the grammar takes them: what it decides itself it spells its own way.
+  // The text is tokenized as far as the grammar takes it. What the grammar decides has the grammar's own tokens.
   auto s = state_;
   std::size_t at = 0;
   std::size_t part = 0;
@@ -212,13 +212,13 @@ draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max, gr
     at += piece.size();
     return true;
   };
-  // Each token that the grammar spells its own way has the rest cut anew: a few times is enough for a draft.
+  // After each token of the grammar's own the rest is tokenized again: a few times is enough for a draft.
   std::size_t cut_bytes = 0;
   for (bool goes_on = true; goes_on && at < text.size() && out.tokens.size() < tokens_max;) {
     cut_bytes += text.size() - at;
     if (cut_bytes > 4 * spelled_at_once_bytes_max || steps.is_over()) break;
     auto tokens = tokenizer.encode(std::string_view(text).substr(at), {.continues = true});
-    // Where the text is cut, the last token is not that of the whole.
+    // Where the text is cut, the last token differs from that of the whole.
     if (text.size() >= bytes_max) tokens.pop_back();
     std::size_t taken = 0;
     while (taken < tokens.size() && out.tokens.size() < tokens_max && !steps.is_over() && take(tokens[taken])) ++taken;

@@ -17,7 +17,7 @@ bool chooses_span(step at) {
          at == step::last_number;
 }
 
-/// No line nearby begins alike, so the anchor says which line is meant.
+/// Whether no line nearby begins alike, so that the anchor identifies the line.
 bool has_unique_anchor(const copy::document& file, std::uint32_t line) {
   constexpr std::uint32_t near = 8;
   const auto anchor = [&](std::uint32_t i) { return copy::anchor_of(file.slice(copy::unit::lines, i, i)); };
@@ -101,7 +101,7 @@ void copy_executor::spell_span(std::vector<token> spelling) {
   span_->spelling = std::move(spelling);
 }
 
-/// All tokens of the open span; none before it is spelled.
+/// All tokens of the open span; none before it is tokenized.
 std::span<const token> copy_executor::span_tokens() const {
   const auto& what = span_->what;
   if (what.of == copy::unit::tokens)
@@ -131,7 +131,7 @@ void copy_executor::break_off_span() {
   span_.reset();
 }
 
-/// What was inserted as whole units is a copy of them; what was inserted after the last whole one is text.
+/// Records whole inserted units as a copy of them, and what was inserted after the last whole unit as text.
 void copy_executor::note_copied(const open_span& span, copy_report& into, copy::program& program) const {
   copied_span done = span.what;
   done.tokens = static_cast<std::uint32_t>(span.inserted_count);

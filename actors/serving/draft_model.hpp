@@ -9,14 +9,14 @@
 
 namespace redline::actors {
 
-/// Proposes tokens for many sessions: requests that arrive while a forward runs share the next one. Holds copies of the
-/// sessions' logs and asks for what it lacks; may be killed and restarted at any time without changing a byte of any
+/// Proposes tokens for many sessions: requests that arrive during a pass share the next one. Keeps copies of the
+/// sessions' logs and asks for what it lacks. May be killed and restarted at any time without changing a byte of any
 /// answer.
 class draft_model final : public actor::actor_of<draft_model> {
  public:
   using accepts = actor::protocol<propose, forget>;
 
-  /// tracer: null, and nothing is traced.
+  /// tracer: nothing is traced if null.
   draft_model(actor::actor_context& context, std::unique_ptr<draft::small_model_runner> runner,
               std::shared_ptr<trace::tracer> tracer = nullptr);
 
@@ -27,7 +27,7 @@ class draft_model final : public actor::actor_of<draft_model> {
   [[nodiscard]] const draft::small_model_runner& runner() const { return *runner_; }
 
  private:
-  /// What is told of a session whose answer is traced.
+  /// The trace of a session's drafts.
   struct traced_session {
     trace::open_span span;
     std::int64_t rounds = 0, passes = 0, tokens = 0;

@@ -22,11 +22,11 @@ namespace redline::actors {
 /// What an answer has to follow; shared by the answers of one request.
 struct output_rules {
   std::shared_ptr<const grammar::compiled_grammar> grammar;
-  grammar::constraint constraint;                        // the same grammar, as the target model is sent it
-  std::shared_ptr<const grammar::tool_automaton> tools;  // of answers that may call tools; else null
-  std::vector<token> shown;                              // and the control tokens that are part of the text; ascending
+  grammar::constraint constraint;                        // the same grammar, as sent to the target model
+  std::shared_ptr<const grammar::tool_automaton> tools;  // for answers that may call tools; else null
+  std::vector<token> shown;                              // the control tokens that are part of their text; ascending
   std::shared_ptr<const draft::text_lookup> known;       // what their arguments may repeat; may be null
-  copy_options copy;                                     // of edit programs only, as all below
+  copy_options copy;                                     // for edit programs only, like all below
   copy::program_shape shape;
   std::vector<copy::document> files;
   std::vector<std::vector<token>> file_tokens;  // with token_spans
@@ -40,11 +40,11 @@ inline constexpr std::size_t copy_file_bytes_max = 4 << 20;
 result<std::shared_ptr<const output_rules>> make_copy_rules(std::shared_ptr<const grammar::token_trie> trie,
                                                             const std::vector<std::string>& files,
                                                             const copy_options& options);
-/// Values of a JSON schema, texts of an expression or of rules. Fails where they cannot be turned into a grammar.
+/// Values of a JSON schema, or texts of a regular expression or of rules. Fails if they cannot become a grammar.
 result<std::shared_ptr<const output_rules>> make_text_rules(std::shared_ptr<const grammar::token_trie> trie,
                                                             grammar::grammar_text text);
 
-/// Text that may call tools. tools: of a grammar::tool_constraint.
+/// Text that may call tools. tools: the text of a grammar::tool_constraint.
 result<std::shared_ptr<const output_rules>> make_tool_rules(std::shared_ptr<const grammar::token_trie> trie,
                                                             const std::string& tools);
 

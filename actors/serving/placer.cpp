@@ -9,11 +9,11 @@ namespace redline::actors {
 namespace {
 
 constexpr microseconds tick{250'000};
-constexpr microseconds report_age_max{5'000'000};  // of a worker that says nothing, though it is connected
+constexpr microseconds report_age_max{5'000'000};  // for a worker that is connected but silent
 constexpr std::uint32_t retry_after_ms = 5'000;
-constexpr microseconds kind_kept{30'000'000};  // of numerics that no worker has, while others have the model
-constexpr std::uint32_t ticks_per_kept = 4;    // workers are asked once a second what they keep
-// A worker that leaves stays for half a second, for answers that were placed there before this was heard of.
+constexpr microseconds kind_kept{30'000'000};  // for numerics that no worker has, while others have the model
+constexpr std::uint32_t ticks_per_kept = 4;    // workers are asked for cached prefixes once a second
+// A draining worker stays for half a second, for answers placed there before the placer received its new card.
 constexpr microseconds taken_while_leaving{250'000};
 
 /// "worker HOST:PID (NUMBER)".
@@ -75,7 +75,7 @@ void placer::meet(actor::process_number process, process_card card) {
   }
   tell_standings();
   if (leaves || known.unfit) return move_guests(process);
-  // What was sent while it was out of reach is lost: its sessions ask again, and the KV that it has is still good.
+  // What was sent while it was out of reach is lost, so its sessions ask again; the KV that it has is still good.
   for (const auto& [id, g] : guests_) {
     if (g.target == process) tell(g);
   }
@@ -91,7 +91,7 @@ void placer::lose(actor::process_number process, const std::string& why) {
   move_guests(process);
 }
 
-/// A worker that leaves holds no name for its model.
+/// A draining worker does not support its model's claim to names.
 void placer::tell_standings() {
   if (options_.models.value == 0) return;
   std::map<std::uint64_t, model_standing> now;
@@ -102,7 +102,7 @@ void placer::tell_standings() {
     one.since = one.has_workers ? std::min(one.since, w.card.since) : w.card.since;
     one.has_workers = true;
   }
-  // A lost model is named, and nothing else is told.
+  // A lost model is reported with lose_model only.
   for (const auto& [model, one] : now) {
     const auto told = standings_.find(model);
     if (told == standings_.end() || told->second != one) context().send(options_.models, one);
@@ -141,8 +141,8 @@ void placer::on(const kept_prefixes& m) {
   at->second.kept_revision = m.revision;
 }
 
-/// Counts what a worker has done between two reports, so that nothing is uncounted when it is lost, nor counted twice
-/// when it comes back.
+/// Counts a worker's work between two reports, so that none is missed when it is lost, or counted twice when it
+/// returns.
 void placer::count_work(const scheduler_report& before, const scheduler_report& now) {
   const auto add = [&](std::uint64_t scheduler_report::*total) {
     if (now.*total > before.*total) done_.*total += now.*total - before.*total;
@@ -174,7 +174,7 @@ void placer::note_load(actor::process_number process, const member& m) {
                             .pass_us = m.pass_us});
 }
 
-/// The pool as one cache manager: what the gateway's health and metrics show.
+/// Reports the pool as one cache manager, for the gateway's health and metrics.
 void placer::on(const report_status& m) {
   if (m.with_details) watched_until_ = context().now() + 4 * tick;
   scheduler_report sum = done_;
@@ -184,7 +184,7 @@ void placer::on(const report_status& m) {
     if (!w.report || w.unfit) continue;
     const auto& r = *w.report;
     sum.ready = sum.ready || (r.ready && !w.card.is_draining);
-    // Each worker can go on with any answer. Of several models each has its own limit, which its card says.
+    // Any worker must be able to go on with any answer. With several models each has the limit on its card.
     if (options_.models.value == 0 && r.tokens_max > 0) {
       sum.tokens_max = sum.tokens_max == 0 ? r.tokens_max : std::min(sum.tokens_max, r.tokens_max);
     }
@@ -231,7 +231,7 @@ void placer::on(const placer_tick&) {
   std::vector<actor::process_number> silent;
   for (auto& [process, w] : members_) {
     if (!w.card.has_target || w.unfit) continue;
-    // Its bridge lives, but its cache manager says nothing.
+    // Its bridge is alive, but its cache manager is silent.
     if (w.report && context().now() - w.heard > report_age_max) {
       w.report.reset();
       note_load(process, w);
@@ -249,7 +249,7 @@ void placer::on(const placer_tick&) {
   place_waiting();
 }
 
-/// Losses come one after the other; places are looked for when all that came together have been heard.
+/// Losses arrive one after another; workers are chosen when all that came together have been handled.
 void placer::place_later() {
   if (!std::exchange(places_are_due_, true)) context().tell(self(), places_due{});
 }
@@ -259,7 +259,7 @@ void placer::on(const places_due&) {
   place_waiting();
 }
 
-/// Answers without a place, and those of workers that drain. Where one finds none, those like it need not be looked at.
+/// Places answers without a worker, and those of draining workers. Where one finds none, those like it are skipped.
 void placer::place_waiting() {
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> none_from;  // by model and numerics: tokens_max
   std::vector<session_id> given_up;
@@ -292,7 +292,7 @@ void placer::forget_models() {
     const auto& [model, numerics] = one.first;
     const auto known = models_.find(model);
     if (known == models_.end()) return true;
-    // Of a model without any worker the kinds stay as they were.
+    // The numerics of a model without any worker stay as they were.
     const bool is_gone = known->second == context().now() && context().now() - one.second > kind_kept;
     if (is_gone && options_.models.value != 0) context().send(options_.models, lose_model{model, numerics});
     return is_gone;
@@ -308,8 +308,8 @@ void placer::on(const place_session& m) {
   g.asked = m;
   if (m.numerics) g.numerics = m.numerics;
   if (m.not_process != 0) g.not_these.insert(m.not_process);
-  // A session that found its worker of no use is not sent back to it before the next tick, nor are two that both fail
-  // made a loop.
+  // A session is not sent back before the next tick to a worker that it could not use, nor does it alternate between
+  // two that both fail.
   if (!is_new && g.waiting_since) return;
   if (place(g) || place_at_leaving(g)) return;
   g.waiting_since = context().now();
@@ -317,7 +317,7 @@ void placer::on(const place_session& m) {
   g.is_leaving = false;
 }
 
-/// The keys under which workers of the model keep the prompt's beginnings; none where they keep none.
+/// The keys under which workers of the model cache the prompt's prefixes; empty if they cache none.
 std::vector<std::uint64_t> placer::keys_of(const place_session& asked) const {
   const auto of_model = std::find_if(members_.begin(), members_.end(), [&](const auto& one) {
     return one.second.card.has_target && !one.second.unfit &&
@@ -333,7 +333,7 @@ std::vector<std::uint64_t> placer::keys_of(const place_session& asked) const {
   return keys;
 }
 
-/// Among those that give the bits it has begun with; before its first token, rather there than elsewhere.
+/// Chooses among workers that give the answer's bits so far. Before its first token those are preferred, not required.
 bool placer::place(guest& g) {
   if (place_among(g, g.numerics)) return true;
   return !g.asked.numerics && g.numerics && place_among(g, {});
@@ -357,8 +357,8 @@ bool placer::place_among(guest& g, numerics_id numerics) {
   return true;
 }
 
-/// A request may be read while its model's last worker begins to leave, and find its name with another file a moment
-/// later. It is still answered there, and moves on when there is another worker.
+/// A request may be read while its model's last worker begins to leave, and a moment later its name may belong to
+/// another file. It is still answered there, and moves on when there is another worker.
 bool placer::place_at_leaving(guest& g) {
   for (const auto& [process, w] : members_) {
     const bool is_just_leaving = w.card.is_draining && context().now() - w.leaves_since < taken_while_leaving;
@@ -413,7 +413,7 @@ void placer::give_up(session_id session) {
   guests_.erase(session);
 }
 
-/// Answers of a worker that is gone, silent or unfit wait for another one; those of one that drains go on there until
+/// Answers of a worker that is gone, silent or unfit wait for another one; those of a draining one go on there until
 /// there is another.
 void placer::move_guests(actor::process_number from) {
   const auto at = members_.find(from);
@@ -437,7 +437,7 @@ void placer::move_guests(actor::process_number from) {
 void placer::on(const leave_place& m) { guests_.erase(m.session); }
 
 void placer::on(const actor::undeliverable& m) {
-  // A worker that cannot be asked is one that the bridge tells of. A session that cannot be reached has died.
+  // The bridge reports workers that cannot be asked. A session that cannot be reached has died.
   if (m.what != session_placed::id && m.what != no_place::id) return;
   std::erase_if(guests_, [&](const auto& one) { return one.second.session == m.to; });
 }

@@ -19,7 +19,7 @@
 
 namespace redline::actors {
 
-/// Where in each process of a pool its actors are; the same in all.
+/// Where the actors of each process of a pool are; the same in all processes.
 struct pool_layout {
   std::uint16_t manager_worker = 0, drafter_worker = 0;
   std::uint32_t manager = 0, drafter = 0;
@@ -35,19 +35,19 @@ struct pool_layout {
 
 struct placer_options {
   pool_layout layout;
-  /// A worker in this very process, which is always there.
+  /// A worker in this process, which is always there.
   std::optional<std::pair<actor::process_number, process_card>> own;
-  /// Why a process is of no use to this gateway; empty: all are.
+  /// Why this gateway cannot use a process. An empty function accepts all.
   std::function<std::optional<std::string>(const process_card&)> why_unfit;
-  actor::address models;  // told of the workers' models (fetch_model, lose_model, model_standing); may be nobody
-  microseconds patience{20'000'000};     // sessions wait so long for a worker
-  microseconds model_kept{600'000'000};  // a model without workers is offered so long: its sessions wait for one
+  actor::address models;  // notified of the workers' models (fetch_model, lose_model, model_standing); may be null
+  microseconds patience{20'000'000};     // how long sessions wait for a worker
+  microseconds model_kept{600'000'000};  // how long a model without workers is offered, while sessions wait
 };
 
-/// Knows the workers of the pool, and for each answer of this gateway where it is made: chooses by scheduler::placement
-/// among those that run its model, and after its first token only among those that give the same bits. When a worker is
-/// lost or leaves, its answers are told another one at once. Holds nothing that cannot be lost: a session that hears
-/// nothing asks again.
+/// Knows the workers of the pool, and chooses for each answer of this gateway where it is computed, by
+/// scheduler::placement: among the workers that run its model, and after its first token only among those that give the
+/// same bits. When a worker is lost or leaves, its answers get another one at once. Has no state that cannot be lost: a
+/// session that receives nothing asks again.
 class placer final : public actor::actor_of<placer> {
  public:
   using accepts = actor::protocol<place_session, leave_place, scheduler_report, kept_prefixes, report_status,
@@ -70,22 +70,22 @@ class placer final : public actor::actor_of<placer> {
   struct member {
     process_card card;
     std::optional<std::string> unfit;
-    std::optional<scheduler_report> report;  // of a target's cache manager
-    instant heard;                           // when it came, or reported last
-    scheduler_report before;                 // for what rows and passes cost of late, and what it has done since
+    std::optional<scheduler_report> report;  // the last one of a target's cache manager
+    instant heard;                           // when it joined, or last reported
+    scheduler_report before;                 // the previous report, from which recent costs and new work are computed
     bool has_reported = false;
     double row_us = 0, pass_us = 0;
-    std::uint64_t kept_revision = 0;  // of what it said that it keeps
-    instant leaves_since;             // when it is draining
+    std::uint64_t kept_revision = 0;  // revision of its list of cached prefixes
+    instant leaves_since;             // only when it is draining
   };
   struct guest {
     actor::address session;
-    place_session asked;                            // with the numerics that it was given
-    actor::process_number target = 0, drafter = 0;  // 0: none
-    numerics_id numerics;                           // that it was given
-    bool is_leaving = false;                        // its worker drains: it goes on there until there is another place
-    std::optional<instant> waiting_since;           // without a worker
-    std::set<actor::process_number> not_these;      // that it found of no use; until it has to wait
+    place_session asked;                            // the latest request
+    actor::process_number target = 0, drafter = 0;  // 0 if there is none
+    numerics_id numerics;                           // those that it was given
+    bool is_leaving = false;                        // its worker drains: it goes on there until there is another
+    std::optional<instant> waiting_since;           // set while it has no worker
+    std::set<actor::process_number> not_these;      // workers that it could not use; cleared at each tick
   };
 
   void meet(actor::process_number process, process_card card);
@@ -93,7 +93,7 @@ class placer final : public actor::actor_of<placer> {
   void move_guests(actor::process_number from);
   void place_later();
   void place_waiting();
-  /// False: nobody takes it now.
+  /// Returns false if no worker takes it now.
   bool place(guest& g);
   bool place_among(guest& g, numerics_id numerics);
   bool place_at_leaving(guest& g);
@@ -106,24 +106,24 @@ class placer final : public actor::actor_of<placer> {
   void note_load(actor::process_number process, const member& m);
   [[nodiscard]] actor::process_number choose_drafter(std::uint64_t vocabulary);
   void ask_status(actor::process_number process);
-  /// What the pool lacks, as part of a sentence; empty: workers that are here are loading.
+  /// What the pool lacks, as part of a sentence; empty if workers are loading.
   [[nodiscard]] std::string what_is_missing() const;
   [[nodiscard]] std::vector<std::uint64_t> keys_of(const place_session& asked) const;
 
   placer_options options_;
   scheduler::placement placement_;
   std::map<actor::process_number, member> members_;
-  scheduler_report done_;  // of its totals: what workers did since this gateway knows them
+  scheduler_report done_;  // totals of what workers did while this gateway knew them
   std::unordered_map<session_id, guest> guests_;
-  std::map<std::uint64_t, instant> models_;                         // by digest, and when a worker was there last
+  std::map<std::uint64_t, instant> models_;                         // by digest, when a worker last had it
   std::map<std::pair<std::uint64_t, std::string>, instant> kinds_;  // the same by digest and numerics
-  std::map<std::uint64_t, model_standing> standings_;               // as they were told last
-  instant watched_until_;                                           // workers are asked for details
+  std::map<std::uint64_t, model_standing> standings_;               // as last reported
+  instant watched_until_;                                           // until then workers are asked for details
   bool places_are_due_ = false;
   std::uint32_t ticks_ = 0;
   bool has_broker_ = false;
-  std::string why_alone_;  // why no broker takes this process
-  std::string why_none_;   // why the last process is of no use, where there is no other
+  std::string why_alone_;  // why no broker accepts this process
+  std::string why_none_;   // why the last unusable or lost process cannot serve
 };
 
 }  // namespace redline::actors

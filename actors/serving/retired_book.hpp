@@ -9,12 +9,12 @@
 namespace redline::actors {
 
 /// Takes apart the book of an answer that is over, a part in each handler: the index of 100,000 tokens has 200,000
-/// blocks of memory, and freeing them at once would keep others waiting for 20 to 65 ms.
+/// blocks of memory, and freeing them at once would delay others by 20 to 65 ms.
 class retired_book final : public actor::actor_of<retired_book> {
  public:
   using accepts = actor::protocol<session_step>;
 
-  /// Its log is dropped already. It asks its sources for nothing any more, so what they look at may be gone.
+  /// book: its log has been dropped. It no longer reads its sources, so what they refer to may be gone.
   retired_book(actor::actor_context& context, std::unique_ptr<draft::book> book)
       : actor_of(context), book_(std::move(book)) {}
 

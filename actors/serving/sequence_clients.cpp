@@ -63,7 +63,7 @@ bool sequence_clients::lacks_terms(const asked_round& q) {
   return known == nullptr || known->session != q.session;
 }
 
-/// Earlier ones stay: its splices apply to the log that they leave.
+/// Earlier ones stay, because its splices apply to the log that they leave.
 void sequence_clients::let_wait(const asked_round& q) {
   auto& waiting = all_.at(q.run.round.sequence).overtaking;
   const auto is_later = [&](const asked_round& one) { return one.run.round.number >= q.run.round.number; };

@@ -17,17 +17,17 @@ namespace redline::actors {
 struct asked_round {
   actor::address session;
   verify_run run;
-  trace::span_context span{};  // of the answer
+  trace::span_context span{};  // span of the answer
 };
 
-/// The spans of one answer's sequence; nothing where it is not traced. A borrowed sequence serves one answer after
-/// another, and has the spans of the one at hand.
+/// The trace spans of one answer's sequence, if it is traced. A borrowed sequence serves one answer after another, and
+/// has the spans of the present one.
 class sequence_trace {
  public:
-  /// An answer's round; begins its spans with its first. is_remote: the session is in another process.
+  /// Takes an answer's round; the first one begins its spans. is_remote: the session is in another process.
   void begin(const std::shared_ptr<trace::tracer>& tracer, environment& env, const trace::span_context& answer,
              bool is_remote);
-  /// The first round reads the prompt; later ones are events of the sequence's span.
+  /// Records a round: the first one reads the prompt, later ones are events of the sequence's span.
   void note_round(const verified& answer, std::uint32_t prompt_count);
   void end(const failure* why_not = nullptr);
 
@@ -47,22 +47,22 @@ struct sequence_client {
   sequence_terms terms;              // without the grammar's text
   instant heard;                     // when it last asked
   std::optional<round_id> untold;    // its first round, until it is answered or known to be taken
-  std::optional<instant> queued_at;  // the round, until its first pass
-  microseconds queued{0};            // then it had waited so long
+  std::optional<instant> queued_at;  // when its round was queued, until the first pass
+  microseconds queued{0};            // how long the round waited for that pass
   std::uint32_t prompt_count = 0;
-  std::shared_ptr<shared_grammar> grammar;  // null: anything may follow
+  std::shared_ptr<shared_grammar> grammar;  // null if anything may follow
   std::vector<std::uint32_t> grammar_state;
   std::uint64_t evicted_count = 0;
   bool is_scored = false;                  // its round scores the prompt
-  sampling::token_counter counts;          // of the log, when a penalty needs them
+  sampling::token_counter counts;          // counts of the log's tokens, when a penalty needs them
   tenant_id scope;                         // sequences of one scope share prefixes
-  std::variant<verified, prefilled> last;  // answer
-  std::uint32_t prefix_looks = 0;          // for a known prefix or a leader
-  std::vector<asked_round> overtaking;     // wait, in order, for the pass in flight to end
+  std::variant<verified, prefilled> last;  // the last answer
+  std::uint32_t prefix_looks = 0;          // searches for a cached prefix or a leader
+  std::vector<asked_round> overtaking;     // rounds that wait, in order, for the pass in flight to end
   sequence_trace trace;
 };
 
-/// The sessions of all sequences.
+/// The clients of all sequences.
 class sequence_clients {
  public:
   using map = std::unordered_map<sequence_id, sequence_client>;
@@ -73,12 +73,12 @@ class sequence_clients {
   void erase(sequence_id sequence) { all_.erase(sequence); }
   [[nodiscard]] map& all() { return all_; }
 
-  /// The round brings no terms, and those of the rounds before are not known: of its session, not of another one that
-  /// had the sequence.
+  /// The round has no terms, and those of its session's earlier rounds are unknown. Another session's terms for the
+  /// sequence do not count.
   [[nodiscard]] bool lacks_terms(const asked_round& q);
-  /// Keeps a round until the pass in flight ends; later ones than those that wait.
+  /// Keeps a round until the pass in flight ends, unless the same or a later one waits already.
   void let_wait(const asked_round& q);
-  /// The rounds that waited, in order for each sequence.
+  /// Takes the rounds that waited, in order for each sequence.
   [[nodiscard]] std::vector<asked_round> take_waiting();
   /// The sequences for which the predicate holds.
   template<class Predicate>

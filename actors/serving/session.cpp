@@ -15,7 +15,7 @@ namespace redline::actors {
 namespace {
 
 constexpr microseconds tick{250'000};
-constexpr std::size_t scored_tokens_max = 256;  // in a round: as many as a prompt's chunk has
+constexpr std::size_t scored_tokens_max = 256;  // per round: as many as a prompt's chunk has
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void session::on_start() {
   talk_.begin(live());
 }
 
-/// The life of an answer: verify, commit, stream, draft, and again.
+/// The main loop of an answer: verify, commit, stream, draft, and repeat.
 actor::task<> session::live() {
   if (partners_.borrowed) numerics_ = partners_.borrowed->numerics;
   const bool is_bound_elsewhere = numerics_ && bound_to() && numerics_ != bound_to();
@@ -46,7 +46,7 @@ actor::task<> session::live() {
   if (book_->append(work_.log(), true)) context().tell(self(), session_step{});
   book_knows_ = work_.log_count();
   if (can_ask_drafter()) tell_drafter(0, 0);
-  // The cache manager finds out itself what of a borrowed sequence's log is unchanged.
+  // The cache manager finds out itself how much of a borrowed sequence's log is unchanged.
   round_ = {partners_.borrowed ? partners_.borrowed->last_round.value + 1 : 1};
   if (work_.spec().prompt_logprobs && !co_await score_prompt()) co_return;
   auto step = co_await write_decided(work_.begin());
@@ -63,14 +63,14 @@ actor::task<> session::live() {
   finish(*step.finished, step.why_not);
 }
 
-/// The answer has taken the time that it may, and has a line to show for it.
+/// Whether the answer has used up its time and has at least one line.
 bool session::is_late() const {
   const std::uint64_t most = work_.spec().predict_us_max;
   if (most == 0 || !has_line_) return false;
   return static_cast<std::uint64_t>((context().now() - began_).count()) >= stats_.first_token_us + most;
 }
 
-/// In a pool: waits for a place. False: there is none, and the session is over.
+/// In a pool, waits for a worker. Returns false if there is none, and the session is over.
 actor::task<bool> session::find_target() {
   const instant began = context().now();
   for (;;) {
@@ -87,7 +87,7 @@ actor::task<bool> session::find_target() {
   }
 }
 
-/// Of a borrowed sequence the owner finds a place.
+/// For a borrowed sequence the owner finds the worker.
 void session::ask_for_place(actor::process_number not_process) {
   const actor::address whom = partners_.borrowed ? partners_.borrowed->owner : partners_.placer.where;
   if (whom.value == 0) return;
@@ -105,7 +105,7 @@ void session::ask_for_place(actor::process_number not_process) {
                                                                              : work_.spec().tenant});
 }
 
-/// Whatever the cache manager knew is sent again, to it or to another one.
+/// Makes the session send everything again that the cache manager knew, to it or to another one.
 void session::forget_target() {
   target_knows_ = 0;
   target_answered_ = false;
@@ -118,7 +118,7 @@ void session::forget_target() {
 
 void session::on(const session_placed& m) {
   if (!partners_.borrowed && m.session != work_.spec().session) return;
-  // What has tokens goes on only where they would have been the same.
+  // An answer with tokens goes on only where they would have been the same.
   if (bound_to() && m.numerics != bound_to()) return ask_for_place(0);
   numerics_ = m.numerics;
   const bool is_elsewhere = partners_.manager.where != m.manager;
@@ -138,8 +138,8 @@ void session::on(const session_placed& m) {
   if (is_elsewhere || m.ask_again) (void)talk_.hear(m);
 }
 
-/// Tells the client a step and all that is decided after it, a part in each handler, so that others run in between.
-/// The last part's step.
+/// Sends the client a step and everything that is decided after it, a part in each handler, so that others run in
+/// between. Returns the last part's step.
 actor::task<token_log::progress> session::write_decided(token_log::progress step) {
   for (;;) {
     tell_client(step);
@@ -155,22 +155,22 @@ actor::task<token_log::progress> session::write_decided(token_log::progress step
   }
 }
 
-/// On another thread, since a span may have megabytes.
+/// Tokenizes a span on another thread, since it may have megabytes.
 actor::task<std::vector<token>> session::spell(unspelled_span span) {
   std::optional<result<std::vector<token>>> spelled;
   const auto job = [span] { return span.spell(); };
   if (!pool_) pool_.emplace(context(), partners_.pool);
   while (!pool_->run(work_.spec().tenant, span.bytes.size(), job, [&](auto done) { spelled = std::move(done); })) {
-    (void)co_await talk_.next<session_step>(context().now() + tick);  // too much waits there: later
+    (void)co_await talk_.next<session_step>(context().now() + tick);  // the pool's queue is full: tries later
   }
   while (!spelled) (void)co_await talk_.next<actor::job_done>();
   if (!*spelled) throw std::runtime_error("a copied span could not be spelled: " + spelled->error().describe());
   co_return std::move(**spelled);
 }
 
-/// The log-probabilities of the prompt's tokens. Each round asks for some, as a draft that is agreed to; what is known
-/// of them is told, so that nobody holds those of a whole prompt. Computed in any case: KV that others have computed
-/// says nothing of them. False: the session is over.
+/// Sends the log-probabilities of the prompt's tokens. Each round asks for some, as a draft that is accepted as a
+/// whole, and its results are sent at once, so that those of a whole prompt are stored nowhere. All tokens are
+/// computed, since cached KV does not include log-probabilities. Returns false if the session is over.
 actor::task<bool> session::score_prompt() {
   const auto prompt = work_.log();
   for (scored_count_ = 1; *scored_count_ < prompt.size(); ++round_.value) {
@@ -188,7 +188,7 @@ actor::task<bool> session::score_prompt() {
     session_text told{.session = work_.spec().session, .numerics = numerics_};
     told.prompt_logprobs.assign(answer->logprobs.begin(), answer->logprobs.begin() + scored);
     context().send(partners_.client, told);
-    // The cache manager has a token more than was asked for.
+    // The cache manager has one token more than was asked for.
     *scored_count_ += scored;
     target_answered_ = true;
     target_knows_ = *scored_count_;
@@ -200,7 +200,7 @@ actor::task<bool> session::score_prompt() {
   co_return true;
 }
 
-/// What the target model says after the log and to the draft. Null: there is no answer, and the session is over.
+/// The target model's answer to the log and the draft. Null if there is none, and the session is over.
 actor::task<const verified*> session::ask_target() {
   tell_target(target_knows_);
   instant asked = context().now();
@@ -217,7 +217,7 @@ actor::task<const verified*> session::ask_target() {
       co_return nullptr;
     }
     if (const auto* no = m.as<refused>()) {
-      // What one worker cannot take now another one may.
+      // What one worker cannot take now, another one may.
       const bool may_pass_elsewhere = no->retry_after_ms != 0 || no->why.code == errc::draining;
       const bool has_patience = stats_.rounds == 0 ? ++places_refused_ <= places_refused_max
                                                    : now - refused_since_.value_or(now) < partners_.place_patience;
@@ -252,13 +252,13 @@ actor::task<const verified*> session::ask_target() {
       if (gap->from == 0 && std::exchange(moved_, false)) recomputed_before_ = stats_.reevaluated + 1;
       tell_target(std::min(gap->from, asked_count()));
     } else {
-      // One that has not answered yet may hold an older log of this sequence, and may have missed the whole one.
+      // A cache manager that has not answered yet may have an older log of this sequence, or have missed the new one.
       tell_target(target_answered_ ? target_knows_ : 0);
     }
   }
 }
 
-/// The draft of the next round: the book's, or the draft model's where the book wants it asked and it answers in time.
+/// The draft of the next round: the book's, or the draft model's if the book wants it asked and it answers in time.
 actor::task<session::round_draft> session::next_draft() {
   tell_book();
   const bool is_span = work_.in_span();
@@ -266,7 +266,7 @@ actor::task<session::round_draft> session::next_draft() {
   const auto as_draft = [&](draft::book::decision d) {
     return round_draft{.tokens = std::move(d.draft.tokens), .parts = std::move(d.parts), .is_span = is_span};
   };
-  // The last token of the answer needs no draft: the target's own token fills the room.
+  // The last token of the answer needs no draft: it is the target's own token.
   auto choice = book_->choose(prices(), work_.round_room() - 1,
                               {.is_there = can_ask_drafter(), .unread = drafter_unread()}, usable);
   if (choice.ask_model == 0) co_return as_draft(std::move(choice));
@@ -295,7 +295,7 @@ void session::tell_book() {
   book_knows_ = work_.log_count();
 }
 
-/// Also the next part of what is too long for one handler: of what the book has to index, too.
+/// Does the next part of work that is too long for one handler, including what the book has to index.
 void session::on(const session_step& m) {
   if (book_ && book_->catch_up()) context().tell(self(), session_step{});
   (void)talk_.hear(m);
@@ -333,7 +333,7 @@ double session::drafter_unread() const {
 void session::tell_drafter(std::uint32_t from, std::uint32_t tokens_max) {
   const draft::draft_options& how = work_.spec().draft;
   const draft::round_prices now = prices();
-  // Where it is not known yet whether the model will be asked, it is asked what its passes cost.
+  // Until it is known whether the model will be asked for drafts, it is asked what its passes cost.
   const bool sends_log = tokens_max > 0 || how.how != draft::method::automatic;
   context().tell(partners_.drafter, propose{.session = work_.spec().session,
                                             .tenant = work_.spec().tenant,
@@ -359,7 +359,7 @@ sequence_terms session::terms() const {
           .grammar = work_.grammar()};
 }
 
-/// Asks about the log as far as `asked_count`; the receiver knows its first `from` tokens.
+/// Asks about the log as far as `asked_count`; the receiver has its first `from` tokens.
 void session::tell_target(std::uint32_t from) {
   using scheduler::round_kind;
   const auto asked = work_.log().first(asked_count());
@@ -382,7 +382,7 @@ void session::tell_target(std::uint32_t from) {
   asked_ = context().now();
 }
 
-/// Takes the target's tokens into the log, and makes room for more.
+/// Takes the target's tokens into the log, and makes space for more.
 token_log::progress session::commit(const verified& m) {
   count_pass(m);
   stats_.reevaluated = recomputed_before_ + m.recomputed_count;
@@ -407,7 +407,7 @@ token_log::progress session::commit(const verified& m) {
   return step;
 }
 
-/// A full window loses its oldest tokens before the next round.
+/// Evicts the oldest tokens of a full window before the next round.
 void session::make_room() {
   tell_book();
   const auto gone = work_.make_room();
@@ -420,12 +420,12 @@ void session::make_room() {
   ++stats_.evictions;
   stats_.evicted_tokens += gone->count;
   target_knows_ = work_.log_count();
-  // A drafter is told the window anew from where it changed: its own cache is computed again from there.
+  // A drafter is sent the window again from where it changed: its own cache is computed again from there.
   drafter_knows_ = std::min(drafter_knows_, gone->at);
   drafter_read_ = std::min(drafter_read_, gone->at);
 }
 
-/// What the round took beside its pass, where no other session's rows were in that.
+/// Measures what the round took besides its pass, if the pass had no other session's rows.
 void session::time_round(const verified& m) {
   if (m.passes != 1 || !m.step.is_known() || m.step.sessions > 1 || stats_.rounds == 1) return;
   const double pass_us = m.step.pass_us + m.verified_count * m.step.row_us();
@@ -494,7 +494,7 @@ std::optional<step_trace> session::trace_of(const token_log::progress& step) {
   for (std::uint32_t i = 0; i < step.tokens.size(); ++i) {
     token_origin from = token_origin::model;
     if (i >= said) {
-      // What is decided without the model: a program's own words are no text of the answer, what it copies is.
+      // The model did not choose these tokens. A program's own words are no text of the answer, but what it copies is.
       from = work_.is_program() && step.bytes[i] > 0 ? token_origin::copy : token_origin::grammar;
     } else if (i < out.accepted) {
       while (i >= run_end && run + 1 < out.drafts.size()) run_end += out.drafts[++run].tokens;
@@ -507,7 +507,7 @@ std::optional<step_trace> session::trace_of(const token_log::progress& step) {
   return out;
 }
 
-/// A proposal that comes too late is no draft; but a drafter that lost the log says so before it is asked again.
+/// A late proposal is not used as a draft, but it may say that the drafter lost the log.
 void session::on(const proposal& m) {
   if (m.session != work_.spec().session) return;
   stats_.draft_passes += m.draft_passes;
@@ -531,7 +531,7 @@ void session::on(const session_tick&) {
   talk_.note_time(context().now());
 }
 
-// What the cache manager did not get is asked again at the next tick that finds it overdue; in a pool of another one.
+// What the cache manager did not get is asked again at the next tick that finds it overdue; in a pool, of another one.
 void session::on(const actor::undeliverable& m) {
   if (m.to == partners_.client) {
     leave();
@@ -563,7 +563,7 @@ void session::leave() {
   }
   if (partners_.placer) context().tell(partners_.placer, leave_place{work_.spec().session});
   if (partners_.drafter) context().tell(partners_.drafter, forget{work_.spec().session});
-  // What is long is taken apart by another actor, a part at a time.
+  // A long book is taken apart by another actor, a part at a time.
   if (book_ && book_->drop(0, book_knows_)) {
     context().spawn<retired_book>("retired book", {4, 4}, std::move(book_));
   }

@@ -8,31 +8,31 @@
 
 namespace redline::actors {
 
-/// A grammar that some sequences follow. Its text goes to a target model once.
+/// A grammar that some sequences follow. Its text is sent to a target model once.
 struct shared_grammar {
   grammar::constraint text;  // without a state
   std::size_t digest = 0;
   std::uint64_t name = 0;
-  std::uint64_t told_life = 0;   // the target model that has had its text; 0: none
-  std::uint64_t told_batch = 0;  // the batch that it went with last
+  std::uint64_t told_life = 0;   // `life` of the target model that has had its text; 0 if none has
+  std::uint64_t told_batch = 0;  // the last batch with its text
 };
 
 /// The grammars of all sequences, and which of their texts the target model has.
 class shared_grammars {
  public:
-  /// first_name: a number that no other list begins with, so that a target model does not take one for another's.
+  /// first_name: a number that no other list begins with, so that a target model does not mix up their names.
   explicit shared_grammars(std::uint64_t first_name) : last_name_(first_name) {}
 
-  /// Null for the grammar `none`. Two texts that are the same have one grammar as long as a sequence has it.
+  /// Returns null for the grammar `none`. Equal texts share one grammar as long as a sequence has it.
   [[nodiscard]] std::shared_ptr<shared_grammar> share(const grammar::constraint& text);
-  /// Its name and a state, and its text, unless the target model has that already or gets it with another run of the
-  /// batch.
+  /// Sets a run's grammar name and state, and the text unless the target model has it already or gets it with another
+  /// run of the batch.
   void put(batch_run& run, shared_grammar& g, const std::vector<std::uint32_t>& state, std::uint64_t batch,
            std::uint64_t target_life);
   /// The target model has had the text.
   static void note_told(shared_grammar& g, std::uint64_t target_life) { g.told_life = target_life; }
-  /// The target model keeps a bounded number of grammars, and one that a batch named was gone: the next batch has the
-  /// texts of all. False: the one before had them already.
+  /// The target model keeps a bounded number of grammars, and one that a batch named was gone: the next batch sends the
+  /// texts of all. Returns false if the last batch did so already.
   [[nodiscard]] bool spell_all();
   void note_batch_done() { spells_all_ = false; }
 

@@ -49,7 +49,7 @@ static failure wrong_run(const forward_batch& m, const batch_run& run, const std
                  "batch " + std::to_string(m.batch) + ", sequence " + std::to_string(run.sequence.value) + ": " + why};
 }
 
-// A batch may have crossed a wire: no slot, token or count of it is believed.
+// A batch may have come from another process, so no slot, token or count in it is trusted.
 
 result<void> target_model::check_moves(const forward_batch& m) const {
   const std::uint64_t slots_count = std::uint64_t{pages_count_} * kv::page_tokens;
@@ -93,7 +93,7 @@ result<void> target_model::check_memory(const forward_batch& m, const batch_run&
   const auto wrong = [&](const std::string& why) { return wrong_run(m, run, why); };
   const kv::pool_size size = transformer_->size();
   const auto& [table, window_table] = run.memory;
-  // Each piece may have an offset of its own, and for each offset keys are rotated once.
+  // Each piece may have its own offset, and keys are rotated once for each offset.
   if (table.size() > pieces_max) return wrong("more than " + std::to_string(pieces_max) + " pieces");
   if (window_table.size() > pieces_max - table.size()) return wrong("too many pieces");
   std::uint64_t covered = 0;
@@ -145,7 +145,7 @@ result<void> target_model::check(const forward_batch& m) const {
   return {};
 }
 
-/// Those that are known by name are taken first: new ones may come in their place.
+/// Grammars that are known by name are looked up first, since new ones may replace them in the cache.
 result<target_model::batch_grammars> target_model::find_grammars(const forward_batch& m) {
   using enum grammar::grammar_kind;
   batch_grammars out(m.runs.size());
@@ -176,23 +176,23 @@ namespace {
 struct judged_run {
   std::optional<grammar::grammar_matcher> rules;
   std::optional<sampling::draft_verification> verification;
-  std::uint32_t first_row = 0;  // of the batch's rows that want logits
+  std::uint32_t first_row = 0;  // index among the batch's rows that want logits
   bool takes_turns = false;
 };
 
-/// A row of a step of the head.
+/// A row of a step of the output head.
 struct step_row {
   std::size_t run;
-  std::size_t row;  // of the run
+  std::size_t row;  // index in the run
 };
 
 /// The rows that the head computes next: the next one of each run, which decides in any case; then, as far as they cost
-/// little more, those that matter if drafts are right, the nearest first. Runs' rows are together and in order.
+/// little more, those that count if drafts are right, the nearest first. The rows of a run are adjacent and in order.
 std::vector<step_row> next_step(const std::vector<judged_run>& runs, std::size_t rows_together) {
   std::size_t left = 0;
   for (const auto& r : runs) left += r.verification ? r.verification->rows_left() : 0;
   std::vector<std::size_t> counts(runs.size(), 0);
-  // A rest of a few rows would read the head once more.
+  // Leaving a few rows for later would read the head's weights once more.
   const std::size_t most = left <= rows_together + rows_together / 2 ? left : rows_together;
   for (std::size_t taken = 0, depth = 0; depth == 0 || taken < most; ++depth) {
     const std::size_t before = taken;
@@ -211,9 +211,9 @@ std::vector<step_row> next_step(const std::vector<judged_run>& runs, std::size_t
 
 }  // namespace
 
-/// What each run's logits say. The head is computed in steps of rows, so that those after a draft's first refusal cost
-/// little. Choosing from a hundred thousand tokens takes milliseconds with some parameters, so the threads of the
-/// passes share the runs; but grammars keep masks, and a chooser counts, so runs with those take turns.
+/// Judges each run's draft by its logits. The head is computed in steps of rows, so that those after a draft's first
+/// refusal cost little. Choosing from a hundred thousand tokens takes milliseconds with some parameters, so the threads
+/// of the passes share the runs. Grammars keep masks and a chooser counts, so runs with those take turns.
 std::vector<sampling::acceptance> target_model::judge(const forward_batch& m, const batch_grammars& grammars,
                                                       std::span<const model::run> batch) {
   const std::size_t vocabulary = transformer_->config().vocabulary;
@@ -240,7 +240,7 @@ std::vector<sampling::acceptance> target_model::judge(const forward_batch& m, co
     scores |= run.scores_draft;
     to.verification.emplace(std::span(run.tokens).last(run.draft_count), run.sampling, before, how);
   }
-  // All rows of a text that is scored are needed.
+  // A text that is scored needs all its rows.
   const std::size_t rows_together = scores ? transformer_->logits_rows_max() : transformer_->head_step_rows();
   std::vector<std::uint32_t> wanted;
   std::vector<sampling::judged_row> judged;
@@ -292,7 +292,7 @@ void target_model::on(const forward_batch& m) {
     context().tell(manager_, done);
     return;
   }
-  transformer_->move_tokens(m.moves);  // in any case: the cache manager does not say them again
+  transformer_->move_tokens(m.moves);  // even if a grammar is missing: the manager does not send them again
   for (std::size_t i = 0; i < m.runs.size(); ++i) {
     if (m.runs[i].grammar.kind != grammar::grammar_kind::none && !(*grammars)[i]) done.lacks_grammars = true;
   }

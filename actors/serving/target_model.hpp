@@ -19,13 +19,13 @@ class cache_manager;
 [[nodiscard]] cost::mixture_shape mixture_of(const architecture::model_shape& config);
 
 /// Runs verification passes of the target model and accepts drafts on the spot, so that logits never travel. Owns the
-/// KV storage, but not the decision of what lies where: that comes with every batch and is checked before it is used.
+/// KV storage, but does not decide what is stored where: that comes with every batch and is checked before it is used.
 class target_model final : public actor::actor_of<target_model> {
  public:
   using accepts = actor::protocol<forward_batch, announce_target>;
 
-  /// costs: told to every cache manager that asks; empty when nothing was measured. trie: for sequences with a grammar,
-  /// which are refused without.
+  /// costs: sent to every cache manager that asks; empty when nothing was measured. trie: for sequences with a grammar,
+  /// which are refused without it.
   target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                std::uint32_t pages_count, actor::actor_ref<cache_manager> manager, std::vector<pass_cost> costs = {},
                std::shared_ptr<sampling::token_chooser> chooser = nullptr,
@@ -36,7 +36,7 @@ class target_model final : public actor::actor_of<target_model> {
   void on(const announce_target& m);
 
  private:
-  /// Of each run; null: it has none, or one that is not known by its name.
+  /// For each run; null if it has none, or one whose name is unknown.
   using batch_grammars = std::vector<std::shared_ptr<grammar::grammar_cache::entry>>;
 
   [[nodiscard]] result<void> check(const forward_batch& m) const;
@@ -52,8 +52,8 @@ class target_model final : public actor::actor_of<target_model> {
   actor::actor_ref<cache_manager> manager_;
   std::vector<pass_cost> costs_;
   grammar::grammar_cache grammars_;
-  std::shared_ptr<sampling::token_chooser> chooser_;  // null but in benchmarks
-  std::uint64_t life_;                                // told with target_ready: what this actor's KV belongs to
+  std::shared_ptr<sampling::token_chooser> chooser_;  // null except in benchmarks
+  std::uint64_t life_;                                // sent with target_ready: identifies this actor's KV
 };
 
 }  // namespace redline::actors

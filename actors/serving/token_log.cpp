@@ -8,11 +8,11 @@ namespace redline::actors {
 
 namespace {
 
-// A copied token takes a third of a microsecond. One that a grammar decides takes up to 80: the tokenizer spells all
-// that must follow, up to 256 bytes. So a step takes at most some 0.6 ms, and those of 64 sessions in turn 40.
+// A copied token takes a third of a microsecond. One that a grammar decides takes up to 80: up to 256 bytes that must
+// follow are tokenized. So a step takes at most some 0.6 ms, and those of 64 sessions in turn 40.
 constexpr std::uint32_t spelling_work = 128;
 constexpr std::uint32_t step_work_max = 8 * spelling_work;
-constexpr std::uint64_t decided_steps_max = 40'000;  // of the grammar, beyond which no further token is looked for
+constexpr std::uint64_t decided_steps_max = 40'000;  // grammar steps, after which no further token is looked for
 
 std::vector<token_range> turns_that_may_go(const generation_spec& spec) {
   std::vector<token_range> turns = spec.turns.value_or(std::vector<token_range>{});
@@ -20,7 +20,7 @@ std::vector<token_range> turns_that_may_go(const generation_spec& spec) {
   return turns;
 }
 
-/// Tokens that never leave the window.
+/// The number of tokens that never leave the window.
 std::uint32_t pinned_count(const generation_spec& spec, std::size_t prompt_count) {
   auto count = static_cast<std::uint32_t>(prompt_count);
   if (!spec.turns) return spec.eviction.n_keep.value_or(count);
@@ -28,13 +28,13 @@ std::uint32_t pinned_count(const generation_spec& spec, std::size_t prompt_count
   return count;
 }
 
-// Bytes of a known text that a round makes tokens of: half a millisecond, and about as many as a pass takes.
+// Bytes of a known text that a round tokenizes: half a millisecond, and about as many tokens as a pass takes.
 constexpr std::size_t known_bytes_max = 4096;
-// Where the text is cut, the last tokens are not those of the whole.
+// Where the text is cut, the last tokens differ from those of the whole.
 constexpr std::size_t cut_tokens = 4;
 
-/// There is no alternative to a token that a grammar decides: its log-probability is a function of the answer so far,
-/// and not of whether a draft had the model compute one.
+/// A token that a grammar decides has no alternative: its log-probability is a function of the answer so far, and not
+/// of whether a draft had the model compute one.
 sampling::emitted_logprob certain(token id, std::uint32_t top_count) {
   sampling::emitted_logprob only{.logprob = 0, .top = {}};
   if (top_count > 0) only.top.push_back({id, 0});
@@ -54,7 +54,7 @@ token_log::token_log(generation_spec spec, std::shared_ptr<const text::tokenizer
       stops_(std::move(stops)),
       characters_(utf8::stream::invalid_bytes::keep) {
   if (spec_.rules) constrained_.emplace(spec_.rules);
-  if (is_program()) spec_.known_text.clear();  // what the program resolves to: its tokens are others
+  if (is_program()) spec_.known_text.clear();  // it describes the program's result, whose tokens differ
   if (!evicts()) {
     output_max_ = std::min(output_max_, window_max_ - prompt_count_);
     return;
@@ -64,7 +64,7 @@ token_log::token_log(generation_spec spec, std::shared_ptr<const text::tokenizer
       spec_.eviction.n_discard.value_or(std::max(1U, (window_max_ - pinned_count(spec_, prompt_count_)) / 2));
   const std::uint32_t answer = std::min(output_max_, discard_count_);
   if (prompt_count_ + answer > window_max_) take_out(take_turns(prompt_count_ + answer - window_max_));
-  log_.shrink_to_fit();  // a prompt may have many windows' tokens
+  log_.shrink_to_fit();  // a prompt may be many windows long
 }
 
 std::uint32_t token_log::window_of(const generation_spec& spec) {
@@ -180,7 +180,7 @@ token_log::progress token_log::commit(std::span<const token> tokens,
   return step;
 }
 
-/// The token is no part of the answer, which is complete.
+/// Whether the token ends the answer, without being part of it.
 bool token_log::ends_with(token t) const {
   const auto& stops = spec_.stop_tokens;
   if (std::find(stops.begin(), stops.end(), t) != stops.end()) return true;
@@ -202,7 +202,7 @@ void token_log::append(token t, std::string_view text, progress& into) {
     into.finished = finish_reason::length;
 }
 
-/// The text in front of the first line that is indented by too little; blank lines are indented enough.
+/// The text before the first line with too little indentation. Blank lines do not count.
 std::string token_log::up_to_shallow_line(std::string text, progress& into) {
   if (is_shallow_) return {};
   if (spec_.indent_min == 0) return text;
@@ -231,7 +231,7 @@ token_log::progress token_log::cut() {
   return step;
 }
 
-/// From where the answer is not what was known of it, nothing is known.
+/// Once the answer differs from the known text, nothing more is known.
 void token_log::follow_known_text(std::string_view text) {
   if (spec_.known_text.empty()) return;
   if (spec_.known_text.compare(known_at_, text.size(), text) == 0)
@@ -240,8 +240,8 @@ void token_log::follow_known_text(std::string_view text) {
     spec_.known_text = {};
 }
 
-/// What must follow, and spans that are copied because a program says so: until the model is to be asked again, or the
-/// step's time is over.
+/// Appends what must follow, and spans that are copied because a program says so, until the model is to be asked again
+/// or the step's time is over.
 void token_log::append_decided(progress& into) {
   grammar::step_count steps(decided_steps_max);
   for (std::uint32_t work = 0; constrained_ && !into.finished;) {
@@ -264,7 +264,7 @@ void token_log::append_decided(progress& into) {
   }
 }
 
-/// Ways to read the text so far are dropped nowhere: where there are too many, the answer is over.
+/// No way to read the text so far is dropped, so where there are too many, the answer is over.
 bool token_log::fails_by_ambiguity(progress& into) const {
   if (!constrained_->is_lost()) return false;
   into.finished = finish_reason::failed;
@@ -288,7 +288,7 @@ std::optional<token_log::evicted> token_log::make_room() {
   return gone;
 }
 
-/// As many of the oldest turns as have `wanted` tokens together, or all.
+/// As many of the oldest turns as together have `wanted` tokens, or all.
 token_log::evicted token_log::take_turns(std::uint32_t wanted) {
   evicted gone;
   std::size_t taken = 0;
@@ -305,10 +305,10 @@ token_log::evicted token_log::take_turns(std::uint32_t wanted) {
 
 token_log::evicted token_log::oldest_tokens() const {
   const std::uint32_t at = spec_.turns ? prompt_left_ : spec_.eviction.n_keep.value_or(prompt_count_);
-  const std::uint32_t last = log_count() - 1;  // stays: its successor is what comes next
+  const std::uint32_t last = log_count() - 1;  // stays, since the next token follows it
   std::uint32_t count = std::min(discard_count_, last - at);
   if (!spec_.eviction.n_discard) {
-    // A line's rest is no good context. A quarter further is looked, lest a text without lines loses everything.
+    // The rest of a line is no good context. A line end is looked for up to a quarter further.
     const std::uint32_t furthest = std::min(last - at, count + count / 4);
     for (std::uint32_t cut = count; cut <= furthest; ++cut) {
       if (!tokenizer_->piece(log_[at + cut - 1]).ends_with('\n')) continue;
