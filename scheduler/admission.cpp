@@ -137,14 +137,14 @@ void admission::check_integrity() const {
   anew.placed_ = placed_;
   for (const auto& [sequence, at] : known_) {
     anew.list(sequence, at);
-    REDLINE_ASSERT(!at.in_flight || (at.open && has_place(sequence)), "a run is in flight that was not asked for");
+    REDLINE_ASSERT(!at.in_flight || (at.open && has_place(sequence)), "a run in flight has an open round and a slot");
   }
   REDLINE_ASSERT(anew.waiting_ == waiting_ && anew.waiting_prefills_ == waiting_prefills_ && anew.idle_ == idle_ &&
                      anew.running_prefills_ == running_prefills_ && anew.between_rounds_ == between_rounds_ &&
                      anew.tenants_ == tenants_ && anew.open_prefills_count_ == open_prefills_count_,
-                 "an order contradicts the standings");
-  for (const sequence_id sequence : placed_) REDLINE_ASSERT(known_.contains(sequence), "an unknown sequence runs");
-  REDLINE_ASSERT(placed_.size() <= places_max_, "more sequences run than may");
+                 "the orders match the standings");
+  for (const sequence_id sequence : placed_) REDLINE_ASSERT(known_.contains(sequence), "a running sequence is known");
+  REDLINE_ASSERT(placed_.size() <= places_max_, "no more sequences run than there are slots");
 }
 
 }  // namespace redline::scheduler

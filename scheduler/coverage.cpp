@@ -37,7 +37,7 @@ void coverage::add(token_range computed) {
   if (computed.count() == 0) return;
   const auto at =
       std::find_if(covered_.begin(), covered_.end(), [&](const token_range& r) { return r.begin >= computed.begin; });
-  REDLINE_ASSERT(at == covered_.end() || computed.end <= at->begin, "only a gap is computed");
+  REDLINE_ASSERT(at == covered_.end() || computed.end <= at->begin, "only tokens that are not covered are added");
   auto added = covered_.insert(at, computed);
   if (added + 1 != covered_.end() && added->end == (added + 1)->begin) {
     added->end = (added + 1)->end;
@@ -45,7 +45,7 @@ void coverage::add(token_range computed) {
   }
   if (added == covered_.begin()) return;
   const auto before = added - 1;
-  REDLINE_ASSERT(before->end <= added->begin, "only a gap is computed");
+  REDLINE_ASSERT(before->end <= added->begin, "only tokens that are not covered are added");
   if (before->end < added->begin) return;
   before->end = added->end;
   covered_.erase(added);

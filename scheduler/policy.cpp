@@ -17,8 +17,8 @@ class fifo final : public policy {
 };
 
 constexpr known_policy known[] = {
-    {"fifo", "as they come", [] { return std::unique_ptr<policy>(std::make_unique<fifo>()); }},
-    {"fair_share", "the tenant that has used least", make_fair_share},
+    {"fifo", "by arrival", [] { return std::unique_ptr<policy>(std::make_unique<fifo>()); }},
+    {"fair_share", "first those of the tenant that has used least", make_fair_share},
 };
 
 /// Decodes that find no room take turns; of prompts the first ends soonest if the others wait.

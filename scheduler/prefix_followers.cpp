@@ -122,11 +122,11 @@ void prefix_followers::check_integrity() const {
     ++following;
     const auto all = followers_.find(*m.leader);
     REDLINE_ASSERT(all != followers_.end() && std::ranges::count(all->second.members, sequence) == 1,
-                   "a leader does not know its follower");
-    REDLINE_ASSERT(members_.contains(*m.leader), "a leader is gone");
+                   "a leader lists its follower once");
+    REDLINE_ASSERT(members_.contains(*m.leader), "a leader is known");
   }
   for (const auto& [leader, all] : followers_) following -= all.members.size();
-  REDLINE_ASSERT(following == 0, "a follower is gone");
+  REDLINE_ASSERT(following == 0, "every listed follower follows its leader");
 }
 
 }  // namespace redline::scheduler

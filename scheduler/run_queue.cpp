@@ -391,13 +391,13 @@ void run_queue::forget_all_kv() {
 
 void run_queue::wait_until(sequence_id sequence, instant until) {
   sequence_state& q = sequences_.at(sequence);
-  REDLINE_ASSERT(!q.at.in_flight, "a sequence that is being computed cannot adopt KV");
+  REDLINE_ASSERT(!q.at.in_flight, "a sequence in flight does not wait to adopt KV");
   q.waits_until = until;
 }
 
 void run_queue::note_adopted(sequence_id sequence, std::uint32_t count) {
   sequence_state& q = sequences_.at(sequence);
-  REDLINE_ASSERT(!q.at.in_flight && count < q.log.count(), "a sequence that is not computed yet adopts KV");
+  REDLINE_ASSERT(!q.at.in_flight && count < q.log.count(), "a sequence adopts KV only while it is not in flight");
   q.waits_until.reset();
   if (q.log.has_kv()) q.log.lose_kv();  // the new pages are instead of those that it had
   q.log.note_computed({0, count});
@@ -427,8 +427,8 @@ void run_queue::check_integrity() const {
   places_.check_integrity();
   for (const auto& [sequence, q] : sequences_) {
     q.log.check_integrity();
-    REDLINE_ASSERT(places_.knows(sequence, q.at), "admission was not told of a change");
-    REDLINE_ASSERT(!q.at.open || pending(q).count() > 0, "an open round has nothing to compute");
+    REDLINE_ASSERT(places_.knows(sequence, q.at), "admission knows the state of each sequence");
+    REDLINE_ASSERT(!q.at.open || pending(q).count() > 0, "an open round has tokens to compute");
   }
 }
 

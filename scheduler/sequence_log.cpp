@@ -71,7 +71,8 @@ std::uint32_t sequence_log::exact_count() const { return std::min(inexact_from_,
 
 void sequence_log::check_integrity() const {
   kv_.check_integrity();
-  REDLINE_ASSERT(kv_.is_empty() || kv_.ranges().back().end <= tokens_.size(), "more tokens are computed than known");
+  REDLINE_ASSERT(kv_.is_empty() || kv_.ranges().back().end <= tokens_.size(),
+                 "no more tokens are computed than are known");
 }
 
 }  // namespace redline::scheduler

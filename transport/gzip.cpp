@@ -23,10 +23,10 @@ std::optional<std::uint32_t> read_gzip_size(std::string_view file) {
 
 result<std::string> gunzip(std::string_view file) {
   const auto size = read_gzip_size(file);
-  if (!size) return malformed("expected a gzip file's header and trailer");
+  if (!size) return malformed("expected the header and trailer of a gzip file, found other bytes");
   std::string contents(*size, '\0');
   z_stream stream{};
-  if (inflateInit2(&stream, window_of_gzip) != Z_OK) return failure{errc::internal, "zlib cannot be used"};
+  if (inflateInit2(&stream, window_of_gzip) != Z_OK) return failure{errc::internal, "cannot initialize zlib"};
   const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, &inflateEnd);
   // zlib writes nothing to its input, but its type does not say so.
   stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(file.data()));
@@ -36,7 +36,8 @@ result<std::string> gunzip(std::string_view file) {
   stream.avail_out = static_cast<uInt>(contents.empty() ? 1 : contents.size());
   const int outcome = inflate(&stream, Z_FINISH);
   if (outcome != Z_STREAM_END || stream.total_out != *size) {
-    return malformed(stream.msg != nullptr ? stream.msg : "it ends too early, or has more than its size says");
+    return malformed(stream.msg != nullptr ? stream.msg
+                                           : "it ends too early, or has more data than its size field says");
   }
   if (stream.avail_in != 0) return malformed("expected one member, found more after it");
   return contents;

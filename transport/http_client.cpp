@@ -63,13 +63,13 @@ class exchange {
 
   result<http_response> run(std::string_view method, const http_url& url, const std::vector<http_header>& headers,
                             std::string_view body) {
-    if (!easy_ || !multi_) return failure{errc::internal, "libcurl cannot be used here"};
+    if (!easy_ || !multi_) return failure{errc::internal, "cannot initialize libcurl"};
     // Neither a default type nor a question before a large body.
     REDLINE_TRY(add_header("Expect:"));
     if (find_header(headers, "content-type") == nullptr) REDLINE_TRY(add_header("Content-Type:"));
     for (const auto& h : headers) {
       if (has_control(h.name) || has_control(h.value)) {
-        return failure{errc::invalid_argument, "HTTP header \"" + h.name + "\" holds a control character"};
+        return failure{errc::invalid_argument, "HTTP header \"" + h.name + "\" contains a control character"};
       }
       REDLINE_TRY(add_header(h.name + ": " + h.value));
     }
@@ -124,7 +124,7 @@ class exchange {
     std::uint64_t received = 0;
     for (int running = 1;;) {
       if (options_.given_up != nullptr && options_.given_up->load()) {
-        return failure{errc::cancelled, peer_ + ": the request was given up"};
+        return failure{errc::cancelled, peer_ + ": the request was canceled"};
       }
       curl_multi_perform(multi_.get(), &running);
       if (running == 0) break;
@@ -167,7 +167,7 @@ class exchange {
       }
       case CURLE_PEER_FAILED_VERIFICATION:
       case CURLE_SSL_CONNECT_ERROR:
-        return failure{errc::unreachable, peer_ + ": no trusted TLS connection: " + why};
+        return failure{errc::unreachable, peer_ + ": cannot establish a trusted TLS connection: " + why};
       case CURLE_OPERATION_TIMEDOUT:
         return failure{errc::timed_out, peer_ + ": " + why};
       case CURLE_UNSUPPORTED_PROTOCOL:
@@ -260,7 +260,7 @@ result<http_url> parse_http_url(std::string_view text) {
   if (!parts) return url_failure(text, "out of memory");
   const std::string whole(text);
   if (has_control(text) || whole.find(' ') != std::string::npos) {
-    return url_failure(text, "expected no blank and no control character");
+    return url_failure(text, "expected no space and no control character, found one");
   }
   if (whole.find("://") == std::string::npos) return url_failure(text, "expected http://host[:port][/path]");
   if (const auto error = curl_url_set(parts.get(), CURLUPART_URL, whole.c_str(), CURLU_PATH_AS_IS)) {
@@ -270,14 +270,14 @@ result<http_url> parse_http_url(std::string_view text) {
   const std::string scheme = part(parts.get(), CURLUPART_SCHEME);
   if (scheme != "http" && scheme != "https") return url_failure(text, "expected http or https, found " + scheme);
   url.secure = scheme == "https";
-  if (!part(parts.get(), CURLUPART_USER).empty()) return url_failure(text, "user names are unsupported");
+  if (!part(parts.get(), CURLUPART_USER).empty()) return url_failure(text, "expected no user name, found one");
   url.host = part(parts.get(), CURLUPART_HOST);
   if (url.host.starts_with('[')) url.host = url.host.substr(1, url.host.size() - 2);
   url.port = url.secure ? 443 : 80;
   if (const std::string port = part(parts.get(), CURLUPART_PORT); !port.empty()) {
     const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), url.port);
     if (error != std::errc() || end != port.data() + port.size() || url.port == 0) {
-      return url_failure(text, "the port must be a number from 1 to 65535");
+      return url_failure(text, "expected a port from 1 to 65535");
     }
   }
   url.target = part(parts.get(), CURLUPART_PATH);

@@ -31,13 +31,13 @@ inline constexpr refusal too_slow{408, "timeout_error", "", "The request did not
 inline constexpr refusal body_too_large{413, invalid_request, "request_too_large", "The request's body is too large"};
 inline constexpr refusal headers_too_large{431, invalid_request, "headers_too_large",
                                            "The request's headers are too large"};
-inline constexpr refusal version_unknown{505, invalid_request, "", "The server speaks HTTP/1.0 and HTTP/1.1."};
+inline constexpr refusal version_unknown{505, invalid_request, "", "The server supports HTTP/1.0 and HTTP/1.1 only."};
 inline constexpr refusal too_many{503, unavailable, "overloaded", "The server has too many open connections."};
 inline constexpr refusal too_much{503, unavailable, "overloaded", "The server has too many requests in transit."};
 inline constexpr refusal too_many_of_one{
     429, "rate_limit_error", "too_many_requests",
-    "You have your share of the requests that can be under way, and the rest is for "
-    "others: try again when one of yours is answered."};
+    "You have reached your share of the requests in progress, and the rest is reserved for other clients: try again "
+    "when one of yours is finished."};
 inline constexpr refusal too_late{504, "timeout_error", "deadline_exceeded", "The answer did not come in time."};
 inline constexpr refusal handler_failed{500, "server_error", "", "The server failed to handle the request."};
 inline constexpr std::array all = {malformed, host_missing,    target_malformed,  encoding_unknown, expectation_unknown,

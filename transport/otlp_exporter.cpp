@@ -83,8 +83,8 @@ std::optional<std::chrono::milliseconds> otlp_exporter::attempt(const std::strin
     if (rejected > 0) complain("the collector refused " + std::to_string(rejected) + " spans");
     return std::nullopt;
   }
-  problem_ =
-      "the collector answered " + std::to_string(answer->status) + " " + quote_bytes(answer->body, shown_bytes_max);
+  problem_ = "the collector answered with HTTP status " + std::to_string(answer->status) + " " +
+             quote_bytes(answer->body, shown_bytes_max);
   if (!may_pass_later(answer->status)) {
     from_->note_failed(count);
     complain(std::to_string(count) + " spans are lost: " + problem_);

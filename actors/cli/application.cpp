@@ -105,8 +105,8 @@ std::optional<std::string> explain(const CLI::App& app, const CLI::ParseError& e
   const auto& words = unread;
   const bool wants_command = last.get_require_subcommand_min() > 0;
   if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr && !words.empty() && !wants_command) {
-    return "'" + words_of(last) + "' does not know what to do with '" + words.front() + "'; '" + words_of(last) +
-           " --help' shows what it takes";
+    return "'" + words_of(last) + "' takes no argument '" + words.front() + "'; '" + words_of(last) +
+           " --help' lists its arguments";
   }
   if (!wants_command) return std::nullopt;
   std::vector<std::string> names;
@@ -170,14 +170,15 @@ int run_application(int argc, char** argv, const std::string& name, const std::s
   CLI::App app(description, name);
   app.require_subcommand(1);
   app.set_version_flag("--version", [&] { return version_text(name); });
-  app.set_config("--config", "", "Read options from this TOML file; sections are subcommands", false)
+  app.set_config("--config", "", "Read options from this TOML file; each section is named after a subcommand", false)
       ->type_name("FILE");
   config_file config;
   config.attach(app);
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.footer(
       "Options come from flags, then REDLINE_<OPTION> in the environment, then the file given by --config, then the\n"
-      "defaults. REDLINE_TARGET chooses the kernels (see 'redline inspect'). 'redline COMMAND --help' tells more.");
+      "defaults. REDLINE_TARGET chooses the kernels (see 'redline inspect'). See 'redline COMMAND --help' for "
+      "details.");
   std::string level = "info";
   std::string format = "text";
   app.add_option("--log-level", level, "debug, info, warning or error")
@@ -192,7 +193,7 @@ int run_application(int argc, char** argv, const std::string& name, const std::s
            prints_config = true;
            ask_for_nothing(app, needed);
          },
-         "Print the value of each option of the command, and where it comes from, as a file for --config; run nothing")
+         "Print the value and source of each option of the command in the format of --config, without running it")
       ->trigger_on_parse()
       ->configurable(false);
   app.parse_complete_callback([&] {

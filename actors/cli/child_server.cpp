@@ -79,7 +79,7 @@ failure failure_told(std::string_view told) {
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), code);
   const auto kind = static_cast<errc>(code);
   if (error != std::errc() || end == rest.data() + rest.size() || code < 0 || !is_known(kind))
-    return {errc::internal, "the server failed and did not say why"};
+    return {errc::internal, "the server failed without giving a reason"};
   return {kind, std::string(rest.substr(static_cast<std::size_t>(end - rest.data()) + 1))};
 }
 
@@ -121,7 +121,7 @@ result<void> child_server::launch(const std::vector<std::string>& serve_flags, p
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
     return failure{errc::io_error, std::string("pipe: ") + std::strerror(errno)};
   const std::string not_run = std::string(failed_word) + std::to_string(static_cast<int>(errc::io_error)) +
-                              " cannot run '" + path + "': expected a redline that may be executed\n";
+                              " cannot run '" + path + "': expected an executable redline binary\n";
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) {
@@ -171,7 +171,7 @@ bool child_server::ends_within(std::chrono::milliseconds limit) {
 }
 
 std::string child_server::describe_end() const {
-  if (WIFSIGNALED(status_)) return std::string("ended by a signal: ") + ::strsignal(WTERMSIG(status_));
+  if (WIFSIGNALED(status_)) return std::string("was ended by a signal: ") + ::strsignal(WTERMSIG(status_));
   return "ended with exit code " + std::to_string(WEXITSTATUS(status_));
 }
 
@@ -189,7 +189,8 @@ result<child_server::door> child_server::wait_until_ready(std::chrono::seconds p
   const auto deadline = std::chrono::steady_clock::now() + patience;
   bool is_open = true;
   while (std::chrono::steady_clock::now() < deadline) {
-    if (given_up != nullptr && given_up->load()) return failure{errc::cancelled, "nobody waits for the server"};
+    if (given_up != nullptr && given_up->load())
+      return failure{errc::cancelled, "the wait for the server was canceled"};
     const auto rest = told_.substr(std::min(told_.size(), told_.find('\n') + 1));  // after the port
     if (rest == ready_word) return door{"http://127.0.0.1:" + told_.substr(0, told_.find('\n')), api_key_};
     if (!is_open && told_.starts_with(failed_word)) return failure_told(told_);

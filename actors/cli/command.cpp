@@ -50,7 +50,7 @@ int finish_output(int exit_code) {
   const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
   if (is_written) return exit_code;
   std::cerr << "redline: standard output could not be written" << (errno != 0 ? ": " : "")
-            << (errno != 0 ? std::strerror(errno) : "") << "; what it has is not all\n";
+            << (errno != 0 ? std::strerror(errno) : "") << "; the output is incomplete\n";
   return exit_code != 0 ? exit_code : exit_failed;
 }
 

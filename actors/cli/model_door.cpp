@@ -69,7 +69,8 @@ result<json> model_door::ask(const std::string& target, const json& body) const 
   if (!answer) return explain(answer.error());
   if (answer->status != 200) return refusal(*answer);
   json whole = json::parse(answer->body, nullptr, false);
-  if (!whole.is_object()) return failure{errc::malformed_message, "the server sent an answer that is no JSON object"};
+  if (!whole.is_object())
+    return failure{errc::malformed_message, "the server sent an answer that is not a JSON object"};
   return whole;
 }
 
@@ -86,7 +87,7 @@ result<void> model_door::ask(const std::string& target, const json& body,
     }
     const json chunk = json::parse(event.data, nullptr, false);
     if (!chunk.is_object()) {
-      broken = failure{errc::malformed_message, "the server sent an event that is no JSON object"};
+      broken = failure{errc::malformed_message, "the server sent an event that is not a JSON object"};
     } else if (!member(chunk, "error").is_null()) {
       const std::string told = text_of(member(chunk, "error", "message"));
       broken = failure{errc::internal, child_ ? told : "the server says: " + told};
@@ -99,7 +100,7 @@ result<void> model_door::ask(const std::string& target, const json& body,
   if (!answer) return explain(answer.error());
   if (broken) return *broken;
   if (answer->status != 200) return refusal(*answer);
-  if (!done) return explain({errc::io_error, "the server's answer broke off"});
+  if (!done) return explain({errc::io_error, "the server's answer ended early"});
   return {};
 }
 

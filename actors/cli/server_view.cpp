@@ -66,7 +66,8 @@ void flow(const std::vector<std::string>& cells, std::size_t width, std::vector<
 result<server_status> server_status::parse(const std::string& event) {
   const json all = json::parse(event, nullptr, false);
   if (!all.is_object() || !member(all, "server").is_object() || !member(all, "schedulers").is_array()) {
-    return failure{errc::malformed_message, "the server's status is not what this version of redline understands"};
+    return failure{errc::malformed_message,
+                   "this version of redline does not understand the server's status; use the same version for both"};
   }
   server_status s;
   const json& server = member(all, "server");
@@ -224,7 +225,7 @@ std::vector<std::string> server_view::lines(std::size_t width, std::size_t heigh
         text_of(r.rows_per_pass, 1) + " rows/pass", "busy " + share(r.busy, 1)},
        width, out);
   if (s.workers.empty()) {
-    flow({"no scheduler answers"}, width, out);
+    flow({"no scheduler is responding"}, width, out);
   } else {
     auto rows = table(width, order);
     std::move(rows.begin(), rows.end(), std::back_inserter(out));
@@ -238,19 +239,19 @@ std::vector<std::string> server_view::lines(std::size_t width, std::size_t heigh
 
 std::vector<std::string> server_view::legend(std::size_t width, std::size_t height) {
   static constexpr std::array<std::string_view, 13> texts = {
-      "tokens/s         that all answers got in the last half second",
-      "drafts accepted  share of the drafted tokens that the model agreed with, of all and by source",
-      "KV pages         held/all; a page has 32 tokens",
+      "tokens/s         tokens per second of all answers, over the last half second",
+      "drafts accepted  share of the drafted tokens that the model accepted, in total and by source",
+      "KV pages         in use/total; a page has 32 tokens",
       "",
-      "running          answers that are computed",
-      "waiting          answers without a place yet",
+      "running          answers being computed",
+      "waiting          answers waiting for a slot",
       "passes/s         forward passes of the target model",
-      "rows/pass        tokens that a pass computes, drafted ones among them",
-      "fill             share of the answers that could decode that a pass takes along",
-      "busy             share of the time in passes",
-      "preempted        answers whose pages others needed, since the start: they are computed again",
-      "cost off         how far a pass's time is from what was expected",
-      "(not ready)      it loads, drains or is gone"};
+      "rows/pass        tokens computed in a pass, including drafted ones",
+      "fill             share of the answers ready to decode that are in a pass",
+      "busy             share of the time spent in passes",
+      "preempted        answers that lost their pages to others and were recomputed, since the start",
+      "cost off         difference between the measured and predicted time of a pass",
+      "(not ready)      the worker is loading, draining or gone"};
   std::vector<std::string> out;
   for (const auto text : texts) {
     if (height == 0 || out.size() < height) out.emplace_back(text.substr(0, width));

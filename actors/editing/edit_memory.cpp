@@ -9,8 +9,8 @@ refusal memory_full(const std::string& who, std::size_t most, const std::string&
   return {
       .what = refusal::kind::memory_full,
       .why = {errc::queue_full,
-              who + " may hold " + std::to_string(most) +
-                  " bytes of files, their tokens and calls that wait (--live-mib), and this call would exceed it; " +
+              who + " may use at most " + std::to_string(most) +
+                  " bytes for files, their tokens and waiting calls (--live-mib), and this call would exceed that; " +
                   advice + "."}};
 }
 
@@ -21,10 +21,10 @@ std::optional<refusal> edit_memory::claim::resize(std::size_t bytes, const edit_
     case verdict::granted:
       break;
     case verdict::tenant_is_full:
-      return memory_full("Your edit sessions together", limits.tenant_bytes_max, "close a session or drop files");
+      return memory_full("Your edit sessions", limits.tenant_bytes_max, "close a session or remove files");
     case verdict::all_is_full:
-      return memory_full("The edit sessions of this server together", limits.bytes_max,
-                         "close a session, drop files, or try again when others have");
+      return memory_full("The edit sessions of this server", limits.bytes_max,
+                         "close a session, remove files, or try again later");
   }
   return std::nullopt;
 }

@@ -66,7 +66,7 @@ void edit_session::in_turn(std::uint64_t exchange, const std::function<std::size
   called_ = context().now();
   if (!busy_ && calls_.empty()) return call();
   if (calls_.size() >= files_->how().limits.calls_max) {
-    return refuse(exchange, {.why = {errc::queue_full, "too many calls wait for this session"}});
+    return refuse(exchange, {.why = {errc::queue_full, "too many calls are waiting for this session"}});
   }
   const std::size_t held = bytes();
   if (hold(exchange, held)) calls_.push_back({exchange, std::move(call), held});
@@ -178,7 +178,7 @@ void edit_session::on(const drop_file& m) {
 void edit_session::on(const complete_text& m) {
   in_turn(m, [this, m] {
     if (waiting_.size() >= files_->how().limits.calls_max) {
-      return refuse(m.exchange, {.why = {errc::queue_full, "too many completions wait for this session"}});
+      return refuse(m.exchange, {.why = {errc::queue_full, "too many completions are waiting for this session"}});
     }
     const auto job = [m, answers = options_.answers](workspace& files) -> outcome<completion, refusal> {
       auto laid_out = files.lay_out(m.where);

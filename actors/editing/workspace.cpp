@@ -8,9 +8,9 @@
 namespace redline::actors {
 namespace {
 
-refusal too_large(const std::string& what, std::size_t most) {
+refusal too_large(std::size_t most, const std::string& what) {
   return {.what = refusal::kind::session_full,
-          .why = {errc::invalid_argument, what + " must have at most " + std::to_string(most) + " in a session."}};
+          .why = {errc::invalid_argument, "A session may have at most " + std::to_string(most) + " " + what + "."}};
 }
 
 text::text_position to_position(const file_place& place) { return {place.line, place.character}; }
@@ -72,10 +72,10 @@ std::optional<refusal> workspace::put(const std::string& path, const std::string
                                                        std::to_string(version)}};
   }
   if (old == files_.end() && files_.size() >= how_.limits.files_max) {
-    return too_large("The files", how_.limits.files_max);
+    return too_large(how_.limits.files_max, "files");
   }
   if (bytes() - old_bytes + text.size() > how_.limits.session_bytes_max) {
-    return too_large("The files' text", how_.limits.session_bytes_max);
+    return too_large(how_.limits.session_bytes_max, "bytes of text");
   }
   auto made = text::live_document::make(tokenizer_, text, version, how_.limits.file_bytes_max);
   if (!made) return refusal{.field = "text", .why = made.error()};
@@ -110,7 +110,7 @@ outcome<std::vector<text::token_splice>, refusal> workspace::patch(const patch_f
     return refusal{.field = stale ? "base_version" : "edits", .why = done.error()};
   }
   if (bytes() - f.document.text().size() + changed.text().size() > how_.limits.session_bytes_max) {
-    return too_large("The files' text", how_.limits.session_bytes_max);
+    return too_large(how_.limits.session_bytes_max, "bytes of text");
   }
   std::size_t offset = done->end;
   if (change.cursor) {
@@ -191,7 +191,7 @@ outcome<workspace::layout, refusal> workspace::lay_out(const completion_place& w
   layout out = lay_out_at(f, *offset, mode);
   if (out.prompt.empty()) {
     return refusal{.field = "position",
-                   .why = {errc::invalid_argument, "There is nothing before the position to go on from."}};
+                   .why = {errc::invalid_argument, "There is no text before the position to continue."}};
   }
   if (out.prompt.size() >= how_.context_max) {
     return refusal{.field = "position",

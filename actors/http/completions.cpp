@@ -380,7 +380,7 @@ void completions::on(const session_text& m) {
     r.answer_bytes += m.text.size() + report_bytes_min(r.asked, reports);
     c.tokens.insert(c.tokens.end(), std::make_move_iterator(reports.begin()), std::make_move_iterator(reports.end()));
     if (r.answer_bytes > services_->answer_bytes_max) {
-      return fail(at, answer_too_large(r.answer_bytes, services_->answer_bytes_max), "its answer is too large");
+      return fail(at, answer_too_large(r.answer_bytes, services_->answer_bytes_max), "the answer is too large");
     }
     if (const auto why = hold_more(r, m)) fail(at, *why, why->message);
     return;
@@ -522,7 +522,7 @@ bool completions::stream(requests::iterator at, std::string events, bool end) {
   // The stream begins even before there is an event: while an answer is made again, nothing else shows progress.
   if (!std::exchange(r.stream_begun, true)) replies_.begin_stream(r.who, r.writer->stream_type());
   if (r.writer->has_diverged()) {
-    fail(at, diverged_answer(), "it is resumed, and differs from how it began");
+    fail(at, diverged_answer(), "the resumed answer differs from its first part");
     return false;
   }
   if (!events.empty() || end) replies_.stream(r.who, std::move(events), end);
@@ -770,7 +770,7 @@ void completions::answer_lost(std::uint64_t exchange, const failure& why) {
 bool completions::client_left(std::uint64_t exchange) {
   const auto at = requests_.find(exchange);
   if (at == requests_.end()) return false;
-  context_.log(log_level::info, "the client left", {{"request", at->second.who.request_id}});
+  context_.log(log_level::info, "the client disconnected", {{"request", at->second.who.request_id}});
   note_end(at->second, request_end::abort);
   drop(at);
   return true;

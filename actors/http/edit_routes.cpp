@@ -46,10 +46,11 @@ std::optional<api::api_error> edit_routes::room_for(tenant_id tenant) const {
     return api::api_error{429, "rate_limit_error", std::move(message), "", "session_limit", {}};
   };
   if (own >= limits.tenant_sessions_max) {
-    return full("You have " + std::to_string(own) + " edit sessions, as many as are allowed; close one.");
+    return full("You have " + std::to_string(own) + " edit sessions, which is the maximum; close one.");
   }
   if (sessions_.size() >= limits.sessions_max) {
-    return full("The server has " + std::to_string(sessions_.size()) + " edit sessions, as many as are allowed.");
+    return full("The server has " + std::to_string(sessions_.size()) +
+                " edit sessions, which is the maximum; try again later.");
   }
   return std::nullopt;
 }

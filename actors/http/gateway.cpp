@@ -98,20 +98,20 @@ const gateway::route gateway::routes[] = {
     {"GET", "/slots", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_slots(r); }},
     {"POST", "/embeddings", route::access::with_key,
      [](gateway& g, const route_context& r) {
-       g.replies_.refuse(r.who, api::not_supported("This server makes no embeddings: its models write text."));
+       g.replies_.refuse(r.who, api::not_supported("This server has no embeddings: its models generate text."));
      }},
     {"POST", "/rerank", route::access::with_key,
      [](gateway& g, const route_context& r) {
-       g.replies_.refuse(r.who, api::not_supported("This server ranks no documents: its models write text."));
+       g.replies_.refuse(r.who, api::not_supported("This server has no reranking: its models generate text."));
      }},
     {"POST", "/reranking", route::access::with_key,
      [](gateway& g, const route_context& r) {
-       g.replies_.refuse(r.who, api::not_supported("This server ranks no documents: its models write text."));
+       g.replies_.refuse(r.who, api::not_supported("This server has no reranking: its models generate text."));
      }},
     {"POST", "/slots/{}", route::access::with_key,
      [](gateway& g, const route_context& r) {
-       g.replies_.refuse(r.who, api::not_supported("This server saves, restores and erases no slots: answers share the "
-                                                   "KV of what their prompts begin with by themselves."));
+       g.replies_.refuse(r.who, api::not_supported("This server does not save, restore or erase slots: answers share "
+                                                   "the KV of common prompt prefixes automatically."));
      }},
     {"GET", "/models", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_models(r); }},
     {"GET", "/models/{*}", route::access::with_key, [](gateway& g, const route_context& r) { g.serve_model(r); }},
@@ -227,9 +227,9 @@ api::api_error gateway::no_such_path(const std::string& path) const {
   }
   const auto wanted = tidy_path(path);
   const auto meant = nearest_path(without_version(wanted), known);
-  return api::not_found("There is no path " + path.substr(0, request_fact_bytes_max) + " here" +
+  return api::not_found("There is no path " + path.substr(0, request_fact_bytes_max) +
                         (meant.empty() ? std::string() : "; did you mean /v1" + std::string(meant) + "?") +
-                        (meant.empty() ? "; GET /paths shows those there are." : " GET /paths shows those there are."));
+                        (meant.empty() ? "; GET /paths lists all paths." : " GET /paths lists all paths."));
 }
 
 void gateway::on(http_arrived&& m) {
@@ -480,7 +480,7 @@ void gateway::serve_detokenize(const route_context& r) {
     std::size_t text_bytes = 0;
     for (const token t : asked->tokens) text_bytes += tokenizer.piece(t, true).size();
     if (text_bytes > sizes::spelled_text_bytes_max) {
-      return api::bad_field("tokens", "'tokens' stand for " + std::to_string(text_bytes) + " bytes; expected at most " +
+      return api::bad_field("tokens", "'tokens' decode to " + std::to_string(text_bytes) + " bytes; expected at most " +
                                           std::to_string(sizes::spelled_text_bytes_max) + " in one request.");
     }
     const auto text = tokenizer.decode(asked->tokens, {.render_special = true});

@@ -19,7 +19,7 @@ api::api_error answer_too_large(std::uint64_t bytes, std::uint64_t bytes_max) {
   return {500,
           "server_error",
           "The answer has at least " + std::to_string(bytes) + " bytes, more than the " + std::to_string(bytes_max) +
-              " that are sent as a whole. Ask for a stream, fewer choices or fewer logprobs.",
+              " that can be sent without streaming. Ask for a stream, fewer choices or fewer logprobs.",
           "",
           "answer_too_large",
           {}};

@@ -113,7 +113,7 @@ std::optional<api::api_error> check_repeated(const gateway_services& services, c
     copied += p.tokens.size() * asked.answers_per_prompt();
   }
   if (copied > copied_tokens_max) {
-    return api::bad_field("n", "The prompts' tokens times the answers to each are " + std::to_string(copied) +
+    return api::bad_field("n", "The number of prompt tokens times the answers per prompt is " + std::to_string(copied) +
                                    "; expected at most " + std::to_string(copied_tokens_max) +
                                    ": ask for fewer answers in one request.");
   }
@@ -162,12 +162,13 @@ api::checked<std::vector<prompt_to_answer>> fill_prompts(const served_model& mod
                                                          const api::generation_request& request) {
   const auto& tokenizer = *model.answers->tokenizer();
   if (!can_fill(tokenizer.vocab())) {
-    return api::bad_field(request.from == api::endpoint::native ? "input_suffix" : "suffix",
-                          "The model '" + model.name +
-                              "' has no tokens for filling in the middle: serve one that has them, such as "
-                              "Qwen2.5-Coder, StarCoder2, CodeLlama or DeepSeek-Coder, or send what stands before the "
-                              "cursor as the 'prompt' of /v1/completions.",
-                          "unsupported_parameter");
+    return api::bad_field(
+        request.from == api::endpoint::native ? "input_suffix" : "suffix",
+        "The model '" + model.name +
+            "' has no tokens for filling in the middle: serve one that has them, such as "
+            "Qwen2.5-Coder, StarCoder2, CodeLlama or DeepSeek-Coder, or send the text before the cursor "
+            "as the 'prompt' of /v1/completions.",
+        "unsupported_parameter");
   }
   fill_task task{.before = {}, .after = request.fill->suffix, .path = request.fill->path, .context = {}};
   for (const auto& file : request.fill->context) task.context.push_back({file.path, file.text});
@@ -217,8 +218,8 @@ api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services
     const auto* format = builder.tools().format();
     if (request.continues_last && request.calls_tools() && format != nullptr && format->has_channels) {
       return api::bad_field("continue_final_message",
-                            "The last message cannot be continued with tools by this model, which begins a channel "
-                            "with each message: leave 'tools' out, or end the conversation with a user's message.",
+                            "This model cannot continue the last message with tools, because it begins a channel with "
+                            "each message: leave 'tools' out, or end the conversation with a user message.",
                             "unsupported_parameter");
     }
     const auto rendered = request.continues_last

@@ -51,7 +51,7 @@ api::checked<std::optional<api::event_id>> read_resumption(const served_model& m
   if (last_event_id.empty()) {
     if (asked.resume_texts.empty()) return std::optional<api::event_id>{};
     return api::bad_field("redline.resume_text",
-                          "'redline.resume_text' needs the header Last-Event-ID, which says where to go on.");
+                          "'redline.resume_text' needs the header Last-Event-ID, which says where to resume.");
   }
   if (!asked.stream) {
     return bad_id("Last-Event-ID asks for the rest of a stream: set 'stream' to true, or leave the header out.",
@@ -60,14 +60,15 @@ api::checked<std::optional<api::event_id>> read_resumption(const served_model& m
   auto had = api::parse_event_id(last_event_id);
   if (!had) {
     return bad_id(
-        "Last-Event-ID is not the id of an event of this server's streams: send the last 'id' that came, or leave the "
-        "header out to begin anew.",
+        "Last-Event-ID is not the id of an event of this server's streams: send the last 'id' received, or leave the "
+        "header out to start again.",
         "invalid_event_id");
   }
   if (had->request_digest != asked.digest || had->choices.size() != count_choices(asked)) {
     return bad_id(
-        "Last-Event-ID is of a stream that another request began: send the same body again, or leave the header out to "
-        "begin anew.",
+        "Last-Event-ID belongs to a stream of another request: send the body of that request, or leave the header out "
+        "to "
+        "start again.",
         "event_id_of_other_request");
   }
   const auto is_of_others = [&](const api::event_id::position& p) {
@@ -76,8 +77,9 @@ api::checked<std::optional<api::event_id>> read_resumption(const served_model& m
   if (had->model_digest != digest_surroundings(model, asked, eviction) ||
       std::ranges::any_of(had->choices, is_of_others)) {
     return bad_id(
-        "Last-Event-ID is of a stream of another model, build, numerics or context length, or of a server with other "
-        "defaults for sampling or eviction, which this server cannot go on with: leave the header out to begin anew.",
+        "Last-Event-ID belongs to a stream of another model, build, numerics or context length, or of a server with "
+        "other defaults for sampling or eviction, which this server cannot resume: leave the header out to start "
+        "again.",
         "event_id_of_other_model");
   }
   if (asked.resume_texts.size() > had->choices.size()) {
@@ -104,8 +106,8 @@ api::api_error diverged_answer() {
   return {
       409,
       "invalid_request_error",
-      "The answer as it is computed now does not begin with what the stream of Last-Event-ID had sent, so it cannot "
-      "go on: leave the header out to begin anew.",
+      "The answer as computed now does not begin with what the stream of Last-Event-ID had sent, so the stream cannot "
+      "be resumed: leave the header out to start again.",
       header,
       "answer_diverged",
       {}};

@@ -45,8 +45,8 @@ void status_watch::begin(const caller& who) {
       std::ranges::count_if(watchers_, [&](const auto& w) { return w.second.who.tenant == who.tenant; });
   if (watchers_.size() >= watchers_max || static_cast<std::size_t>(of_tenant) >= watchers_of_tenant_max) {
     return replies_.refuse(
-        who, api::error_of({errc::queue_full, "enough clients watch this server already; at most " +
-                                                  std::to_string(watchers_max) + " may, and " +
+        who, api::error_of({errc::queue_full, "too many clients watch this server; at most " +
+                                                  std::to_string(watchers_max) + " may, and at most " +
                                                   std::to_string(watchers_of_tenant_max) + " with one key"}));
   }
   if (watchers_.empty()) told_ = who.arrived;

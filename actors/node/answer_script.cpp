@@ -21,7 +21,7 @@ failure forbidden(std::string_view said, std::string_view rest) {
   const std::string where =
       "at byte " + std::to_string(said.size()) +
       (said.empty() ? "" : ", after " + quote(said.substr(said.size() - std::min(said.size(), shown))));
-  const std::string what = rest.empty() ? "it ends" : "it goes on with " + quote(rest.substr(0, shown));
+  const std::string what = rest.empty() ? "it ends" : "it continues with " + quote(rest.substr(0, shown));
   return {errc::invalid_argument, "The scripted answer is not one that the request's format or tools allow: " + where +
                                       ", " + what + ". Change what the script says, or the request."};
 }

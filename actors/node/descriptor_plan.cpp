@@ -40,7 +40,7 @@ result<std::size_t> plan_connections(std::size_t wanted, std::uint64_t limit, st
   if (limit < taken + least) {
     return failure{errc::io_error, "expected to be able to open at least " + std::to_string(taken + least) +
                                        " files and sockets, found a limit of " + std::to_string(limit) +
-                                       ": raise it (ulimit -n, or LimitNOFILE in a systemd unit)"};
+                                       ": raise the limit (ulimit -n, or LimitNOFILE in a systemd unit)"};
   }
   return static_cast<std::size_t>(std::min<std::uint64_t>(wanted, limit - taken));
 }

@@ -134,8 +134,9 @@ result<void> engine::open_files() {
   if (options_.draft_context != 0) draft_config_.context = std::min(draft_config_.context, options_.draft_context);
   REDLINE_TRY_ASSIGN(const auto draft_tokenizer, text::tokenizer::from_file(*draft_file_));
   if (tokenizer_ && draft_tokenizer->digest() != tokenizer_->digest()) {
-    return failure{errc::unsupported_format, options_.draft_path + " has another vocabulary than " +
-                                                 options_.target_path + ": its drafts would mean other text"};
+    return failure{errc::unsupported_format, options_.draft_path + ": expected the vocabulary of " +
+                                                 options_.target_path +
+                                                 ", found another; use models of one vocabulary"};
   }
   if (!tokenizer_) tokenizer_ = draft_tokenizer;
   return {};
@@ -222,7 +223,8 @@ result<session_partners> engine::partners_for(draft::method how, actor::address 
   partners.learned = learned_;
   if (draft::asks_model(how)) partners.drafter = drafter_ref();
   if (!partners.drafter && draft::asks_model(how) && how != draft::method::automatic) {
-    return failure{errc::invalid_argument, "this method needs a draft model, and none is loaded (--draft)"};
+    return failure{errc::invalid_argument,
+                   "this method needs a draft model, and none is loaded; load one with --draft"};
   }
   return partners;
 }
@@ -257,8 +259,9 @@ void engine::choose_target_pool() {
   const std::uint64_t room = std::uint64_t{target_pool_.pages} * kv::page_tokens;
   if (room < context_max_) {
     log_line(log_level::warning, "engine",
-             "the KV pool holds " + std::to_string(room) + " tokens: sequences are limited to that instead of " +
-                 std::to_string(context_max_) + " (--kv-mib gives the pool more memory)");
+             "the KV pool has space for " + std::to_string(room) +
+                 " tokens, which limits sequences to that instead of " + std::to_string(context_max_) +
+                 "; --kv-mib gives it more memory");
     context_max_ = static_cast<std::uint32_t>(room);
   }
   limits.tokens_max = context_max_;

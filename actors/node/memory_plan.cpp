@@ -27,11 +27,10 @@ result<void> memory_plan::check(const std::string& model) const {
   if (limit_bytes == 0 || fixed_bytes + kv_bytes <= limit_bytes) return {};
   const bool weights_fit = fixed_bytes < limit_bytes;
   const std::uint64_t room = limit_bytes - (weights_fit ? fixed_bytes : 0);
-  const std::string help = weights_fit
-                               ? "give keys and values at most " + std::to_string(room >> 20) + " MiB (--kv-mib)"
-                               : "take a file of fewer bits a weight or a smaller model";
+  const std::string help = weights_fit ? "limit keys and values to " + std::to_string(room >> 20) + " MiB (--kv-mib)"
+                                       : "use a file with fewer bits per weight or a smaller model";
   return failure{errc::invalid_argument, model + ": expected a model that fits into the " + gib(limit_bytes) +
-                                             " which this process may use, found weights of " + gib(weights_bytes) +
+                                             " that this process may use, found weights of " + gib(weights_bytes) +
                                              ", keys and values of " + gib(kv_bytes) + " and buffers of " +
                                              gib(buffers_bytes) + ": " + help + ", or raise the limit"};
 }

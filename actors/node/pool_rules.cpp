@@ -18,12 +18,12 @@ result<std::uint8_t> read_role(std::string_view card) {
   const auto said = actor::decode<process_card>(card);
   if (!said) {
     return failure{errc::invalid_argument,
-                   "it does not say what it runs; start all processes with the same version of redline"};
+                   "its card cannot be read; run the same version of redline in all processes of a pool"};
   }
   if (said->protocol != pool_protocol) {
-    return failure{errc::invalid_argument, "it speaks protocol " + std::to_string(said->protocol) + " (redline " +
-                                               shown_label(said->version) + "), and expected is " +
-                                               std::to_string(pool_protocol) + " (redline " + build_version() +
+    return failure{errc::invalid_argument, "expected protocol " + std::to_string(pool_protocol) + " (redline " +
+                                               build_version() + "), found " + std::to_string(said->protocol) +
+                                               " (redline " + shown_label(said->version) +
                                                "); run the same version of redline in all processes of a pool"};
   }
   return static_cast<std::uint8_t>(said->role);
@@ -59,9 +59,9 @@ transport::pool_rules make_pool_rules() {
 }
 
 std::optional<std::string> why_unfit(const own_model& own, const process_card& card) {
-  if (card.vocabulary != own.vocabulary) return "its model has another vocabulary; give both the same model file";
+  if (card.vocabulary != own.vocabulary) return "its model has another vocabulary; use the same model file for both";
   if (!card.has_target) return std::nullopt;
-  if (card.model != own.model) return "it has another model file; give both the same --model";
+  if (card.model != own.model) return "it has another model file; use the same --model for both";
   return std::nullopt;
 }
 

@@ -54,10 +54,10 @@ model_catalog::model_catalog(std::vector<model_claim> models) {
     } else if (!claim.is_alias) {
       conflicts_.push_back("model '" + model->name + "' with digest " + to_hex(model->digest) +
                            " is not served: the model with digest " + to_hex(at->second->digest) +
-                           " has this name until its workers have gone");
+                           " has this name until its workers are gone");
     } else if (at->second != model) {
-      conflicts_.push_back("model '" + model->name + "' goes without the alias '" + claim.name + "': it stands for '" +
-                           at->second->name + "'");
+      conflicts_.push_back("model '" + model->name + "' does not get the alias '" + claim.name +
+                           "', which belongs to '" + at->second->name + "'");
     }
   }
   std::sort(models_.begin(), models_.end(),

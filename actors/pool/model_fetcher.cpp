@@ -36,14 +36,14 @@ bool is_name(const std::string& text) {
 std::string find_problem(const header_part& m, std::uint64_t total) {
   if (m.bytes.empty()) return "it has another header";
   if (m.total > sizes::header_bytes_max) {
-    return "it says that the header has " + std::to_string(m.total) + " bytes, expected at most " +
-           std::to_string(sizes::header_bytes_max);
+    return "expected a header of at most " + std::to_string(sizes::header_bytes_max) + " bytes, found " +
+           std::to_string(m.total);
   }
-  if (m.offset != 0 && m.total != total) return "it says two lengths of one header";
+  if (m.offset != 0 && m.total != total) return "it reported two different lengths of the header";
   const auto left = m.total - std::min(m.total, m.offset);
   const auto expected = std::min<std::uint64_t>(left, sizes::header_part_bytes_max);
   if (m.bytes.size() == expected) return {};
-  return "it sent a part of " + std::to_string(m.bytes.size()) + " bytes, expected " + std::to_string(expected);
+  return "expected a part of " + std::to_string(expected) + " bytes, found " + std::to_string(m.bytes.size());
 }
 
 }  // namespace
@@ -80,13 +80,13 @@ void model_fetcher::on(const fetch_model& m) {
                   " bytes of printable text");
   }
   if (models_.size() >= models_max && !models_.contains(card.model)) {
-    return refuse("there are " + std::to_string(models_max) + " models already, as many as are allowed");
+    return refuse("there are " + std::to_string(models_max) + " models already, which is the maximum");
   }
   const auto [at, is_new] = models_.try_emplace(card.model);
   known_model& known = at->second;
   if (is_new) known.card = card;
   if (known.card.header != card.header || known.card.vocabulary != card.vocabulary) {
-    return refuse("another worker says that the same file has another header or vocabulary");
+    return refuse("another worker reports a different header or vocabulary for the same file");
   }
   bool has_changed = join_card(known.card, card) || is_new;
   if (is_name(card.numerics) && known.kinds.size() < kinds_max && known.kinds.insert(card.numerics).second) {
@@ -247,7 +247,7 @@ void model_fetcher::parse_later(headers::value_type& h) {
     const auto at = headers_.find(digest);
     if (at == headers_.end() || at->second.attempt != attempt) return;
     if (done && !done->is_what_was_asked_for) {
-      return refuse_source(*at, "its bytes have another digest than it said");
+      return refuse_source(*at, "the digest of its bytes is not the one it reported");
     }
     if (!done || !done->parsed) {
       at->second.now = stage::unusable;
@@ -302,7 +302,7 @@ void model_fetcher::make_model(models::value_type& m) {
 void model_fetcher::show(models::iterator m, std::shared_ptr<const served_model> made) {
   if (made->answers->tokenizer()->digest() != m->second.card.vocabulary) {
     context().log(log_level::warning,
-                  "model '" + made->name + "' is not served: its worker said that it has another vocabulary");
+                  "model '" + made->name + "' is not served: its vocabulary is not the one that its worker reported");
     return forget(m);
   }
   const std::string name = made->name;

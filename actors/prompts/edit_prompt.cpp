@@ -60,8 +60,8 @@ result<std::string> take_out_of_fence(std::size_t shortest, const std::string& a
     if (closed) {
       if (is_blank(line)) continue;
       return failure{errc::unusable_answer,
-                     "the model's answer goes on after its closing fence: expected the fence to be the last line, so "
-                     "the file may be cut short; nothing was taken from it"};
+                     "the model's answer continues after its closing fence: expected the fence to be the last line, "
+                     "so the file may be cut short; the answer was discarded"};
     }
     if (outer == 0) {
       if (f.backticks >= shortest) outer = f.backticks;
@@ -81,7 +81,7 @@ result<std::string> take_out_of_fence(std::size_t shortest, const std::string& a
   if (closed) return file;
   return failure{errc::unusable_answer, outer != 0
                                             ? "the model's answer ends inside the file (it did not close the fence)"
-                                            : "the model's answer holds no file in a code fence"};
+                                            : "the model's answer contains no file in a code fence"};
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ result<void> check_editable(const edit_task& task) {
   const auto why = text::text_complaint(task.before);
   if (!why) return {};
   return failure{errc::invalid_argument, (task.path.empty() ? std::string("the file") : task.path) +
-                                             " cannot be edited: it is " + *why + "; it is left as it is"};
+                                             " cannot be edited: it is " + *why + "; it was not changed"};
 }
 
 std::string shown_file(const edit_task& task) { return text::shown_text(task.before); }
@@ -131,12 +131,13 @@ bool is_models_own_end(std::string_view finish_reason) { return finish_reason ==
 result<std::string> file_of_answer(const edit_task& task, const edit_answer& answer) {
   REDLINE_TRY(check_editable(task));
   if (!answer.is_whole) {
-    return failure{errc::unusable_answer,
-                   "the model's answer was cut before its end, by the context or a limit of tokens, and the file would "
-                   "be, too; nothing was taken from it"};
+    return failure{
+        errc::unusable_answer,
+        "the model's answer was cut before its end, by the context or a token limit, and so the file would be "
+        "cut; the answer was discarded"};
   }
   if (const auto why = text::text_complaint(answer.text)) {
-    return failure{errc::unusable_answer, "the model's answer is " + *why + "; nothing was taken from it"};
+    return failure{errc::unusable_answer, "the model's answer is " + *why + "; the answer was discarded"};
   }
   if (answer.is_program) return text::with_form_of(task.before, answer.text);
   REDLINE_TRY_ASSIGN(const auto file, take_out_of_fence(fence_of(shown_file(task)).size(), answer.text));

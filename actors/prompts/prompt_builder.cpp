@@ -105,9 +105,10 @@ result<rendered_conversation> prompt_builder::prepare(const json& messages, cons
   if (spells_control) {
     const auto mark = unused_mark(json::array({messages, variables}), tools_text);
     if (!mark) {
-      return failure{errc::invalid_argument,
-                     "the messages spell control tokens and hold all of the characters U+FDD0 to U+FDEF, one of which "
-                     "is needed to tell the two apart; leave one out"};
+      return failure{
+          errc::invalid_argument,
+          "the messages contain the text of control tokens and all of the characters U+FDD0 to U+FDEF, one of "
+          "which is needed to mark that text; leave one out"};
     }
     out.mark = *mark;
     const auto shield = [&](json& text) { text = tokenizer_->shield(text.get_ref<const std::string&>(), out.mark); };
@@ -142,10 +143,10 @@ result<rendered_conversation> prompt_builder::render_to_continue(const json& mes
     return failure{errc::invalid_argument, "the last message cannot be continued: " + why};
   };
   REDLINE_TRY_ASSIGN(auto of, prepare(messages, tools, variables));
-  if (of.messages.empty()) return wrong("there is none");
+  if (of.messages.empty()) return wrong("there is no message");
   json& last = of.messages.back();
   if (last["role"] != "assistant" || last.contains("tool_calls") || !last["content"].is_string())
-    return wrong("expected an assistant's message with content and without calls");
+    return wrong("expected an assistant message with content and without tool calls");
   const auto mark = unused_mark(json::array({of.messages, of.variables, of.tools}), {}, of.mark);
   if (!mark) return wrong("expected messages without one of the characters U+FDD0 to U+FDEF, found all of them");
   const std::string content = last["content"].get<std::string>();
@@ -154,7 +155,7 @@ result<rendered_conversation> prompt_builder::render_to_continue(const json& mes
   last["content"] = content;
   const auto at = of.text.rfind(*mark);
   if (at == std::string::npos || of.text.find(*mark) != at)
-    return wrong("the model's chat template does not show its content once and as it is");
+    return wrong("the model's chat template does not repeat its content once and unchanged");
   of.text.resize(at);
   return of;
 }

@@ -121,15 +121,15 @@ std::optional<failure> tool_style::why_no_tools() const {
   if (!shows_tools_) {
     return failure{
         errc::invalid_argument,
-        "this model's chat template knows no tools: leave 'tools' out, set 'tool_choice' to none, or choose a "
-        "model whose template has them"};
+        "this model's chat template does not support tools: leave 'tools' out, set 'tool_choice' to none, or choose a "
+        "model whose template supports them"};
   }
   std::string known;
   for (const auto& f : tools::all_formats()) {
     if (!has(known, f.name)) known += (known.empty() ? "" : ", ") + std::string(f.name);
   }
   return failure{errc::invalid_argument,
-                 "this model's chat template has tools, but writes calls in a form that is not known here (known: " +
+                 "this model's chat template supports tools, but writes calls in an unsupported form (supported: " +
                      known + "); set 'tool_choice' to none"};
 }
 
@@ -222,7 +222,7 @@ result<json> tool_style::messages_for_template(const json& messages) const {
       return failure{
           errc::invalid_argument,
           "this model's chat template does not show the calls of earlier messages: leave 'tool_calls' out, or "
-          "choose a model whose template has tools"};
+          "choose a model whose template supports tools"};
     }
     const auto& content = m["content"];
     if (splits_content_ && content.is_string() && !content.get_ref<const std::string&>().empty()) {

@@ -30,7 +30,7 @@ outcome<std::shared_ptr<const output_rules>, refusal> answer_factory::rules_for(
   const std::string field = terms.copy ? "redline.copy" : terms.format ? "response_format" : "tools";
   if (!parts_.token_trie) {
     return refusal{.field = field,
-                   .why = {errc::invalid_argument, "This model's vocabulary cannot spell what '" + field + "' needs."}};
+                   .why = {errc::invalid_argument, "This model's vocabulary lacks tokens that '" + field + "' needs."}};
   }
   auto rules = terms.format  ? make_text_rules(parts_.token_trie, *terms.format)
                : terms.tools ? make_tool_rules(parts_.token_trie, *terms.tools)

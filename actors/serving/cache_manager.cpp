@@ -303,7 +303,7 @@ std::optional<std::vector<batch_run>> cache_manager::make_runs() {
     refuse_sequence(
         plan_.runs[0].sequence,
         {errc::invalid_argument,
-         "the penalties need " + std::to_string(bytes) + " bytes of the answer so far, expected at most " +
+         "the penalties need " + std::to_string(bytes) + " bytes for the answer so far, expected at most " +
              std::to_string(options_.batch_bytes_max) + "; ask for a shorter answer or leave the penalties out"});
     return std::nullopt;
   }
@@ -363,7 +363,7 @@ void cache_manager::on(const batch_done& m) {
   } else if (m.why_not || m.lacks_grammars || !is_ours) {
     fail_pass(m.why_not.value_or(
         m.lacks_grammars
-            ? failure{errc::internal, "the target model lacks a grammar that it was sent"}
+            ? failure{errc::internal, "the target model reports a missing grammar that was sent to it"}
             : failure{errc::internal, "the target model's answer does not match the batch that was sent"}));
     if (m.why_not && has_moves_) lose_all_kv();  // what was to be copied before the pass was not
   } else {
@@ -571,7 +571,7 @@ void cache_manager::on(const target_ready& m) {
     std::string why_not = "the target model has " + std::to_string(m.pages_count) + " pages and " +
                           std::to_string(m.rows_max) + " rows, expected at least " + std::to_string(size_.pages) +
                           " and " + std::to_string(options_.budget.rows_max) +
-                          "; start both processes with the same flags";
+                          "; start both processes with the same options";
     if (why_not == statistics_.counts.why_not) return;  // the answer to a repeated request
     statistics_.counts.why_not = std::move(why_not);
     context().log(log_level::error, statistics_.counts.why_not);

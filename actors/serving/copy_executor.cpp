@@ -97,7 +97,7 @@ std::optional<unspelled_span> copy_executor::unspelled() const {
 }
 
 void copy_executor::spell_span(std::vector<token> spelling) {
-  REDLINE_ASSERT(unspelled().has_value(), "only a span that has just been opened is spelled");
+  REDLINE_ASSERT(unspelled().has_value(), "only a span that has just been opened is tokenized");
   span_->spelling = std::move(spelling);
 }
 
@@ -116,7 +116,7 @@ std::span<const token> copy_executor::span_left() const {
 token copy_executor::insert_span_token(std::string& text) {
   open_span& s = *span_;
   const auto tokens = span_tokens();
-  REDLINE_ASSERT(s.inserted_count < tokens.size(), "a span is spelled before it is inserted");
+  REDLINE_ASSERT(s.inserted_count < tokens.size(), "a span is tokenized before it is inserted");
   const token t = tokens[s.inserted_count];
   const auto piece = rules_->grammar->trie().tokenizer().piece(t);
   ++s.inserted_count;

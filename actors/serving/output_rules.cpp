@@ -59,7 +59,7 @@ result<std::shared_ptr<const output_rules>> make_copy_rules(std::shared_ptr<cons
     }
     if (!trie->can_spell(bytes)) {
       return failure{errc::unsupported_format,
-                     "a file to copy from has bytes for which the model's vocabulary has no token"};
+                     "a file to copy from contains bytes for which the model's vocabulary has no token"};
     }
     if (!options.token_spans) {
       rules->files.emplace_back(bytes);

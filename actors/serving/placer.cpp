@@ -42,7 +42,7 @@ void placer::on(const actor::peer_state& m) {
   if (!m.reachable) {
     const auto known = members_.find(m.process);
     const bool was_of_use = known != members_.end() && known->second.card.has_target;
-    if (!m.why_not.empty()) why_none_ = (was_of_use ? "its last worker is gone: " : "") + m.why_not;
+    if (!m.why_not.empty()) why_none_ = (was_of_use ? "the last worker is gone: " : "") + m.why_not;
     return lose(m.process, m.why_not);
   }
   auto card = actor::decode<process_card>(m.card);
@@ -56,7 +56,7 @@ void placer::meet(actor::process_number process, process_card card) {
   known.unfit = options_.why_unfit ? options_.why_unfit(card) : std::nullopt;
   if (known.unfit) {
     why_none_ = *known.unfit;
-    context().log(log_level::error, describe(process, card) + " is of no use: " + *known.unfit);
+    context().log(log_level::error, describe(process, card) + " cannot be used: " + *known.unfit);
   }
   const bool leaves = card.is_draining && !known.card.is_draining;
   known.card = std::move(card);
@@ -220,7 +220,7 @@ std::string placer::what_is_missing() const {
     has_worker = true;
   }
   if (!why_alone_.empty()) return why_alone_;
-  if (has_worker) return "all workers of the pool are ending";
+  if (has_worker) return "all workers of the pool are shutting down";
   if (!why_none_.empty()) return why_none_;
   return has_broker_ ? "no worker has joined the pool" : "no broker has answered yet";
 }
@@ -241,7 +241,7 @@ void placer::on(const placer_tick&) {
     if (asks_kept) context().send(options_.layout.manager_in(process), read_kept{w.kept_revision});
   }
   for (const auto process : silent) {
-    context().log(log_level::warning, describe(process, members_.at(process).card) + " says nothing");
+    context().log(log_level::warning, describe(process, members_.at(process).card) + " does not respond");
     move_guests(process);
   }
   forget_models();
@@ -407,7 +407,7 @@ actor::process_number placer::choose_drafter(std::uint64_t vocabulary) {
 
 void placer::give_up(session_id session) {
   const std::string why = members_.empty() ? "no worker has joined the pool"
-                                           : "no worker of the pool can go on with the answer" +
+                                           : "no worker of the pool can continue the answer" +
                                                  (why_none_.empty() ? std::string() : ": " + why_none_);
   context().send(guests_.at(session).session, no_place{session, {errc::unreachable, why}, retry_after_ms});
   guests_.erase(session);

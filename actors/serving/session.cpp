@@ -124,7 +124,7 @@ void session::on(const session_placed& m) {
   const bool is_elsewhere = partners_.manager.where != m.manager;
   if (is_elsewhere) {
     if (partners_.manager) {
-      context().log(log_level::info, "goes on at " + actor::to_string(m.manager));
+      context().log(log_level::info, "continues at " + actor::to_string(m.manager));
       context().tell(partners_.manager, release_sequence{sequence()});
       forget_target();
     }
@@ -164,7 +164,7 @@ actor::task<std::vector<token>> session::spell(unspelled_span span) {
     (void)co_await talk_.next<session_step>(context().now() + tick);  // the pool's queue is full: tries later
   }
   while (!spelled) (void)co_await talk_.next<actor::job_done>();
-  if (!*spelled) throw std::runtime_error("a copied span could not be spelled: " + spelled->error().describe());
+  if (!*spelled) throw std::runtime_error("a copied span could not be tokenized: " + spelled->error().describe());
   co_return std::move(**spelled);
 }
 
@@ -182,7 +182,8 @@ actor::task<bool> session::score_prompt() {
     count_pass(*answer);
     const std::uint32_t scored = answer->verified_count;
     if (scored > wanted.size() || answer->logprobs.size() <= scored) {
-      finish(finish_reason::failed, failure{errc::internal, "the target model did not say how probable the prompt is"});
+      finish(finish_reason::failed,
+             failure{errc::internal, "the target model did not return the log-probabilities of the prompt"});
       co_return false;
     }
     session_text told{.session = work_.spec().session, .numerics = numerics_};
@@ -275,7 +276,7 @@ actor::task<session::round_draft> session::next_draft() {
     const auto m = co_await talk_.next<proposal, actor::undeliverable>(context().now() + partners_.proposal_patience);
     const auto* answer = m.as<proposal>();
     if (answer == nullptr) {
-      if (m.is_timeout()) context().log(log_level::debug, "no proposal in time; the round goes on without one");
+      if (m.is_timeout()) context().log(log_level::debug, "no proposal in time; the round continues without one");
       lose_drafter();
       co_return as_draft(std::move(choice));
     }

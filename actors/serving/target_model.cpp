@@ -77,9 +77,9 @@ result<void> target_model::check_tokens(const forward_batch& m, const batch_run&
   const auto wrong = [&](const std::string& why) { return wrong_run(m, run, why); };
   if (run.tokens.empty()) return wrong("a run without tokens");
   if (run.draft_count >= run.tokens.size()) return wrong("a draft without a token before it");
-  if (run.logits_begin > run.tokens.size()) return wrong("logits wanted after the run's end");
+  if (run.logits_begin > run.tokens.size()) return wrong("logits requested after the end of the run");
   if (run.logits_begin < run.tokens.size() && run.logits_begin + run.draft_count + 1 != run.tokens.size()) {
-    return wrong("logits wanted for other rows than the draft's");
+    return wrong("logits requested for rows other than the draft's");
   }
   for (const token t : run.tokens) {
     if (t < 0 || static_cast<std::uint32_t>(t) >= transformer_->config().vocabulary) {
@@ -140,7 +140,7 @@ result<void> target_model::check(const forward_batch& m) const {
   };
   if (rows > transformer_->rows_max()) return too_many(transformer_->rows_max(), " rows", rows);
   if (logits_rows > transformer_->logits_rows_max()) {
-    return too_many(transformer_->logits_rows_max(), " rows that want logits", logits_rows);
+    return too_many(transformer_->logits_rows_max(), " rows with logits", logits_rows);
   }
   return {};
 }

@@ -118,17 +118,16 @@ result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const te
     const std::uint64_t keep = pinned_count(spec, spec.prompt.size());
     const std::uint64_t discard = spec.eviction.n_discard.value_or(1);
     if (discard == 0 || keep + discard >= window) {
-      return failure{errc::invalid_argument,
-                     "expected n_discard of at least 1, and n_discard and the tokens that stay together "
-                     "below the " +
-                         std::to_string(window) + " tokens of the window, found " + std::to_string(discard) + " and " +
-                         std::to_string(keep)};
+      return failure{
+          errc::invalid_argument,
+          "expected n_discard of at least 1, and the sum of n_discard and the tokens that stay to be below the " +
+              std::to_string(window) + " tokens of the window, found " + std::to_string(discard) + " and " +
+              std::to_string(keep)};
     }
   }
   if (evicts && spec.prompt_logprobs) {
-    return failure{errc::invalid_argument,
-                   "expected no eviction where the log-probabilities of the prompt are wanted, found " +
-                       std::string(kv::name_of(spec.eviction.policy))};
+    return failure{errc::invalid_argument, "expected no eviction with the log-probabilities of the prompt, found " +
+                                               std::string(kv::name_of(spec.eviction.policy))};
   }
   if (spec.tokens_max == 0) return failure{errc::invalid_argument, "expected max_tokens of at least 1, found 0"};
   REDLINE_TRY_ASSIGN(auto stops, text::stop_matcher::make(spec.stops));
@@ -271,9 +270,9 @@ bool token_log::fails_by_ambiguity(progress& into) const {
   into.why_not =
       failure{errc::invalid_argument,
               "after " + std::to_string(output_count_) +
-                  " tokens of the answer the grammar can read its text in more ways than are followed at the "
-                  "same time: write rules so that what an alternative begins with tells it from the "
-                  "others, as in e ::= t (\"+\" t | \"-\" t)*"};
+                  " tokens of the answer, the grammar can parse its text in more ways than can be followed at the "
+                  "same time: write each alternative so that its beginning distinguishes it from the others, as in "
+                  "e ::= t (\"+\" t | \"-\" t)*"};
   return true;
 }
 

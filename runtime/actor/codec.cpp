@@ -43,13 +43,14 @@ void encoder::real(double v) { state_->packer.pack_double(v); }
 
 // Text and raw bytes share the bin type: a peer's string need not be UTF-8.
 void encoder::bytes(std::string_view v) {
-  REDLINE_ASSERT(v.size() <= std::numeric_limits<std::uint32_t>::max(), "a message holds a string over 4 GiB");
+  REDLINE_ASSERT(v.size() <= std::numeric_limits<std::uint32_t>::max(), "a string of a message has less than 4 GiB");
   state_->packer.pack_bin(static_cast<std::uint32_t>(v.size()));
   state_->packer.pack_bin_body(v.data(), static_cast<std::uint32_t>(v.size()));
 }
 
 void encoder::array(std::size_t count) {
-  REDLINE_ASSERT(count <= std::numeric_limits<std::uint32_t>::max(), "a message holds an array over 2^32 entries");
+  REDLINE_ASSERT(count <= std::numeric_limits<std::uint32_t>::max(),
+                 "an array of a message has fewer than 2^32 entries");
   state_->packer.pack_array(static_cast<std::uint32_t>(count));
 }
 

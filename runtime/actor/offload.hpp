@@ -49,7 +49,7 @@ class offload {
         is_done.store(true, std::memory_order_release);
       }
       result<value> take() {
-        REDLINE_ASSERT(is_done.load(std::memory_order_acquire), "a job is taken after it was told of");
+        REDLINE_ASSERT(is_done.load(std::memory_order_acquire), "a job is taken after its end was reported");
         return std::move(*done);
       }
     };

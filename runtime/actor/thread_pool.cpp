@@ -29,7 +29,7 @@ void tell_owner(link& wire, const pool_job& job) {
     if (wire.send(f)) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  log_line(log_level::error, "thread pool", "cannot reach " + to_string(job.owner) + " to say that its job is done");
+  log_line(log_level::error, "thread pool", "cannot reach " + to_string(job.owner) + " to report that its job is done");
 }
 
 }  // namespace
@@ -41,11 +41,11 @@ result<void> job_queue::push(pool_job job) {
   const std::size_t own_jobs = is_new ? 0 : known->second->jobs.size();
   if (jobs_count_ >= limits_.jobs_max || bytes_ + job.bytes > limits_.bytes_max) {
     return failure{errc::queue_full, std::to_string(jobs_count_) + " requests with " + std::to_string(bytes_) +
-                                         " bytes wait to be read already"};
+                                         " bytes are already waiting to be read"};
   }
   if (own_jobs >= part_of_one(limits_.jobs_max, 2) || own_bytes + job.bytes > part_of_one(limits_.bytes_max, 2)) {
     return failure{errc::queue_full, std::to_string(own_jobs) + " of your requests with " + std::to_string(own_bytes) +
-                                         " bytes wait to be read already"};
+                                         " bytes are already waiting to be read"};
   }
   const auto of = is_new ? lines_.insert(lines_.end(), line{.tenant = job.tenant}) : known->second;
   if (is_new) by_tenant_.emplace(job.tenant, of);

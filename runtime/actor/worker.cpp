@@ -132,8 +132,8 @@ void worker::note_handler(cell& of, instant began) {
   of.times().note(took, now);
   if (!handler_limit_ || took <= *handler_limit_ || now < complain_of_handlers_after_) return;
   complain_of_handlers_after_ = now + between_complaints;
-  of.context().log(log_level::warning, "held its thread for " + std::to_string(took.count() / 1000) + " ms to handle " +
-                                           std::string(of.last_message()));
+  of.context().log(log_level::warning, "occupied its thread for " + std::to_string(took.count() / 1000) +
+                                           " ms to handle " + std::string(of.last_message()));
 }
 
 bool worker::handle_one_of(address who) {

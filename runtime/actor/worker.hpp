@@ -124,7 +124,8 @@ class actor_cell final : public cell {
           failure{errc::malformed_message, context_.name() + ": " + std::string(M::name) + ": " + m.error().context};
     } else if (!mail_.push(letter{f.head.from, f.head.span.value_or(trace::span_context{}), std::move(*m)},
                            is_control<M>)) {
-      outcome = failure{errc::mailbox_full, context_.name() + " has no room for " + std::string(M::name)};
+      outcome = failure{errc::mailbox_full,
+                        context_.name() + " cannot accept " + std::string(M::name) + ": its mailbox is full"};
     } else {
       outcome = {};
     }

@@ -26,11 +26,11 @@ std::string wrong_latents(const model_shape& s) {
   if (l.query_rank > width_max) return between("a query rank", width_max, l.query_rank);
   if (s.kv_heads != 1) return between("heads for keys and values", 1, s.kv_heads);
   if (std::uint64_t{s.heads} * (l.rank + s.rotary_dim) > width_max) {
-    return "expected less than " + std::to_string(width_max) + " numbers in a row's queries";
+    return "expected fewer than " + std::to_string(width_max) + " numbers in the queries of a row";
   }
   if (s.expert_feed_forward == 0 || s.shared_feed_forward % s.expert_feed_forward != 0) {
     return "expected shared experts as wide as the others, found " + std::to_string(s.shared_feed_forward) +
-           " together, " + std::to_string(s.expert_feed_forward) + " each";
+           " in total, with " + std::to_string(s.expert_feed_forward) + " for each of the others";
   }
   return {};
 }
@@ -46,7 +46,7 @@ result<void> check_experts(const model_shape& s) {
   }
   if (s.expert_groups == 0 || (s.experts != 0 && s.experts % s.expert_groups != 0) || s.expert_groups_used == 0 ||
       s.expert_groups_used > s.expert_groups) {
-    return refuse("expected experts in equal groups, of which rows use at most all, found " +
+    return refuse("expected equal groups of experts and no more used groups than there are, found " +
                   std::to_string(s.expert_groups_used) + " of " + std::to_string(s.expert_groups) + " groups of " +
                   std::to_string(s.experts) + " experts");
   }
@@ -81,8 +81,8 @@ result<void> check(const model_shape& s) {
                   std::to_string(s.context));
   }
   if (s.heads % s.kv_heads != 0) {
-    return refuse(std::to_string(s.heads) + " heads are no multiple of " + std::to_string(s.kv_heads) +
-                  " for keys and values");
+    return refuse("expected a multiple of the " + std::to_string(s.kv_heads) + " heads for keys and values, found " +
+                  std::to_string(s.heads) + " heads");
   }
   if (s.latent) {
     const std::string wrong = wrong_latents(s);

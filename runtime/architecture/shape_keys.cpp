@@ -134,7 +134,7 @@ result<void> read_sizes(const gguf::gguf_file& file, const reader& keys, model_s
   }
   REDLINE_TRY_ASSIGN(const std::uint64_t extra, file.get_unsigned(keys.key("nextn_predict_layers"), 0));
   if (extra >= c.layers) {
-    return malformed(file, keys.key("nextn_predict_layers") + ": expected less than the " + std::to_string(c.layers) +
+    return malformed(file, keys.key("nextn_predict_layers") + ": expected fewer than the " + std::to_string(c.layers) +
                                " layers of block_count, found " + std::to_string(extra));
   }
   c.extra_layers = static_cast<std::uint32_t>(extra);
@@ -265,7 +265,7 @@ result<void> read_gating(const gguf::gguf_file& file, const reader& keys, model_
   const std::string key = keys.key("expert_gating_func");
   REDLINE_TRY_ASSIGN(const std::uint64_t function, file.get_unsigned(key, 1));
   if (function != 1 && function != 2) {
-    return unsupported(file, key + ": expected 1, a softmax, or 2, a sigmoid, found " + std::to_string(function));
+    return unsupported(file, key + ": expected 1 (softmax) or 2 (sigmoid), found " + std::to_string(function));
   }
   c.gates = function == 2 ? gating::sigmoid : gating::softmax;
   REDLINE_TRY_ASSIGN(const std::uint64_t groups, file.get_unsigned(keys.key("expert_group_count"), 1));
@@ -274,11 +274,11 @@ result<void> read_gating(const gguf::gguf_file& file, const reader& keys, model_
   c.expert_groups_used = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(used, 1, experts_max + 1));
   if (c.experts % c.expert_groups != 0 || c.expert_groups_used > c.expert_groups) {
     return malformed(file, keys.key("expert_group_count") + ": expected equal groups of " + std::to_string(c.experts) +
-                               " experts, of which rows use at most all, found " + std::to_string(used) + " of " +
-                               std::to_string(groups));
+                               " experts and no more used groups than there are, found " + std::to_string(used) +
+                               " of " + std::to_string(groups));
   }
   if (c.experts / c.expert_groups * c.expert_groups_used < c.experts_used) {
-    return malformed(file, keys.key("expert_group_used_count") + ": expected groups that have " +
+    return malformed(file, keys.key("expert_group_used_count") + ": expected groups with at least " +
                                std::to_string(c.experts_used) + " experts, found " + std::to_string(used) + " of " +
                                std::to_string(c.experts / c.expert_groups));
   }
@@ -294,7 +294,7 @@ result<void> read_mixture(const gguf::gguf_file& file, const reader& keys, model
   REDLINE_TRY_ASSIGN(const std::uint64_t shared, file.get_unsigned(keys.key("expert_shared_count"), 0));
   if (shared > experts_max || shared * c.expert_feed_forward > width_max) {
     return malformed(file, keys.key("expert_shared_count") + ": expected experts no wider than " +
-                               std::to_string(width_max) + " together, found " + std::to_string(shared) + " of " +
+                               std::to_string(width_max) + " in total, found " + std::to_string(shared) + " of width " +
                                std::to_string(c.expert_feed_forward));
   }
   c.shared_feed_forward = static_cast<std::uint32_t>(shared * c.expert_feed_forward);
@@ -369,7 +369,7 @@ result<std::vector<bool>> read_window_pattern(const gguf::gguf_file& file, const
   if (found != nullptr && std::holds_alternative<gguf::array>(found->data)) {
     const auto& flags = std::get<gguf::array>(found->data);
     if (flags.numbers.size() != layers) {
-      return malformed(file, key + ": expected a period, or a number for each of " + std::to_string(layers) +
+      return malformed(file, key + ": expected a period or one number for each of " + std::to_string(layers) +
                                  " layers, found " + std::to_string(flags.size()) + " entries");
     }
     for (std::uint32_t i = 0; i < layers; ++i) pattern[i] = flags.numbers[i] != 0;
@@ -419,7 +419,7 @@ result<void> read_factors(const gguf::gguf_file& file, const reader& keys, model
   }
   if (c.temperature_scale != 0 && !c.yarn) {
     return malformed(file, keys.key("attention.temperature_scale") +
-                               ": expected YaRN, whose original context says where it begins; found no "
+                               ": expected YaRN, whose original context is where the scale begins, found no "
                                "rope.scaling.type 'yarn'");
   }
   return {};
@@ -437,7 +437,7 @@ result<void> read_vocabulary(const gguf::gguf_file& file, model_shape& c) {
     REDLINE_TRY_ASSIGN(const gguf::array* tokens, file.get_array("tokenizer.ggml.tokens"));
     if (tokens->size() != c.vocabulary) {
       return malformed(file, "tokenizer.ggml.tokens: expected " + std::to_string(c.vocabulary) +
-                                 " entries as 'token_embd.weight' has rows, found " + std::to_string(tokens->size()));
+                                 " entries, the rows of 'token_embd.weight', found " + std::to_string(tokens->size()));
     }
   }
   return {};

@@ -68,10 +68,10 @@ result<folder_entry> folder_entry::beneath(const std::string& folder, const std:
     if (next < 0) {
       // With O_PATH a symbolic link is found, and is no folder.
       const bool is_link = why == ENOTDIR || why == ELOOP;
-      return failure{
-          is_link ? errc::invalid_argument : errc::io_error,
-          path + ": '" + parts[i] + "' is " +
-              (is_link ? "a symbolic link or no folder" : "not to be opened: " + std::system_category().message(why))};
+      return failure{is_link ? errc::invalid_argument : errc::io_error,
+                     path + ": '" + parts[i] + "' " +
+                         (is_link ? "is a symbolic link or not a folder"
+                                  : "cannot be opened: " + std::system_category().message(why))};
     }
     at = next;
   }

@@ -68,10 +68,11 @@ std::size_t add_guard(std::span<const std::byte> bytes, const std::string& path)
   for (std::size_t i = 0; i < guards_max; ++i) {
     guarded_range& g = guards[i];
     if (g.begin != 0) continue;
-    const int length = std::snprintf(g.text, sizeof g.text,
-                                     "\nredline: %.300s: expected %zu bytes as when it was opened, found it cut short "
-                                     "or its disk failing; put a whole file in its place and start again\n",
-                                     path.c_str(), bytes.size());
+    const int length =
+        std::snprintf(g.text, sizeof g.text,
+                      "\nredline: %.300s: expected %zu bytes as when it was opened, found it truncated or "
+                      "its disk failing; replace it with a complete file and restart\n",
+                      path.c_str(), bytes.size());
     g.text_bytes = std::min<std::size_t>(sizeof g.text - 1, static_cast<std::size_t>(std::max(length, 0)));
     const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
     // The page at the file's end belongs to it.

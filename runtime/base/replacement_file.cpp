@@ -76,20 +76,21 @@ bool copy_attributes(int from, int to) {
 }
 
 failure not_kept(const folder_entry& place, const std::string& what) {
-  return {errc::io_error, place.path() + ": " + what + "; it is left as it is"};
+  return {errc::io_error, place.path() + ": " + what + "; it was not changed"};
 }
 
 /// Owner, group, mode, lists and attributes of what is there, or a failure.
 result<void> keep_everything(const folder_entry& place, const struct stat& old, int descriptor) {
   if (old.st_nlink > 1) {
     return not_kept(place, "it has " + std::to_string(old.st_nlink) +
-                               " names (hard links), and a new file would take the place of this one only");
+                               " names (hard links), of which a new file would replace only this one");
   }
   const int from = ::openat(place.folder(), place.name().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   const bool is_copied = from >= 0 && copy_attributes(from, descriptor);
   const std::string why = errno_text();
   if (from >= 0) ::close(from);
-  if (!is_copied) return not_kept(place, "a new file could not have its access control list and attributes: " + why);
+  if (!is_copied)
+    return not_kept(place, "its access control list and attributes cannot be copied to a new file: " + why);
   return {};
 }
 
@@ -105,7 +106,7 @@ result<void> keep(const folder_entry& place, const struct stat& old, int descrip
   if (what == replacement_file::keeps::mode) return {};
   if (!is_same_owner) {
     return not_kept(place, "it belongs to user " + std::to_string(old.st_uid) + " and group " +
-                               std::to_string(old.st_gid) + ", and a new file could not be given to them");
+                               std::to_string(old.st_gid) + ", to which a new file cannot be assigned");
   }
   if (::fstat(descriptor, &now) != 0 || (now.st_mode & 07777) != mode)
     return not_kept(place, "its mode cannot be kept");
@@ -128,7 +129,7 @@ result<replacement_file> replacement_file::create(folder_entry place, keeps what
                                        (S_ISLNK(old.st_mode)   ? "a symbolic link"
                                         : S_ISDIR(old.st_mode) ? "a folder"
                                                                : "a device, pipe or socket") +
-                                       "; it is left as it is"};
+                                       "; it was not changed"};
   }
   constexpr mode_t usual_mode = 0666;  // less what the process's mask takes away
   std::string temporary;
@@ -212,7 +213,8 @@ result<void> replace_file(const std::string& path, std::string_view bytes) {
 result<void> replace_edited(folder_entry place, std::string_view before, std::string_view bytes) {
   REDLINE_TRY_ASSIGN(const auto now, place.read(before.size() + 1));
   if (now.bytes != before) {
-    return failure{errc::io_error, place.path() + " was changed by somebody else meanwhile; it is left as it is"};
+    return failure{errc::io_error,
+                   place.path() + " was changed by another program in the meantime; it was not overwritten"};
   }
   REDLINE_TRY_ASSIGN(auto file, replacement_file::create(std::move(place), replacement_file::keeps::everything));
   REDLINE_TRY(file.write(std::as_bytes(std::span(bytes))));

@@ -17,26 +17,26 @@ namespace redline {
   X(invalid_argument, "an argument has an unusable value")                            \
   X(file_unreadable, "a file cannot be opened, read or mapped")                       \
   X(file_malformed, "a file's bytes contradict its format")                           \
-  X(unsupported_format, "a valid file or field asks for something Redline lacks")     \
+  X(unsupported_format, "a valid file or field requires something unsupported")       \
   X(invalid_template, "a chat template cannot be parsed or rendered")                 \
   X(malformed_message, "bytes from a peer are not a valid message")                   \
   X(unknown_message, "a message has an id that its receiver does not accept")         \
-  X(mailbox_full, "an actor's mailbox has no room")                                   \
-  X(unreachable, "no route leads to an actor")                                        \
+  X(mailbox_full, "an actor's mailbox is full")                                       \
+  X(unreachable, "an actor cannot be reached")                                        \
   X(pool_exhausted, "the KV page pool has too few free pages")                        \
-  X(queue_full, "the admission queue has no room")                                    \
+  X(queue_full, "the admission queue is full")                                        \
   X(context_length_exceeded, "prompt and answer do not fit into the model's context") \
   X(model_not_found, "no loaded model has this name")                                 \
   X(not_ready, "the service is loading or a part of it is down")                      \
-  X(draining, "the service finishes its work and takes no more")                      \
-  X(cancelled, "the client gave up")                                                  \
+  X(draining, "the service is finishing its work and accepts no more")                \
+  X(cancelled, "the request was canceled")                                            \
   X(timed_out, "a deadline passed")                                                   \
-  X(session_lost, "the actor that held a session died")                               \
+  X(session_lost, "the actor of a session died")                                      \
   X(unauthorized, "a key is missing or wrong")                                        \
   X(io_error, "the operating system refused an operation")                            \
-  X(internal, "a part of Redline broke its own promise")                              \
-  X(unusable_answer, "the model's answer is not what was asked for")                  \
-  X(version_conflict, "an edit is against another version than the current one")
+  X(internal, "a part of Redline failed unexpectedly")                                \
+  X(unusable_answer, "the model's answer cannot be used")                             \
+  X(version_conflict, "an edit is based on a version other than the current one")
 
 enum class errc : std::uint8_t {
 #define REDLINE_ERRC_NAME(name, sentence) name,

@@ -55,7 +55,7 @@ static_assert(prompt_text_bytes_max <= string_bytes_max && prompt_text_bytes_max
               "a text from a body is one string of a message; JSON's escapes never make it longer than the body");
 static_assert(edit_file_bytes_max <= edit_session_bytes_max && edit_session_bytes_max <= http_body_bytes_max,
               "all files of an edit session can be sent when it is opened");
-static_assert(2 * 6ull * spelled_text_bytes_max <= http_answer_bytes_max, "what tokens spell is an answer");
+static_assert(2 * 6ull * spelled_text_bytes_max <= http_answer_bytes_max, "the text of tokens is sent as an answer");
 static_assert(2 * edit_file_bytes_max <= http_answer_bytes_max, "a file that is shown is an answer");
 
 }  // namespace redline::sizes

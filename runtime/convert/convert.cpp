@@ -292,7 +292,7 @@ class tensor_mover {
   result<model_folder::place> find(const std::string& theirs, std::span<const std::uint64_t> shape) {
     const auto it = tensors_.find(theirs);
     if (it == tensors_.end()) {
-      const std::string part = left_out() == 0 ? "" : " in the part for text";
+      const std::string part = left_out() == 0 ? "" : " in the text part of the model";
       return failure{errc::file_malformed, from_.path() + ": tensor '" + theirs + "' is missing" + part};
     }
     const auto& [name, found] = it->second;
@@ -311,7 +311,7 @@ class tensor_mover {
   };
 
   [[nodiscard]] failure without_place(const named_place& one) const {
-    return {errc::unsupported_format, one.at.file->path() + ": " + quote_bytes(one.name) + " has no place in a " +
+    return {errc::unsupported_format, one.at.file->path() + ": " + quote_bytes(one.name) + " does not belong in a " +
                                           std::string(shape_.family_name()) + " model"};
   }
 

@@ -9,7 +9,8 @@ result<void> keep_sources(const std::string& out, std::span<const std::string> s
   for (const std::string& source : sources) {
     std::error_code absent;  // nothing can be lost where one of the two does not exist
     if (!std::filesystem::equivalent(out, source, absent)) continue;
-    return failure{errc::invalid_argument, out + ": expected another file than is read, found '" + source + "'"};
+    return failure{errc::invalid_argument,
+                   out + ": expected an output file that is not also read, found '" + source + "'"};
   }
   return {};
 }

@@ -190,7 +190,7 @@ std::string program_machine::wanted(const program_state& s) const {
     case step::file_number:
       return "the number of a file that is not empty, from 1 to " + std::to_string(shape_.files.size());
     case step::unit_choice:
-      return "lines or tokens, whichever spans may count and the file has";
+      return "lines or tokens, if spans may use the unit and the file has any";
     case step::first_number:
       return "a number from 1 to " + units;
     case step::last_number:

@@ -127,8 +127,8 @@ class reader {
 
  private:
   failure cut_short(const std::string& field, std::uint64_t wanted) const {
-    return malformed(field, "wants " + std::to_string(wanted) + " bytes at offset " + std::to_string(offset_) +
-                                ", the file has " + std::to_string(left()) + " left");
+    return malformed(field, "expected " + std::to_string(wanted) + " bytes at offset " + std::to_string(offset_) +
+                                ", found only " + std::to_string(left()) + " left in the file");
   }
 
   const std::string& path_;
@@ -168,14 +168,14 @@ result<scalar> read_scalar(reader& in, value_type type, const std::string& field
       return widened<double, double>(in, field);
     case value_type::boolean: {
       REDLINE_TRY_ASSIGN(const auto byte, in.number<std::uint8_t>(field));
-      if (byte > 1) return in.malformed(field, "a boolean is 0 or 1, found " + std::to_string(byte));
+      if (byte > 1) return in.malformed(field, "expected 0 or 1 for a boolean, found " + std::to_string(byte));
       return scalar(byte == 1);
     }
     case value_type::string:
     case value_type::array:
       break;
   }
-  return in.malformed(field, "is no scalar");
+  return in.malformed(field, "is not a scalar");
 }
 
 result<value_type> read_value_type(reader& in, const std::string& field) {
@@ -195,7 +195,7 @@ result<array> read_array(reader& in, const std::string& field) {
   const std::uint64_t element_bytes = strings ? 8 : fixed_bytes(out.element_type);
   if (count > in.left() / element_bytes) {
     return in.malformed(field, "array length " + std::to_string(count) + " needs at least " +
-                                   std::to_string(element_bytes) + " bytes each, the file has " +
+                                   std::to_string(element_bytes) + " bytes each, but the file has only " +
                                    std::to_string(in.left()) + " left");
   }
   if (strings) {
@@ -231,13 +231,13 @@ result<value> read_value(reader& in, const std::string& field) {
 result<std::uint32_t> read_header(reader& in) {
   if (in.left() == 0) return in.malformed("header", "the file is empty");
   REDLINE_TRY_ASSIGN(const auto found, in.number<std::uint32_t>("magic"));
-  if (found != magic) return in.malformed("magic", "is not 'GGUF', so this is no GGUF file");
+  if (found != magic) return in.malformed("magic", "expected 'GGUF', found other bytes: this is not a GGUF file");
   REDLINE_TRY_ASSIGN(const auto version, in.number<std::uint32_t>("version"));
   if (version == 2 || version == 3) return version;
   const std::uint32_t swapped = __builtin_bswap32(version);
   if (swapped >= 1 && swapped <= 3) {
-    return in.unsupported("version", "reads " + std::to_string(swapped) +
-                                         " with its bytes swapped: the file is big-endian, expected little-endian");
+    return in.unsupported(
+        "version", "expected a little-endian file, found a big-endian one of version " + std::to_string(swapped));
   }
   return in.unsupported("version", "expected 2 or 3, found " + std::to_string(version));
 }
@@ -316,7 +316,7 @@ result<void> place(const reader& in, std::vector<tensor_entry>& entries, std::sp
     }
     if (entry.offset > data.size() || entry.size_bytes > data.size() - entry.offset) {
       return in.malformed(entry.field, "offset " + std::to_string(entry.offset) + " and " +
-                                           std::to_string(entry.size_bytes) + " bytes leave the data section of " +
+                                           std::to_string(entry.size_bytes) + " bytes exceed the data section of " +
                                            std::to_string(data.size()) + " bytes");
     }
     entry.described.bytes = data.subspan(entry.offset, entry.size_bytes);
@@ -361,9 +361,9 @@ result<std::shared_ptr<const gguf_file>> gguf_file::open(const std::string& path
   if (!name || name->count != count) {
     return failure{
         errc::file_malformed,
-        field + "the model is in several files, expected names that end in " +
+        field + "the model is split into several files: expected names that end in " +
             split_name{.stem = "", .count = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, 99999))}.of(1) +
-            " and so on; give them the names that they came with"};
+            " and so on; restore the original names"};
   }
   if (count > parts_max) {
     return failure{errc::unsupported_format, field + "expected at most " + std::to_string(parts_max) +
@@ -393,7 +393,7 @@ result<void> gguf_file::add_part(std::shared_ptr<const gguf_file> part, std::uin
   for (const tensor& t : part->tensors_) {
     if (!tensor_index_.emplace(t.name, tensors_.size()).second) {
       return failure{errc::file_malformed, part->path_ + ": tensor " + quote_bytes(t.name, shown_bytes_max) +
-                                               ": another file of the model has it, too"};
+                                               ": another file of the model also contains it"};
     }
     tensors_.push_back(t);
   }

@@ -221,7 +221,7 @@ result<void> gguf_writer::write(const std::string& path,
     REDLINE_TRY(t.source ? t.source(put) : put(t.payload));
     if (done - before != t.payload_bytes) {
       return failure{errc::internal, path + ": tensor '" + t.name + "': expected " + std::to_string(t.payload_bytes) +
-                                         " bytes, its source gave " + std::to_string(done - before)};
+                                         " bytes, but its source gave " + std::to_string(done - before)};
     }
   }
   return file.commit();

@@ -56,7 +56,8 @@ result<void> copy_tokenizer(const gguf_file& from, std::uint32_t size, gguf_writ
   const std::size_t count = tokens->size();
   if (count > size) {
     return malformed(from, "tokenizer.ggml.tokens",
-                     "has " + std::to_string(count) + " tokens, the model has room for " + std::to_string(size));
+                     "expected at most " + std::to_string(size) +
+                         " tokens, the size of the model's vocabulary, found " + std::to_string(count));
   }
   for (const auto& [key, value] : from.metadata()) {
     if (!key.starts_with("tokenizer.")) continue;

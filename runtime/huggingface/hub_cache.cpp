@@ -105,7 +105,7 @@ result<std::string> find_in_hub_cache(const fs::path& cache, std::string_view na
       cache / ("models--" + std::string(model.substr(0, slash)) + "--" + std::string(model.substr(slash + 1)));
   const fs::path snapshot = snapshot_of(repository);
   const std::string get_it =
-      "; `hf download " + std::string(model) + "` puts it there, another folder is named by HF_HUB_CACHE";
+      "; download it with `hf download " + std::string(model) + "`, or set HF_HUB_CACHE to another folder";
   if (snapshot.empty()) {
     return failure{errc::file_unreadable, std::string(model) + ": no such file, and the hub's cache " + cache.string() +
                                               " does not have it" + get_it};
@@ -113,7 +113,7 @@ result<std::string> find_in_hub_cache(const fs::path& cache, std::string_view na
   const auto all = models_in(snapshot);
   if (all.empty()) {
     return failure{errc::file_unreadable, std::string(model) + ": " + snapshot.string() +
-                                              " has no GGUF file; `redline convert` makes one of a model's folder"};
+                                              " has no GGUF file; `redline convert` makes one from a model's folder"};
   }
   std::vector<std::string> fitting;
   for (const auto& file : all) {
@@ -122,10 +122,10 @@ result<std::string> find_in_hub_cache(const fs::path& cache, std::string_view na
   if (fitting.size() == 1) return (snapshot / fitting.front()).string();
   if (fitting.empty()) {
     return failure{errc::file_unreadable, std::string(name) + ": none of its files has '" + std::string(quant) +
-                                              "' in its name; there are " + list_of(all)};
+                                              "' in its name; the files are " + list_of(all)};
   }
-  return failure{errc::invalid_argument, std::string(name) + ": several of its files fit: " + list_of(fitting) +
-                                             "; say which, as in " + std::string(model) + ":Q8_0"};
+  return failure{errc::invalid_argument, std::string(name) + ": several of its files match: " + list_of(fitting) +
+                                             "; name one, as in " + std::string(model) + ":Q8_0"};
 }
 
 }  // namespace redline::huggingface

@@ -52,7 +52,7 @@ result<const json*> json_object::checked(std::string_view name, std::string_view
 }
 
 result<std::string> json_object::text(std::string_view name) const {
-  REDLINE_TRY_ASSIGN(const json* found, checked(name, "a text", [](const json& v) { return v.is_string(); }));
+  REDLINE_TRY_ASSIGN(const json* found, checked(name, "a string", [](const json& v) { return v.is_string(); }));
   return found->get<std::string>();
 }
 

@@ -107,7 +107,7 @@ result<void> read_mixture(const json_object& config, const known_class& of, mode
   REDLINE_TRY_ASSIGN(s.normalises_experts, config.flag_or("norm_topk_prob", by_sigmoid));
   if (!by_sigmoid && s.normalises_experts && scale != 1) {
     return config.unsupported("routed_scaling_factor",
-                              "expected 1 where weights are normalised, found " + std::to_string(scale));
+                              "expected 1 if weights are normalized, found " + std::to_string(scale));
   }
   s.expert_scale = static_cast<float>(scale);
   struct setting {
@@ -150,7 +150,7 @@ result<void> read_experts(const json_object& config, const known_class& of, mode
   if (kind.says_mixture) {
     REDLINE_TRY_ASSIGN(const std::uint32_t shared, size_or(config, "n_shared_experts", 0));
     if (std::uint64_t{shared} * s.expert_feed_forward > size_max) {
-      return config.malformed("n_shared_experts", "expected fewer, found " + std::to_string(shared));
+      return config.malformed("n_shared_experts", "expected fewer shared experts, found " + std::to_string(shared));
     }
     s.shared_feed_forward = shared * s.expert_feed_forward;
     return {};
@@ -201,7 +201,8 @@ result<void> read_gemma(const json_object& config, model_shape& s) {
   }
   REDLINE_TRY_ASSIGN(const bool both_ways, config.flag_or("use_bidirectional_attention", false));
   if (both_ways) {
-    return config.unsupported("use_bidirectional_attention", "expected attention to earlier tokens only");
+    return config.unsupported("use_bidirectional_attention",
+                              "expected false: only attention to earlier tokens is supported");
   }
   REDLINE_TRY_ASSIGN(const double scalar, config.positive_or("query_pre_attn_scalar", s.head_dim));
   const std::uint32_t known = s.layers == s.kind->wide_score_layers ? s.width / s.heads : s.head_dim;
@@ -259,7 +260,7 @@ result<void> read_growth(const json_object& rope, architecture::yarn_growth grow
     return rope.unsupported("mscale", "expected " + std::string(scores_grow ? "mscale_all_dim " : "") +
                                           std::to_string(wanted) + ", found " + std::to_string(rotated));
   }
-  if (s.attention_factor != 0) return rope.unsupported("attention_factor", "expected YaRN with mscale without it");
+  if (s.attention_factor != 0) return rope.unsupported("attention_factor", "expected none, as YaRN has mscale");
   s.log_multiplier = scores_grow ? 0.1 * all : all;
   return {};
 }
@@ -278,12 +279,12 @@ result<yarn_scaling> read_yarn(const json_object& rope, model_shape& shape) {
     REDLINE_TRY(read_growth(rope, shape.kind->yarn_grows, s));
   } else {
     for (const char* name : {"mscale", "mscale_all_dim"}) {
-      if (rope.has(name)) return rope.unsupported(name, "expected YaRN without it");
+      if (rope.has(name)) return rope.unsupported(name, "expected none with YaRN in this family");
     }
   }
   if (rope.has("llama_4_scaling_beta")) {
     if (!has_factor(*shape.kind, &model_shape::temperature_scale)) {
-      return rope.unsupported("llama_4_scaling_beta", "expected YaRN without it");
+      return rope.unsupported("llama_4_scaling_beta", "expected none with YaRN in this family");
     }
     REDLINE_TRY_ASSIGN(const double beta, rope.positive("llama_4_scaling_beta"));
     shape.temperature_scale = static_cast<float>(beta);
@@ -319,7 +320,7 @@ result<void> read_long_rope(const json_object& config, const json_object& rope, 
   const json_object& where = rope.has("original_max_position_embeddings") ? rope : config;
   REDLINE_TRY_ASSIGN(s.short_context, size_at(where, "original_max_position_embeddings"));
   for (const char* name : {"short_mscale", "long_mscale"}) {
-    if (rope.has(name)) return rope.unsupported(name, "expected LongRoPE without it");
+    if (rope.has(name)) return rope.unsupported(name, "expected none with LongRoPE");
   }
   REDLINE_TRY_ASSIGN(auto of_long, read_factors(rope, "long_factor", s.rotated() / 2));
   REDLINE_TRY_ASSIGN(auto of_short, read_factors(rope, "short_factor", s.rotated() / 2));
@@ -387,7 +388,7 @@ result<void> read_rotated_part(const json_object& config, const known_class& of,
   }
   const double dimensions = part * s.head_dim;
   if (part > 1 || std::fmod(std::floor(dimensions), 2) != 0 || dimensions < 2) {
-    return where.malformed("partial_rotary_factor", "expected a part of " + std::to_string(s.head_dim) +
+    return where.malformed("partial_rotary_factor", "expected a share of " + std::to_string(s.head_dim) +
                                                         " dimensions that is a whole number of pairs, found " +
                                                         std::to_string(part));
   }
@@ -496,7 +497,7 @@ result<void> refuse_extras(const json_object& config, const known_class& of) {
     return quantised.unsupported("quant_method", "expected 'mxfp4', found " + quote_bytes(method));
   }
   if (config.has("quantization_config")) {
-    return config.unsupported("quantization_config", "expected weights that are not quantised yet");
+    return config.unsupported("quantization_config", "expected weights that are not quantized");
   }
   return {};
 }
@@ -526,7 +527,7 @@ result<json> unwrap(const json_object& config) {
   REDLINE_TRY_ASSIGN(const json_object part, config.object("text_config"));
   REDLINE_TRY_ASSIGN(const wrapper of, read_wrapper(config, part));
   if (config.has("quantization_config")) {
-    return config.unsupported("quantization_config", "expected weights that are not quantised yet");
+    return config.unsupported("quantization_config", "expected weights that are not quantized");
   }
   json whole = json::parse(of.usual);
   if (const json* tied = config.find("tie_word_embeddings")) whole["tie_word_embeddings"] = *tied;

@@ -239,7 +239,8 @@ result<std::string> byte_level_name(const json_object& tokenizer) {
     for (const known_line& l : byte_level_lines) {
       if (names.find(l.name) == std::string::npos) names += (names.empty() ? "" : ", ") + std::string(l.name);
     }
-    return tokenizer.unsupported("pre_tokenizer", "expected that of one of " + names + ", found " + show_steps(line));
+    return tokenizer.unsupported("pre_tokenizer",
+                                 "expected the pre-tokenizer of one of " + names + ", found " + show_steps(line));
   }
   return model.unsupported("ignore_merges", "expected " + std::string(whole_pieces_first ? "false" : "true") +
                                                 " with a pre-tokenizer of " + std::string(cuts->name));
@@ -251,9 +252,8 @@ result<bool> adds_space_prefix(const json_object& tokenizer) {
   for (const blank_lines& style : blank_styles) {
     if (style.normalizer == normalizer && style.pre_tokenizer == cutter) return style.space_prefix;
   }
-  return tokenizer.unsupported("normalizer", "expected blanks to become U+2581 and nothing else, found " +
-                                                 show_steps(normalizer) + " and, as pre_tokenizer, " +
-                                                 show_steps(cutter));
+  return tokenizer.unsupported("normalizer", "expected spaces to become U+2581 and no other step, found " +
+                                                 show_steps(normalizer) + " and pre_tokenizer " + show_steps(cutter));
 }
 
 }  // namespace redline::huggingface

@@ -71,7 +71,7 @@ result<std::uint64_t> size_of(const json_object& entry, const element_type& type
   std::uint64_t size = type.size_bytes;
   for (const std::uint64_t dimension : shape) {
     if (__builtin_mul_overflow(size, dimension, &size)) {
-      return entry.malformed("shape", "expected less than 2^64 bytes, found " + shape_text(shape));
+      return entry.malformed("shape", "expected fewer than 2^64 bytes, found " + shape_text(shape));
     }
   }
   return size;
@@ -80,18 +80,17 @@ result<std::uint64_t> size_of(const json_object& entry, const element_type& type
 result<safetensor> read_tensor(const json_object& entry, std::span<const std::byte> data) {
   REDLINE_TRY_ASSIGN(const std::string type_name, entry.text("dtype"));
   const element_type* type = find_element_type(type_name);
-  if (type == nullptr) return entry.unsupported("dtype", "found the unknown type " + quote_bytes(type_name));
+  if (type == nullptr) return entry.unsupported("dtype", "unknown type " + quote_bytes(type_name));
   REDLINE_TRY_ASSIGN(std::vector<std::uint64_t> shape, numbers(entry, "shape", dimensions_max));
   REDLINE_TRY_ASSIGN(const std::uint64_t size, size_of(entry, *type, shape));
   REDLINE_TRY_ASSIGN(const std::vector<std::uint64_t> range, numbers(entry, "data_offsets", 2));
   if (range.size() != 2 || range[0] > range[1] || range[1] > data.size()) {
-    return entry.malformed("data_offsets", "expected a begin and an end inside of " + std::to_string(data.size()) +
+    return entry.malformed("data_offsets", "expected a begin and an end within " + std::to_string(data.size()) +
                                                " bytes, found " + shape_text(range));
   }
   if (range[1] - range[0] != size) {
-    return entry.malformed("data_offsets", "expected " + std::to_string(size) + " bytes as " + type_name + " " +
-                                               shape_text(shape) + " takes, found " +
-                                               std::to_string(range[1] - range[0]));
+    return entry.malformed("data_offsets", "expected " + std::to_string(size) + " bytes for " + type_name + " " +
+                                               shape_text(shape) + ", found " + std::to_string(range[1] - range[0]));
   }
   return safetensor{type->name, std::move(shape), data.subspan(range[0], size)};
 }
@@ -110,7 +109,8 @@ result<void> check_ranges(const std::map<std::string, safetensor, std::less<>>& 
     if (begin_of(t) != end) {
       return failure{errc::file_malformed, path + ": " + quote_bytes(t->first) +
                                                ".data_offsets: expected to begin at " + std::to_string(end) +
-                                               ", where the tensor before ends, found " + std::to_string(begin_of(t))};
+                                               ", the end of the previous tensor, found " +
+                                               std::to_string(begin_of(t))};
     }
     end += t->second.bytes.size();
   }
@@ -147,7 +147,7 @@ result<void> safetensors_file::parse(std::span<const std::byte> bytes) {
   const std::uint64_t most = bytes.size() < length_bytes ? 0 : std::min(bytes.size() - length_bytes, header_bytes_max);
   if (header_bytes == 0 || header_bytes > most) {
     return failure{errc::file_malformed, path_ + ": header length: expected 1 to " + std::to_string(most) +
-                                             " as the file has room for, found " + std::to_string(header_bytes)};
+                                             ", the bytes left in the file, found " + std::to_string(header_bytes)};
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data() + length_bytes), header_bytes);
   REDLINE_TRY_ASSIGN(const json document, parse_document(text, path_));

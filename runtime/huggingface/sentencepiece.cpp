@@ -52,8 +52,9 @@ result<void> mark_sentencepiece_kinds(const json_object& tokenizer, vocabulary& 
   for (unsigned byte = 0; byte < 256; ++byte) {
     const auto id = words.find(byte_token(byte));
     if (!id) {
-      return tokenizer.malformed("model.vocab", "expected a token for every byte, as byte_fallback needs, found no '" +
-                                                    byte_token(byte) + "'");
+      return tokenizer.malformed(
+          "model.vocab",
+          "expected a token for every byte, as byte_fallback requires, found no '" + byte_token(byte) + "'");
     }
     words.kinds[*id] = gguf::token_kind::byte;
   }
@@ -74,7 +75,7 @@ result<std::vector<float>> sentencepiece_scores(const json_object& tokenizer, co
     if (cut == std::string::npos) continue;
     return tokenizer.unsupported(
         "model.merges",
-        "expected every two tokens merged that make a token, as SentencePiece does, found no merge of " +
+        "expected a merge for every two tokens that form a token, as in SentencePiece, found none for " +
             quote_bytes(std::string_view(piece).substr(0, cut)) + " and " +
             quote_bytes(std::string_view(piece).substr(cut)));
   }

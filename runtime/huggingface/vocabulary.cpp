@@ -17,10 +17,10 @@ result<void> place(vocabulary& words, const json_object& from, std::string_view 
   }
   const auto known = words.find(text);
   if (known && *known != id) {
-    return refuse("expected its id " + std::to_string(*known) + ", found also " + std::to_string(id));
+    return refuse("expected one id, found " + std::to_string(*known) + " and " + std::to_string(id));
   }
   if (words.kinds[id] != gguf::token_kind::unused && words.texts[id] != text) {
-    return refuse("its id " + std::to_string(id) + " is also that of " + quote_bytes(words.texts[id]));
+    return refuse("its id " + std::to_string(id) + " is also the id of " + quote_bytes(words.texts[id]));
   }
   words.texts[id] = text;
   words.kinds[id] = kind;
@@ -49,8 +49,8 @@ result<void> read_tokens(const json_object& model, vocabulary& words) {
 /// "left right", or ["left", "right"] as newer files have it, which may also hold blanks.
 result<std::pair<std::string, std::string>> read_merge(const json_object& model, const json& entry) {
   const auto refuse = [&] {
-    return model.malformed("merges",
-                           "expected two texts with a blank between or an array of two, found " + show_json(entry));
+    return model.malformed(
+        "merges", "expected two strings separated by a space, or an array of two strings, found " + show_json(entry));
   };
   std::pair<std::string, std::string> sides;
   if (entry.is_string()) {
@@ -74,7 +74,7 @@ result<void> read_merges(const json_object& model, vocabulary& words) {
     REDLINE_TRY_ASSIGN(auto sides, read_merge(model, entry));
     for (const std::string& text : {sides.first, sides.second, sides.first + sides.second}) {
       if (words.find(text)) continue;
-      return model.malformed("merges", "expected texts of the vocabulary, found " + quote_bytes(text) + " in merge " +
+      return model.malformed("merges", "expected tokens of the vocabulary, found " + quote_bytes(text) + " in merge " +
                                            std::to_string(words.merges.size()));
     }
     words.merges.push_back(std::move(sides));
@@ -92,7 +92,7 @@ result<void> read_added(const json_object& tokenizer, vocabulary& words) {
     REDLINE_TRY_ASSIGN(const std::uint64_t id, token.whole("id", 0, words.texts.size() - 1));
     for (const char* strips : {"lstrip", "rstrip", "single_word"}) {
       REDLINE_TRY_ASSIGN(const bool set, token.flag_or(strips, false));
-      if (set) return token.unsupported(strips, "expected false, as a GGUF file says nothing of it");
+      if (set) return token.unsupported(strips, "expected false, because a GGUF file cannot record it");
     }
     REDLINE_TRY_ASSIGN(const bool special, token.flag_or("special", false));
     REDLINE_TRY(

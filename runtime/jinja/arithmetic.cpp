@@ -134,7 +134,7 @@ value joined_lists(render_budget& budget, const list_object& a, const list_objec
 std::int64_t slice_bound(const value& bound, std::int64_t fallback, std::int64_t length, bool backwards) {
   if (bound.is_none()) return fallback;
   if (!bound.defined().is_integral()) {
-    throw error{"expected an int or nothing as a bound of a slice, found " + std::string(bound.type_name())};
+    throw error{"expected an int or nothing as the bound of a slice, found " + std::string(bound.type_name())};
   }
   std::int64_t at = bound.as_integer();
   if (at < 0) at = at < -length ? -1 : at + length;  // below the start: -1 for a step back, 0 for one forward

@@ -63,7 +63,8 @@ result<std::string> chat_template::render(const chat_input& input) const {
     define_input(engine, input);
     return engine.render();
   } catch (const error& e) {
-    if (e.code == errc::invalid_argument) return failure{e.code, "the chat template refuses: " + e.what};
+    if (e.code == errc::invalid_argument)
+      return failure{e.code, "the chat template rejected the conversation: " + e.what};
     return described(e, e.line != 0 ? e.line : engine.line());
   }
 }

@@ -206,7 +206,7 @@ value filter_truncate(native_call& call) {
   const auto count_mark = static_cast<std::int64_t>(utf8::code_point_offsets(mark).size() - 1);
   if (most < count_mark || more < 0) {
     throw error{"expected a length of at least the " + std::to_string(count_mark) +
-                " characters of the end, and no negative leeway, in `truncate`"};
+                " characters of `end`, and a leeway that is not negative, in `truncate`"};
   }
   const auto characters = static_cast<std::int64_t>(offsets.size() - 1);
   if (characters - more <= most) return like_self(call, text);

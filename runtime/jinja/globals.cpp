@@ -26,7 +26,7 @@ value strftime_now(native_call& call) {
   if (text.size() > date_format_bytes_max) throw error{"expected a date format of at most 1024 bytes"};
   const auto seconds = static_cast<std::time_t>(call.engine.now());
   std::tm when{};
-  if (gmtime_r(&seconds, &when) == nullptr) throw error{"expected a time that a calendar can hold"};
+  if (gmtime_r(&seconds, &when) == nullptr) throw error{"expected a time that can be shown as a date"};
   char buffer[4096];
   const std::size_t length = std::strftime(buffer, sizeof buffer, text.c_str(), &when);
   return value::string(call.budget, std::string(buffer, length));
@@ -34,12 +34,12 @@ value strftime_now(native_call& call) {
 
 value make_range(native_call& call) {
   const auto [first, second, third] = bind_arguments(call, {"start", "stop", "step"});
-  if (first == nullptr) throw error{"expected at least one argument of range()"};
+  if (first == nullptr) throw error{"expected at least one argument for range()"};
   const bool only_stop = second == nullptr;
   const std::int64_t start = only_stop ? 0 : integer_argument(call, first, 0);
   const std::int64_t stop = integer_argument(call, only_stop ? first : second, 0);
   const std::int64_t step = integer_argument(call, third, 1);
-  if (step == 0) throw error{"expected a step other than 0 of range()"};
+  if (step == 0) throw error{"expected a step of range() other than 0"};
   std::vector<value> items;
   for (std::int64_t i = start; step > 0 ? i < stop : i > stop;) {
     if (static_cast<std::int64_t>(items.size()) >= range_max) throw error{"expected a range of at most 100000 numbers"};

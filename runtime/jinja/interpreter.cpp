@@ -54,7 +54,7 @@ class loop_object final : public object_base {
 
   [[nodiscard]] std::shared_ptr<variable_scope> scope_around() const {
     std::shared_ptr<variable_scope> around = around_.lock();
-    if (around == nullptr) throw error{"expected a loop that still runs"};
+    if (around == nullptr) throw error{"expected a loop that is still running"};
     return around;
   }
 
@@ -76,8 +76,7 @@ class loop_cycle final : public object_base {
   [[nodiscard]] std::string_view type_name() const override { return "method"; }
   [[nodiscard]] bool is_callable() const override { return true; }
   value call(interpreter&, call_arguments arguments) override {
-    if (arguments.positional.empty() || !arguments.keyword.empty())
-      throw error{"expected the values that `loop.cycle` is to give in turn"};
+    if (arguments.positional.empty() || !arguments.keyword.empty()) throw error{"expected values for `loop.cycle`"};
     return arguments.positional[round_ % arguments.positional.size()];
   }
 

@@ -570,7 +570,7 @@ class parser {
         double number = 0;
         const std::string text = t.text;
         if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) {
-          fail("expected a number that a double can hold, found `" + text.substr(0, 40) + "`");
+          fail("expected a number that a double can represent, found `" + text.substr(0, 40) + "`");
         }
         skip();
         return make_constant(value::real(number));

@@ -19,7 +19,8 @@ constexpr std::size_t indexed_from_count = 9;      // smaller dicts are searched
 
 std::uint32_t checked_nesting(render_budget& budget, std::uint32_t inner) {
   if (inner + 1 > budget.limits().nesting_max) {
-    throw error{"expected lists and dicts at most " + std::to_string(budget.limits().nesting_max) + " levels deep"};
+    throw error{"expected lists and dicts nested at most " + std::to_string(budget.limits().nesting_max) +
+                " levels deep"};
   }
   return inner + 1;
 }
@@ -57,7 +58,7 @@ void append_joined(text_builder& out, render_budget& budget, const std::vector<v
 }  // namespace
 
 void render_budget::throw_steps() const {
-  throw error{"expected at most " + std::to_string(limits_.steps_max) + " steps of work, the template goes on"};
+  throw error{"expected at most " + std::to_string(limits_.steps_max) + " steps of work, found more"};
 }
 
 void render_budget::throw_memory() const {
@@ -65,7 +66,7 @@ void render_budget::throw_memory() const {
 }
 
 void render_budget::throw_depth() const {
-  throw error{"expected at most " + std::to_string(limits_.depth_max) + " expressions inside each other, found more"};
+  throw error{"expected at most " + std::to_string(limits_.depth_max) + " nested expressions, found more"};
 }
 
 value::text_object::text_object(render_budget& budget, std::string t, bool safe)
@@ -102,7 +103,7 @@ value value::dict(render_budget& budget, std::vector<entry> entries) {
 value value::from_json(render_budget& budget, const nlohmann::ordered_json& json, std::uint32_t depth) {
   budget.step();
   if (depth > budget.limits().nesting_max) {
-    throw error{"expected input at most " + std::to_string(budget.limits().nesting_max) + " levels deep"};
+    throw error{"expected input nested at most " + std::to_string(budget.limits().nesting_max) + " levels deep"};
   }
   switch (json.type()) {
     case nlohmann::json::value_t::boolean:
@@ -530,7 +531,7 @@ void append_json(text_builder& out, render_budget& budget, const value& v, const
     case kind::dict:
       return json_entries(out, budget, v.as_dict().entries, style, level);
     default:
-      throw error{"expected a value that JSON can hold, found " + std::string(v.type_name())};
+      throw error{"expected a value that JSON can represent, found " + std::string(v.type_name())};
   }
 }
 

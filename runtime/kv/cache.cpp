@@ -90,7 +90,8 @@ std::vector<sequence_id> cache::pin(std::span<const run_range> runs) {
   std::vector<sequence_id> lost;
   for (const run_range& run : runs) {
     page_table& table = tables_[run.sequence];
-    REDLINE_ASSERT(run.first <= table.token_count() && run.drafts_count < run.count, "a run joins on");
+    REDLINE_ASSERT(run.first <= table.token_count() && run.drafts_count < run.count,
+                   "a run begins within its table or at its end");
     const bool is_there = std::ranges::all_of(kinds_, [&](auto& k) { return k->pin(run.sequence, table, run.first); });
     if (!is_there) lost.push_back(run.sequence);
   }
@@ -140,7 +141,7 @@ std::variant<allocated, kv_lost, shortage> cache::allocate(std::span<const run_r
   for (std::size_t i = 0; i < runs.size(); ++i) {
     page_table& table = tables_.at(runs[i].sequence);
     const bool has_room = table.insert(pool_, runs[i].first, runs[i].count);
-    REDLINE_ASSERT(has_room, "a pass takes what was free a moment ago");
+    REDLINE_ASSERT(has_room, "the pool has the pages that the pass was planned with");
     for (const auto& each : kinds_) each->extend(runs[i], table);
     out.runs[i].table = table.prefix(runs[i].end());
   }

@@ -221,7 +221,7 @@ bool page_table::insert(page_pool& pool, std::uint32_t at, std::uint32_t count) 
     std::uint32_t free_slots = room(pool);
     if (free_slots == 0) {
       open_ = pool.allocate(open_);
-      REDLINE_ASSERT(open_.has_value(), "the pool had enough free pages a moment ago");
+      REDLINE_ASSERT(open_.has_value(), "the pool has enough free pages");
       open_fill_ = 0;
       note_held(pool, *open_);
       free_slots = page_tokens;
@@ -382,7 +382,7 @@ std::vector<token_move> page_table::compact(page_pool& pool) {
     for (std::uint32_t done = 0; done < p.at.count;) {
       if (fill == page_tokens) {
         to = pool.allocate(to);
-        REDLINE_ASSERT(to.has_value(), "the pool had enough free pages a moment ago");
+        REDLINE_ASSERT(to.has_value(), "the pool has enough free pages");
         fill = 0;
         if (p.seen) {
           fresh.note_held(pool, *to);
@@ -437,10 +437,10 @@ void page_table::check_integrity() const {
     REDLINE_ASSERT(end_of(before) != p.first_slot || before.offset != p.offset, "mergeable neighbours are merged");
   }
   REDLINE_ASSERT(tokens == token_count_, "the pieces cover the tokens");
-  REDLINE_ASSERT(live == live_, "a page is held while it holds a token");
+  REDLINE_ASSERT(live == live_, "a page is in use while it contains a token");
   REDLINE_ASSERT(std::ranges::is_sorted(windows_held_) &&
                      std::ranges::all_of(windows_held_, [&](std::uint32_t page) { return live_.contains(page); }),
-                 "window pages are held of pages that are");
+                 "window pages are in use only for pages in use");
   REDLINE_ASSERT(exact_count_ <= token_count_, "exact tokens come first");
   REDLINE_ASSERT(!open_ || (live_.contains(open_->value) && open_fill_ >= end_in_page(open_->value)),
                  "the next slot to fill is free");

@@ -45,7 +45,7 @@ result<const kernel_table*> table_for(const gguf::gguf_file& file, const kernel_
     case numerics::float32:
       if (target.one_chain) return &target;
       if (target.unrounded != nullptr) return target.unrounded;
-      return refuse(target, "it sums in an order of its own; choose another one for float numerics");
+      return refuse(target, "it sums in a different order; choose another target for float numerics");
     case numerics::bf16:
       if (rounds_to_bf16(target)) return &target;
       if (target.name.starts_with("avx512") && kernels::choose_table("amx_emulated").table != nullptr) {
@@ -56,11 +56,11 @@ result<const kernel_table*> table_for(const gguf::gguf_file& file, const kernel_
       if (!has_blocks(file)) {
         return failure{errc::invalid_argument,
                        file.path() +
-                           ": int8 numerics are for quantised weights (Q8_0, Q4_K, ...), and this "
-                           "file has none; use float, bf16 or auto, or 'redline quantize'"};
+                           ": int8 numerics need quantized weights (Q8_0, Q4_K, ...), and this file has "
+                           "none; use float, bf16 or auto, or quantize it with 'redline quantize'"};
       }
       if (const kernel_table* table = kernels::int8_table_of(target)) return table;
-      return refuse(target, "it has no products of integers; choose another one, or float numerics");
+      return refuse(target, "it has no integer products; choose another target, or float numerics");
   }
   return &kernels::table_for_cache(target, kv);
 }

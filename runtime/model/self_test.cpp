@@ -171,15 +171,15 @@ std::string try_products(const kernel_table& table, worker_team& one, worker_tea
   }
   const auto defined = std::span(alone).first(expected.size());
   if (const auto d = difference(expected, defined, outputs, tolerance)) {
-    return "a row alone differs from the definition at " + *d;
+    return "a single row differs from the definition at " + *d;
   }
   for (const std::uint32_t count : batch_sizes) {
     const std::size_t first = std::size_t{count} * 7 % (rows_most - count + 1);
     const auto wanted = std::span(alone).subspan(first * outputs, count * outputs);
     for (worker_team* team : {&one, &many}) {
       if (const auto d = difference(wanted, multiply(table, *team, w, c, first, count), outputs)) {
-        return "in a batch of " + std::to_string(count) + ' ' + with_threads(*team) +
-               " a row differs from itself alone at " + *d;
+        return "a row in a batch of " + std::to_string(count) + ' ' + with_threads(*team) +
+               " differs from the same row alone at " + *d;
       }
     }
   }
@@ -344,10 +344,10 @@ class tester {
     REDLINE_TRY_ASSIGN(const auto in_pieces, at_once(c, one_, scattered()));
     compare("attention over scattered pages", plain, in_pieces);
     REDLINE_TRY_ASSIGN(const auto chunks, in_chunks(c, many_, scattered()));
-    compare("a prompt in chunks, batched with another, " + with_threads(many_), plain, chunks);
+    compare("a prompt in chunks, in batches with another, " + with_threads(many_), plain, chunks);
     const bool has_its_bits = c.table.one_chain || kernels::multiplies_integers(c.table);
     if (!has_its_bits || &c.table == reference_.table) return {};
-    compare("a model as the " + std::string(o_.reference.name) + " target runs it",
+    compare("a model as the " + std::string(o_.reference.name) + " target computes it",
             reference_.logits[static_cast<std::size_t>(c.kv)], plain);
     return {};
   }

@@ -776,7 +776,7 @@ result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const w
     return std::unique_ptr<transformer>(new transformer(std::make_unique<state>(std::move(w), table, team, how)));
   } catch (const std::bad_alloc&) {
     return failure{errc::io_error, "transformer: no memory for " + std::to_string(how.pages_count) + " KV pages of " +
-                                       std::to_string(bytes) + " bytes; less is asked for with --kv-mib"};
+                                       std::to_string(bytes) + " bytes; reduce them with --kv-mib"};
   }
 }
 

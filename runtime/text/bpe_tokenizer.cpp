@@ -145,7 +145,7 @@ result<void> bpe_tokenizer::load_symbols(const gguf::gguf_file& file) {
     if (never_in_utf8(byte)) continue;
     if (!vocab().unknown()) {
       return failure{errc::unsupported_format, file.path() + ": metadata 'tokenizer.ggml.tokens': no token for byte " +
-                                                   std::to_string(byte) + " and no unknown token in its place"};
+                                                   std::to_string(byte) + " and no unknown token to replace it"};
     }
     byte_tokens_[byte] = {*vocab().unknown()};
   }
@@ -188,7 +188,7 @@ result<void> bpe_tokenizer::load_merges(const gguf::gguf_file& file) {
     const std::size_t blank = line.find(' ');
     if (blank == 0 || blank == std::string_view::npos || blank + 1 == line.size() ||
         line.find(' ', blank + 1) != std::string_view::npos) {
-      return malformed("merge " + std::to_string(rank) + " is not two texts with a blank between");
+      return malformed("merge " + std::to_string(rank) + ": expected two strings separated by a space");
     }
     const std::string left(line.substr(0, blank));
     const std::string right(line.substr(blank + 1));

@@ -105,7 +105,7 @@ std::optional<std::string> text_complaint(std::string_view bytes) {
   const std::size_t good = utf8::valid_prefix_bytes(bytes.substr(0, std::min(zero, bytes.size())));
   if (good == bytes.size()) return std::nullopt;
   char what[64];
-  std::snprintf(what, sizeof what, "no text in UTF-8 (byte %zu is %02X)", good,
+  std::snprintf(what, sizeof what, "not text in UTF-8 (byte %zu is %02X)", good,
                 static_cast<unsigned char>(bytes[good]));
   return what;
 }

@@ -45,8 +45,8 @@ result<live_document::change> live_document::apply(std::int64_t base, std::int64
                                                    std::span<const text_edit> edits, position_encoding units) {
   if (base != version_ || next <= base) {
     return failure{errc::version_conflict, "expected an edit of version " + std::to_string(version_) +
-                                               " that makes a later one, found one of version " + std::to_string(base) +
-                                               " that makes version " + std::to_string(next)};
+                                               " that makes a later version, found one of version " +
+                                               std::to_string(base) + " that makes version " + std::to_string(next)};
   }
   live_document changed = *this;
   change done;

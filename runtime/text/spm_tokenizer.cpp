@@ -89,7 +89,7 @@ result<void> spm_tokenizer::load(const gguf::gguf_file& file) {
     if (byte_tokens_[byte] >= 0) continue;
     if (!vocab().unknown()) {
       return failure{errc::unsupported_format, file.path() + ": metadata 'tokenizer.ggml.tokens': no token " +
-                                                   byte_text(byte) + " and no unknown token in its place"};
+                                                   byte_text(byte) + " and no unknown token to replace it"};
     }
     byte_tokens_[byte] = *vocab().unknown();
   }

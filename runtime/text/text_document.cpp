@@ -27,7 +27,7 @@ void find_line_begins(std::string_view text, std::size_t begin, std::size_t end,
 result<void> check_text(std::string_view text) {
   const std::size_t valid = utf8::valid_prefix_bytes(text);
   if (valid == text.size()) return {};
-  return bad("expected text in UTF-8, found a byte that is none at offset " + std::to_string(valid));
+  return bad("expected text in UTF-8, found an invalid byte at offset " + std::to_string(valid));
 }
 
 result<void> check_size(std::size_t bytes, std::size_t bytes_max) {

@@ -78,7 +78,7 @@ result<void> vocabulary::load_tokens(const gguf::gguf_file& file) {
   const std::size_t count = tokens->size();
   if (count == 0) return malformed(file, tokens_key, "is empty");
   if (count > static_cast<std::size_t>(std::numeric_limits<token>::max())) {
-    return malformed(file, tokens_key, "has more tokens than a token id can number");
+    return malformed(file, tokens_key, "has more tokens than token ids can represent");
   }
   texts_.assign(tokens->strings.begin(), tokens->strings.end());
   by_text_.reserve(count);

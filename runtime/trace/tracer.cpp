@@ -91,7 +91,7 @@ open_span& open_span::operator=(open_span&& other) noexcept {
 
 open_span::~open_span() {
   if (!state_) return;
-  fail("it was given up");
+  fail("it was abandoned");
   end();
 }
 

@@ -166,11 +166,11 @@ try {
         start(host, program, "worker", "--role", "target", "--model", join(models, "demo-target.gguf"), "--alias", "demo-target", "--join",
             `tcp://${hub}:7777`, ...keys, "--threads", "1");
     }
-    const here = () => (gateway.said.match(/process \d+ is here/g) ?? []).length;
+    const here = () => (gateway.said.match(/process \d+ is connected/g) ?? []).length;
     const lost = () => (gateway.said.match(/process \d+ is lost/g) ?? []).length;
     await until("three workers", () => here() >= 3);
     await until("it is ready", async () => (await fetch(`${pool}/readyz`)).status === 200);
-    const moved = () => (gateway.said.match(/goes on at/g) ?? []).length;
+    const moved = () => (gateway.said.match(/continues at/g) ?? []).length;
 
     let count = await askThrough(pool, seeds, expected, async () => {});
     say(`${count} answers over these links, the same bytes as of one server`);

@@ -101,7 +101,7 @@ ready
 ask >> /answers
 systemctl is-failed --quiet 'redline-*' && exit 1
 trap - EXIT
-echo "$(wc -l < /answers) answers, $(sort -u /answers | wc -l) text; $(journalctl -u redline-gateway | grep -c 'goes on at') went on at another worker"
+echo "$(wc -l < /answers) answers, $(sort -u /answers | wc -l) text; $(journalctl -u redline-gateway | grep -c 'continues at') went on at another worker"
 [ "$(sort -u /answers | wc -l)" -eq 1 ] && echo passed
 TEST
 timeout 120 systemd-nspawn --quiet --directory="$root" --boot --register=no --keep-unit --private-network --link-journal=no \

@@ -74,7 +74,7 @@ test("a server that dies is named", async () => {
     const {own, told, exited} = await begin();
     process.kill(own, "SIGKILL");
     assert.equal((await exited).code, 1);
-    assert.equal(told.err, "redline: the process that computes the answer ended by a signal: Killed\n");
+    assert.equal(told.err, "redline: the process that computes the answer was ended by a signal: Killed\n");
 });
 
 test("a model that cannot be loaded is told in one line, with the exit code of a configuration", () => {
@@ -92,7 +92,7 @@ test("a model that cannot be loaded is told in one line, with the exit code of a
     assert.match(missing.stderr, /^--model: File does not exist: /);
     assert.equal(missing.status, 2);
     for (const [args, says] of [[["x", "--method", "blazedit"], "method blazedit needs a draft model (--draft)"],
-                                [["--tokens", "1,x"], "expected --tokens as numbers with commas between, found '1,x'"],
+                                [["--tokens", "1,x"], "expected --tokens as numbers separated by commas, found '1,x'"],
                                 [["--tokens", "1,999999"], "expected token ids from 0 to 4095 in the prompt, found 999999"],
                                 [[""], "expected a prompt of at least one token, found none"]]) {
         const done = call(["generate", "--model", targetModel, ...args]);
@@ -102,7 +102,7 @@ test("a model that cannot be loaded is told in one line, with the exit code of a
 
 test("a prompt that is not UTF-8 is refused by its byte", () => {
     const done = spawnSync("sh", ["-c", `'${program}' generate --model '${targetModel}' -p "$(printf 'caf\\351')"`], {encoding: "utf8"});
-    assert.equal(done.stderr, "redline: --prompt: expected text in UTF-8, found another byte at 4; --tokens takes any tokens\n");
+    assert.equal(done.stderr, "redline: --prompt: expected text in UTF-8, found an invalid byte at 4; --tokens accepts any token ids\n");
     assert.equal(done.status, 2);
 });
 

@@ -104,7 +104,7 @@ test("what is no text in UTF-8 is edited by no door, and nobody advises it", asy
         for (const flags of [[], ["--write"], ["--yes"]]) {
             const done = await edit("latin.py", ...flags);
             assert.equal(done.code, 2);
-            assert.match(done.err, /latin\.py cannot be edited: it is no text in UTF-8 \(byte \d+ is (E9|00)\)/);
+            assert.match(done.err, /latin\.py cannot be edited: it is not text in UTF-8 \(byte \d+ is (E9|00)\)/);
             assert.doesNotMatch(done.err, /without --server/);
             assert.deepEqual(read("latin.py"), bytes);
         }
@@ -161,7 +161,7 @@ test("a folder is never left through a link, and what its repository configures 
     assert.equal(read("repo/b.py").toString(), "LIMIT = 64\n");
     assert.equal(read("out/x.py").toString(), "SECRET_LIMIT = 10\n");
     assert.ok(!JSON.stringify(asked).includes("SECRET"), "nor is it sent anywhere");
-    assert.match(done.err, /left out repo\/a\/x\.py: it is behind a symbolic link/);
+    assert.match(done.err, /left out repo\/a\/x\.py: it is reached by a symbolic link/);
     assert.ok(!existsSync(at("PWNED")));
 });
 

@@ -66,7 +66,7 @@ test("SIGHUP reads keys anew and cuts nothing", async () => {
                 finish = null;
                 writeFileSync(keys, "ben:sk-key-of-ben\n");
                 server.child.kill("SIGHUP");
-                await server.says(/SIGHUP: read \S+ anew keys=1 tenants=1/);
+                await server.says(/SIGHUP: reloaded \S+ keys=1 tenants=1/);
                 assert.equal(await statusOf("sk-key-of-ann"), 401);
                 assert.equal(await statusOf("sk-key-of-ben"), 200);
             }
@@ -75,7 +75,7 @@ test("SIGHUP reads keys anew and cuts nothing", async () => {
         assert.match(finish, /^(stop|length)$/, "the answer came to its end");
         writeFileSync(keys, "# ben:sk-key-of-ben\n");
         server.child.kill("SIGHUP");
-        await server.says(/SIGHUP: the keys stay as they were: API keys: '\S+' holds no key/);
+        await server.says(/SIGHUP: cannot reload the keys, which stay as they were: API keys: '\S+' contains no key/);
         assert.equal(await statusOf("sk-key-of-ben"), 200);
         await server.says(/tenant=ann .*path=\/v1\/chat\/completions/);
         assert.deepEqual(await server.kill("SIGTERM"), {code: 0, signal: null});
@@ -91,7 +91,7 @@ test("a file without keys, or an empty variable, is no server for everybody", as
         for (const command of [["serve", ...flags], ["gateway", "--join", `ipc://${folder}/nobody`, "--listen", "127.0.0.1:0"]]) {
             const server = new Program(...command, "--api-key-file", keys);
             assert.deepEqual(await server.exited, {code: 78, signal: null}, text);
-            assert.match(server.lines.join(""), /'\S+no-keys' holds no key/);
+            assert.match(server.lines.join(""), /'\S+no-keys' contains no key/);
         }
     }
     const server = new Program("serve", ...flags, {REDLINE_API_KEY: ""});

@@ -289,7 +289,7 @@ test("starts its server again when it has ended, at another port and with anothe
     const first = child();
     const firstKey = key(first);
     process.kill(Number(first), "SIGKILL");
-    await until(() => editor.shown.some((text) => text.includes("Redline's server has ended; another one starts")));
+    await until(() => editor.shown.some((text) => text.includes("Redline's server has ended; a new one is starting")));
     await until(async () => (await editor.complete({line: 2, character: 5})).items.length > 0, 120);
     assert.deepEqual(await editor.edit("Change the number 10 to 64."), {applied: true, edits: 1});
     const second = child();
@@ -474,7 +474,7 @@ describe("with a stand-in for a server", () => {
         await until(async () => (await editor.complete()).items.length > 0);
         stand.refuse = [404, {error: {message: "no path"}}];
         assert.deepEqual((await editor.complete()).items, []);
-        assert.match(editor.shown.at(-1), /no Redline server, or an older one/);
+        assert.match(editor.shown.at(-1), /not a Redline server, or an older version/);
         await end();
     });
 

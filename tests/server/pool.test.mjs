@@ -29,7 +29,7 @@ const answer = async (gateway, [path, body] = long, stop = undefined) => words(s
 /** A worker that all gateways have met. */
 async function startTarget(...more) {
     const worker = pool.startWorker("target", ...more);
-    for (const _ of gateways) await worker.says(/handshake|process \d+ is here/);
+    for (const _ of gateways) await worker.says(/handshake|process \d+ is connected/);
     return worker;
 }
 /** Starts the stream, and lets the accident happen to the worker that serves it when its first words have come. */
@@ -318,7 +318,7 @@ test("a file is exchanged for another under one name: who has the name keeps it,
     const start = async (file) => {
         const worker = pool.startWorker("target", "--model", file, "--alias", "rolled");
         await worker.says(/redline: target worker of/);
-        for (const _ of gateways) await worker.says(/handshake|process \d+ is here/);
+        for (const _ of gateways) await worker.says(/handshake|process \d+ is connected/);
         return worker;
     };
     const ask = async () => {
@@ -375,7 +375,7 @@ test("a gateway says what its pool lacks, and people's names for workers", async
             return response.status === 503 && pattern.test((await response.json()).error.message);
         });
         await says(/^The target model cannot be used: no broker has answered yet\.$/);
-        await says(/the broker at ipc:\S+ does not answer: expected one that runs there/);
+        await says(/the broker at ipc:\S+ does not answer: expected a broker that is running there/);
         await other.startBroker(0);
         await says(/^The target model cannot be used: no worker has joined the pool\.$/);
         const worker = other.startWorker("target", "--name", "box-7");
@@ -383,7 +383,7 @@ test("a gateway says what its pool lacks, and people's names for workers", async
         await gateway.until(async () => / box-7 +0 +0 /.test(` ${call("top", "--server", gateway.url, "--once").replaceAll("\n", " ")}`));
         await worker.kill();
         await gateway.says(/lost worker box-7 \(\d+\): /);
-        await says(/its last worker is gone: /);
+        await says(/the last worker is gone: /);
     } finally {
         await other.close();
     }

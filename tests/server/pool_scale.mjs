@@ -38,7 +38,7 @@ for (const count of [1, 2, 4]) {
         const broker = await pool.startBroker(0);
         const gateway = await pool.startGateway();
         const workers = Array.from({length: count}, () => pool.startWorker("target"));
-        for (const _ of workers) await gateway.until(() => (gateway.lines.join("").match(/process \d+ is here/g) ?? []).length >= count);
+        for (const _ of workers) await gateway.until(() => (gateway.lines.join("").match(/process \d+ is connected/g) ?? []).length >= count);
         await gateway.until(async () => (await fetch(`${gateway.url}/readyz`)).status === 200);
         const state = {isOver: false, tokens: 0};
         const clients = Array.from({length: count * clientsPerWorker}, (_, i) => ask(gateway.url, i, state));

@@ -72,7 +72,7 @@ test("the server has the context that the target's process has room for", async 
     const before = await context();
     await workers.target.kill();
     startWorker("target", "--kv-mib", "4");
-    const [, room] = await workers.target.says(/the KV pool holds (\d+) tokens/);
+    const [, room] = await workers.target.says(/the KV pool has space for (\d+) tokens/);
     await server.until(async () => (await fetch(`${server.url}/readyz`)).status === 200 && await context() !== before, 60);
     assert.equal(await context(), Number(room));
     assert.equal(await answerWith(), expected);

@@ -37,7 +37,7 @@ async function standstill(tokens, accident) {
     await one.kill();
     targets = targets.filter((other) => other !== one);
     const next = pool.startWorker("target");
-    await next.says(/process \d+ is here/);
+    await next.says(/process \d+ is connected/);
     targets.push(next);
     await new Promise((resolve) => setTimeout(resolve, 500));
     return {longest, tokens: usage.prompt_tokens};

@@ -117,5 +117,5 @@ test("a grammar that can be read in too many ways ends an answer with an error",
     const grammar = 'root ::= a a a a a a a a\na ::= "x" | "x" a "y" | "x" a a';
     const {status, body} = await post(named, "/v1/completions", {prompt: "x", max_tokens: 60, grammar});
     assert.equal(status, 400, JSON.stringify(body));
-    assert.match(body.error.message, /more ways than are followed/);
+    assert.match(body.error.message, /more ways than can be followed/);
 });

@@ -235,7 +235,7 @@ describe("openai", () => {
             await assert.rejects(send({}), (error) => {
                 assert.equal(error.status, 400);
                 assert.equal(error.param, "tools");
-                assert.match(error.message, /knows no tools/);
+                assert.match(error.message, /does not support tools/);
                 return true;
             });
             assert.equal((await send({tool_choice: "none"})).choices.length, 1);

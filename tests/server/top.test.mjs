@@ -48,7 +48,7 @@ test("explains its words, and leaves what it showed on the terminal", async () =
         out += text;
         const press = (key, when) => { if (!pressed.includes(key) && when) { pressed += key; child.stdin.write(key); } };
         press("?", out.includes("q quit"));
-        press("q", out.includes("cost off         how far"));
+        press("q", out.includes("cost off         difference"));
     });
     await new Promise((resolve) => child.on("exit", resolve));
     const after = out.slice(out.lastIndexOf("\x1b[?1049l"));

@@ -58,12 +58,12 @@ void curve_gate::answer(zmq::context_t& context) {
                      key.empty() ? "a peer without a CURVE key"
                                  : "the key " + key + " of " + std::string(view(parts[3])) +
                                        ", which is not among the allowed ones: put its .public file into peers.d in "
-                                       "the folder that this broker has as --keys, and start the broker again");
+                                       "the --keys folder of this broker, and restart the broker");
       }
       const std::string_view user = good ? std::string_view(key) : std::string_view();
       const std::string_view request = parts.size() > 1 ? view(parts[1]) : std::string_view();
       for (const std::string_view field : {std::string_view("1.0"), request, std::string_view(good ? "200" : "400"),
-                                           std::string_view(good ? "" : "this key may not connect"), user}) {
+                                           std::string_view(good ? "" : "this key is not allowed to connect"), user}) {
         socket.send(zmq::buffer(field), zmq::send_flags::sndmore);
       }
       socket.send(zmq::buffer(std::string_view()), zmq::send_flags::none);

@@ -60,12 +60,12 @@ void handshake_watch::read() {
 
 std::string handshake_watch::describe(std::uint32_t error) const {
   if (error == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC) {
-    return "a peer that takes another key for this broker's: copy this broker's server.public into the folder that its "
-           "process has as --keys";
+    return "a peer that expects another key of this broker: copy this broker's server.public into the --keys folder of "
+           "that process";
   }
-  if (error != ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH) return "a peer that is no process of a pool";
+  if (error != ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH) return "a peer that is not a process of a pool";
   return has_keys_ ? "a peer without keys: start its process with --keys"
-                   : "a peer with keys, which this broker lacks: start the broker with --keys";
+                   : "a peer with keys, while this broker has none: start the broker with --keys";
 }
 
 // A failure comes without its connection, whose end is told next.

@@ -129,7 +129,7 @@ void zmq_bridge::forward_out() {
       actor::count_undelivered(why.code);
     } else if (at->second.in_limbo) {
       // It is not lost yet: what it has of the sender's is still good when a broker comes back.
-      why = {errc::not_ready, "no broker leads to process " + std::to_string(to) + " now"};
+      why = {errc::not_ready, "no broker is connected to process " + std::to_string(to) + " now"};
     }
   }
   if (why.code != errc::mailbox_full) actor::count_undelivered(errc::unreachable);
@@ -185,7 +185,7 @@ void zmq_bridge::beat(clock::time_point now) {
     if (!send_control(link, wire::beat, actor::encode(link_beat{link.received_bytes, link.sent_bytes}))) {
       lose_link(link, "the broker is gone");
     } else if (now - link.heard > options_.limits.silence_max) {
-      lose_link(link, "the broker is silent");
+      lose_link(link, "the broker does not respond");
     }
   }
   std::vector<actor::process_number> gone;
@@ -193,7 +193,7 @@ void zmq_bridge::beat(clock::time_point now) {
     if (p.in_limbo && now - p.lost_at > options_.limits.silence_max) gone.push_back(process);
   }
   for (const auto process : gone) {
-    tell_watchers(process, false, "no broker leads to it", nullptr);
+    tell_watchers(process, false, "no broker is connected to it", nullptr);
     peers_.erase(process);
   }
 }
@@ -202,7 +202,7 @@ void zmq_bridge::beat(clock::time_point now) {
 
 void zmq_bridge::take_in(broker_link& link) {
   auto head = parts_.size() == 2 ? read_envelope(view(parts_[0])) : std::nullopt;
-  if (!head) return note_refusal(bridge_refusal::malformed, "bytes from a broker that are no frame");
+  if (!head) return note_refusal(bridge_refusal::malformed, "bytes from a broker that are not a frame");
   const std::string_view body = view(parts_[1]);
   if (head->to.value == 0) return take_control(link, *head, body);
   link.received_bytes += parts_[0].size() + parts_[1].size();
@@ -216,7 +216,8 @@ void zmq_bridge::take_in(broker_link& link) {
   if (head->from.value != 0) {
     const auto sender = peers_.find(from);
     if (sender == peers_.end() || sender->second.is.life != head->from_life || !sender->second.is.unfit.empty()) {
-      return note_refusal(bridge_refusal::stale, "a message of process " + std::to_string(from) + ", which is unknown");
+      return note_refusal(bridge_refusal::stale,
+                          "a message from process " + std::to_string(from) + ", which is unknown");
     }
     bool may = !options_.rules.may_send || options_.rules.may_send(sender->second.is.role, head->id);
     if (head->id == actor::undeliverable::id) {
@@ -224,17 +225,17 @@ void zmq_bridge::take_in(broker_link& link) {
       may = news && actor::process_of(news->to) == from;
     }
     if (!may) {
-      return note_refusal(bridge_refusal::message, "message " + std::to_string(head->id.value) + " of process " +
+      return note_refusal(bridge_refusal::message, "message " + std::to_string(head->id.value) + " from process " +
                                                        std::to_string(from) + ", whose role does not send it");
     }
   } else if (head->id != actor::undeliverable::id) {
-    return note_refusal(bridge_refusal::message, "message " + std::to_string(head->id.value) + " of a broker");
+    return note_refusal(bridge_refusal::message, "message " + std::to_string(head->id.value) + " from a broker");
   }
   // Workers' own controls are not for other processes.
   if (actor::process_of(head->to) != self_.process || actor::number_of(head->to) == 0 ||
       !inside_.has_worker(actor::worker_of(head->to))) {
     return note_refusal(bridge_refusal::receiver,
-                        "a message for " + actor::to_string(head->to) + ", which other processes may not reach");
+                        "a message for " + actor::to_string(head->to) + ", to which other processes may not send");
   }
   head->from_life = head->to_life = 0;
   if (!inside_.deliver(*head, body)) actor::count_undelivered(errc::mailbox_full);
@@ -282,7 +283,7 @@ void zmq_bridge::take_control(broker_link& link, const envelope& head, std::stri
   } else if (head.id == wire::member) {
     if (auto news = actor::decode<member_news>(body)) take_news(link, *news);
   } else if (head.id == wire::bye) {
-    lose_link(link, "the broker says: " + shortened(body));
+    lose_link(link, "the broker reports: " + shortened(body));
   }
 }
 
@@ -298,13 +299,13 @@ std::optional<std::string> zmq_bridge::why_unfit(std::string_view broker) const 
   const auto said = actor::decode<broker_hello>(broker);
   const std::uint32_t theirs = said ? said->protocol : 0;  // older brokers have no body
   if (theirs == options_.rules.protocol) return std::nullopt;
-  return "the broker speaks protocol " + std::to_string(theirs) + ", and expected is " +
-         std::to_string(options_.rules.protocol) + "; run the same version of redline in all processes of a pool";
+  return "expected a broker of protocol " + std::to_string(options_.rules.protocol) + ", found " +
+         std::to_string(theirs) + "; run the same version of redline in all processes of a pool";
 }
 
 std::string zmq_bridge::why_missed(const broker_link& link) const {
-  return "the broker at " + link.endpoint + " does not answer: expected one that runs there" +
-         (options_.own_keys ? " and allows this process's key" : " without keys (--keys)");
+  return "the broker at " + link.endpoint + " does not answer: expected a broker that is running there" +
+         (options_.own_keys ? " and allows the key of this process" : " without keys (--keys)");
 }
 
 void zmq_bridge::tell_standing() {
@@ -398,7 +399,7 @@ void zmq_bridge::review(actor::process_number process, const std::string& why, b
 void zmq_bridge::tell_watchers(const actor::process_number process, bool reachable, std::string why, const member* is) {
   if (process != 0) {
     log_line(reachable ? log_level::info : log_level::warning, "bridge",
-             "process " + std::to_string(process) + (reachable ? " is here" : " is lost: " + why));
+             "process " + std::to_string(process) + (reachable ? " is connected" : " is lost: " + why));
   }
   const actor::peer_state news{process, reachable, std::move(why), is != nullptr ? is->card : std::string(),
                                is != nullptr ? is->life : 0};

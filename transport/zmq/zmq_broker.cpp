@@ -104,14 +104,14 @@ class zmq_broker::router {
 
   // [identity] envelope body
   void take_in(std::size_t socket) {
-    if (parts_.size() != 3) return note_refusal(bridge_refusal::malformed, "bytes that are no frame");
+    if (parts_.size() != 3) return note_refusal(bridge_refusal::malformed, "bytes that are not a frame");
     const auto who = parse_identity(view(parts_[0]));
     auto head = who ? read_envelope(view(parts_[1])) : std::nullopt;
-    if (!head) return note_refusal(bridge_refusal::malformed, "bytes that are no frame of this version");
+    if (!head) return note_refusal(bridge_refusal::malformed, "bytes that are not a frame of this version");
     if (actor::process_of(head->from) != who->process || head->from_life != who->life || who->process == 0 ||
         who->life == 0) {
       return note_refusal(bridge_refusal::sender,
-                          "a frame of process " + std::to_string(who->process) + " that names another sender");
+                          "a frame from process " + std::to_string(who->process) + " that names another sender");
     }
     const bool is_control = head->to.value == 0;
     const auto at = peers_.find(who->process);
@@ -119,7 +119,8 @@ class zmq_broker::router {
                           at->second.key == key_of(parts_[1]);
     if (is_control && head->id == wire::hello) return hear_hello(*who, socket);
     if (!is_known) {
-      note_refusal(bridge_refusal::stale, "a frame of process " + std::to_string(who->process) + " that said no hello");
+      note_refusal(bridge_refusal::stale,
+                   "a frame from process " + std::to_string(who->process) + " that has not sent a hello");
       const peer stranger{.who = *who, .identity = std::string(view(parts_[0])), .socket = socket};
       return send_control(stranger, wire::unknown, {});
     }
@@ -143,7 +144,7 @@ class zmq_broker::router {
   void route(peer& sender, const envelope& head) {
     if (options_.rules.may_send && head.id != actor::undeliverable::id &&
         !options_.rules.may_send(sender.role, head.id)) {
-      return note_refusal(bridge_refusal::message, "message " + std::to_string(head.id.value) + " of process " +
+      return note_refusal(bridge_refusal::message, "message " + std::to_string(head.id.value) + " from process " +
                                                        std::to_string(sender.who.process) +
                                                        ", whose role does not send it");
     }
@@ -220,8 +221,8 @@ class zmq_broker::router {
     if (known != peers_.end() && known->second.who == who && known->second.socket == socket &&
         known->second.key != p.key) {
       // Its connection is another one now, of somebody else: nothing more of what was meant for it goes there.
-      lose(who.process, "another key has taken its connection");
-      return refuse(p, "its number is another process's");
+      lose(who.process, "its connection is used with another key");
+      return refuse(p, "its number belongs to another process");
     }
     if (known != peers_.end() && (known->second.who != who || known->second.socket != socket)) {
       if (try_control(known->second, wire::beat,
@@ -231,7 +232,7 @@ class zmq_broker::router {
       }
       lose(who.process, "it has restarted");
     }
-    if (card.size() > card_bytes_max) return refuse(p, "it says too much of itself");
+    if (card.size() > card_bytes_max) return refuse(p, "its card is too large");
     if (options_.rules.read_role) {
       const auto role = options_.rules.read_role(card);
       if (!role) return refuse(p, role.error().context);
@@ -253,7 +254,7 @@ class zmq_broker::router {
     }
     const peer& is = peers_[who.process] = std::move(p);
     processes = peers_.size();
-    log_line(log_level::info, "broker", "process " + std::to_string(who.process) + " has come");
+    log_line(log_level::info, "broker", "process " + std::to_string(who.process) + " has connected");
     send_control(is, wire::hello, own_hello());
     tell_all_to(is);
     tell_others(is, true, {});
@@ -309,7 +310,7 @@ class zmq_broker::router {
       if (!try_control(p, wire::beat, actor::encode(link_beat{p.received_bytes, p.sent_bytes}))) {
         lost.emplace_back(number, "its connection is gone");
       } else if (now - p.heard > options_.limits.silence_max) {
-        lost.emplace_back(number, "it is silent");
+        lost.emplace_back(number, "it does not respond");
       }
     }
     for (const auto& [number, why] : lost) lose(number, why);

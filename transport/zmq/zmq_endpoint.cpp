@@ -28,12 +28,12 @@ result<void> check_ipc_directory(const std::string& endpoint) {
   if (::stat(directory.c_str(), &info) != 0) {
     return failure{errc::io_error, "the directory of " + endpoint + " does not exist"};
   }
-  const std::string expected = "expected a directory of this user that nobody else can enter (mode 0700) for " +
-                               endpoint + ", found " + directory;
+  const std::string expected =
+      "expected a directory that only this user can enter (mode 0700) for " + endpoint + ", found " + directory;
   if (info.st_uid != ::geteuid()) {
     return failure{errc::invalid_argument, expected + " owned by user " + std::to_string(info.st_uid)};
   }
-  if ((info.st_mode & 077) != 0) return failure{errc::invalid_argument, expected + " open to others"};
+  if ((info.st_mode & 077) != 0) return failure{errc::invalid_argument, expected + " accessible to other users"};
   return {};
 }
 
@@ -49,9 +49,7 @@ result<int> lock_endpoint(const std::string& endpoint) {
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
   ::close(descriptor);
   return failure{errc::invalid_argument,
-                 "expected an endpoint of its own for each server, found that another process "
-                 "listens at " +
-                     endpoint};
+                 "expected a separate endpoint for each server, found another process listening at " + endpoint};
 }
 
 result<void> check_endpoint(const std::string& endpoint, bool has_keys, bool insecure_plaintext) {
@@ -62,7 +60,7 @@ result<void> check_endpoint(const std::string& endpoint, bool has_keys, bool ins
   }
   if (!has_keys && !insecure_plaintext) {
     return failure{errc::invalid_argument, "expected CURVE keys for " + endpoint +
-                                               " (make them with 'redline keygen'), or plaintext asked for by name"};
+                                               " (make them with 'redline keygen'), or --insecure-plaintext"};
   }
   return {};
 }

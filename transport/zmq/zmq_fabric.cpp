@@ -96,7 +96,7 @@ class zmq_link final : public actor::link {
         return failure{errc::unreachable, "no worker " + std::to_string(number) + " in this process"};
       }
     } else if (!fabric_.bridge_running) {
-      return failure{errc::unreachable, "no bridge leads to process " + std::to_string(process)};
+      return failure{errc::unreachable, "no bridge is running to reach process " + std::to_string(process)};
     }
     if (!send_parts(is_here ? outlets_.to_worker(number) : outlets_.to_bridge(), actor::encode(f.head), f.body)) {
       return failure{errc::mailbox_full,
@@ -111,7 +111,7 @@ class zmq_link final : public actor::link {
     while (receive_parts(inbox_, parts_)) {
       auto head = parts_.size() == 2 ? read_envelope(view(parts_[0])) : std::nullopt;
       if (head) return frame{std::move(*head), std::string(view(parts_[1]))};
-      note_dropped("bytes that are no frame");
+      note_dropped("bytes that are not a frame");
     }
     return std::nullopt;
   } catch (const zmq::error_t&) {

@@ -144,7 +144,7 @@ void zmq_publisher::replay() {
   const bool has_empty = parts.size() == 3 && parts[1].size() == 0;
   const auto from = parts.size() == 2 || has_empty ? parse_number(view(parts.back())) : std::nullopt;
   if (!from) {
-    return note_refusal(bridge_refusal::malformed, "a question for past events that is no number of 8 bytes");
+    return note_refusal(bridge_refusal::malformed, "a request for past events that is not a number of 8 bytes");
   }
   const std::string identity(view(parts[0]));
   /// False: who asked has gone (an exception), or reads no answers and its queue is full.

@@ -42,7 +42,7 @@ void add_bench(CLI::App& app, int& exit_code) {
 }
 
 void add_plan(CLI::App& app, int& exit_code) {
-  auto* c = add_handover(app, "plan", "How many machines so many users need, by simulation: runs redline-bench plan");
+  auto* c = add_handover(app, "plan", "Simulate how many machines a number of users needs: runs redline-bench plan");
   c->callback([c, &exit_code] {
     std::vector<std::string> words = c->remaining();
     words.insert(words.begin(), "plan");

@@ -29,8 +29,8 @@ result<void> run(const flags& f) {
   line.clear();
   if (left_out > 0) {
     std::printf(
-        "%s: left out %zu tensors that Redline does not use: what reads images, and layers that predict further "
-        "tokens\n",
+        "%s: left out %zu tensors that Redline does not use: those that read images, and layers that predict "
+        "additional tokens\n",
         f.out.c_str(), left_out);
   }
   return {};

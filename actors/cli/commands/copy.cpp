@@ -34,7 +34,7 @@ result<index_ptr> trie_of(const flags& f) {
 result<copy::document> document_of(std::string bytes, const index_ptr& trie) {
   if (!trie) return copy::document(std::move(bytes));
   if (!trie->can_spell(bytes)) {
-    return failure{errc::unsupported_format, "a file has bytes for which the vocabulary has no token"};
+    return failure{errc::unsupported_format, "a file contains bytes for which the vocabulary has no token"};
   }
   std::vector<std::uint32_t> ends;
   std::uint32_t end = 0;
@@ -80,7 +80,8 @@ result<loaded> read_program(const flags& f) {
 }
 
 result<void> print_oracle(const flags& f) {
-  if (f.spans == "both") return failure{errc::invalid_argument, "an oracle's spans are of lines or of tokens"};
+  if (f.spans == "both")
+    return failure{errc::invalid_argument, "--spans both does not work with 'oracle': expected lines or tokens"};
   REDLINE_TRY_ASSIGN(const auto trie, trie_of(f));
   REDLINE_TRY_ASSIGN(const auto files, read_documents(f, trie));
   REDLINE_TRY_ASSIGN(auto after, read_whole(f.last));
@@ -141,7 +142,7 @@ int run_check(const flags& f) {
 
 void add_copy(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  const command c(app, "copy", "Edit programs: what to copy from the old file and what to write");
+  const command c(app, "copy", "Work with edit programs, which list what to copy from the old file and what to write");
   c.require_command();
   const auto add = [&](const char* name, const char* help, const char* last, const char* last_help,
                        int (*run)(const flags&)) {
@@ -153,9 +154,9 @@ void add_copy(CLI::App& app, int& exit_code) {
         .require()
         .any_file()
         .count(2, -1);
-    sub.add("--spans", f->spans, "The unit that spans count in").one_of({"lines", "tokens", "both"});
-    sub.add("--tokenizer", f->tokenizer, "A model file, for spans of tokens").existing_file();
-    sub.add_flag("--anchors", f->anchors, "Copies of lines also quote how their first and last line begin");
+    sub.add("--spans", f->spans, "The unit in which spans are counted").one_of({"lines", "tokens", "both"});
+    sub.add("--tokenizer", f->tokenizer, "A model file whose tokenizer counts spans of tokens").existing_file();
+    sub.add_flag("--anchors", f->anchors, "Copies of lines also quote the beginning of their first and last line");
     sub.on_run(exit_code, [f, run] {
       f->last = f->files.back();
       f->files.pop_back();
@@ -165,7 +166,7 @@ void add_copy(CLI::App& app, int& exit_code) {
   };
   const command oracle =
       add("oracle", "Print the shortest program that makes NEW out of OLD", "NEW", "the new file", run_oracle);
-  oracle.add("--span-min", f->span_min, "Fewest lines, or tokens, of a copy").range(1, 1 << 20);
+  oracle.add("--span-min", f->span_min, "Minimum number of lines or tokens of a copy").range(1, 1 << 20);
   add("resolve", "Print the new file's bytes", "PROGRAM", "a file with the program, or -", run_resolve);
   const command check = add("check", "Say whether a program is valid for these files", "PROGRAM",
                             "a file with the program, or -", run_check);

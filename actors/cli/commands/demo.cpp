@@ -49,7 +49,8 @@ int run(const flags& f) {
       });
       line.clear();
       if (!got) return report(got.error());
-      if (best && best->answer != got->answer) return report({errc::internal, "the same request gave two answers"});
+      if (best && best->answer != got->answer)
+        return report({errc::internal, "the same request gave two different answers"});
       if (!best || got->seconds < best->seconds) best = *got;
     }
     rows.push_back(*best);
@@ -67,8 +68,8 @@ int run(const flags& f) {
                 same ? "yes" : "NO");
   }
   std::printf(
-      "\n%u tokens each, best of %u; times as the client saw them, HTTP and prompt included;\n"
-      "the requests of prediction and auto hold the old file as their prediction\n",
+      "\n%u tokens each, best of %u; times are measured by the client and include HTTP and the prompt;\n"
+      "requests with the methods prediction and auto send the old file as their prediction\n",
       rows.front().completion_tokens, f.rounds);
   return all_same ? 0 : exit_failed;
 }
@@ -83,7 +84,7 @@ void add_demo(CLI::App& app, int& exit_code) {
   add_chat_template_flag(c, f->chat_template);
   c.add("FILE", f->file, "The file to edit").require().existing_file();
   c.add("-i,--instruction", f->instruction, "What to change, in words").require();
-  c.add("--rounds", f->rounds, "Runs of each method; the fastest counts").range(1, 100);
+  c.add("--rounds", f->rounds, "Number of runs of each method; the fastest run counts").range(1, 100);
   c.on_run(exit_code, [f] { return run(*f); });
 }
 

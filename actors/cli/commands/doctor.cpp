@@ -159,8 +159,8 @@ class doctor {
     const std::uint64_t usable = found_.memory.usable_bytes();
     if (needed <= usable) return {};
     return failure{errc::unsupported_format, m.path + ": weights and 1,000 tokens of f16 keys and values need " +
-                                                 std::to_string(needed >> 20) + " MiB, this process can use " +
-                                                 std::to_string(usable >> 20)};
+                                                 std::to_string(needed >> 20) + " MiB, but this process may use only " +
+                                                 std::to_string(usable >> 20) + " MiB"};
   }
 
   result<void> measure_model(const gguf::gguf_file& file, const kernels::kernel_table& table, model_findings& m) {

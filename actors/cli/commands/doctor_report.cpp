@@ -45,9 +45,9 @@ std::string thread_reason(const doctor_findings& f) {
   const kernels::cpu_share& c = f.cpus;
   const std::string online = std::to_string(c.online);
   if (f.threads_asked > c.usable()) {
-    return "asked for, more than the " + std::to_string(c.usable()) + " CPUs that this process may use";
+    return "as requested, which is more than the " + std::to_string(c.usable()) + " CPUs that this process may use";
   }
-  if (f.threads_asked != 0) return "asked for";
+  if (f.threads_asked != 0) return "as requested";
   if (c.quota != 0 && c.quota < c.affinity) {
     return "the cgroup's quota grants " + std::to_string(c.quota) + " of " + online + " CPUs";
   }
@@ -94,7 +94,8 @@ void print_machine(const doctor_findings& f, std::ostream& out) {
                                                      : "cgroup limit " + size_text(f.memory.cgroup_bytes))
                       << ", huge pages: " << f.memory.huge_pages << "\n";
   if (f.memory.swap_bytes != 0) {
-    line(out) << "swap is on (" << size_text(f.memory.swap_bytes) << "): weights that lie idle may be written out\n";
+    line(out) << "swap is on (" << size_text(f.memory.swap_bytes)
+              << "): the system may swap out weights that are not in use\n";
   }
 }
 
@@ -105,12 +106,12 @@ void print_targets(const doctor_findings& f, std::ostream& out) {
     line(out, label) << std::setw(13) << t.name;
     label = "";
     if (t.table == nullptr) {
-      out << "this CPU lacks " << t.missing << "\n";
+      out << "not supported: this CPU lacks " << t.missing << "\n";
     } else {
       out << "runs" << (t.table == f.target.table ? how : "") << "\n";
     }
   }
-  if (f.target.table == nullptr) line(out) << "none chosen: " << f.target.problem << "\n";
+  if (f.target.table == nullptr) line(out) << "no target chosen: " << f.target.problem << "\n";
 }
 
 void print_bounds(const doctor_findings& f, std::ostream& out) {
@@ -130,7 +131,7 @@ void print_checks(const doctor_findings& f, std::ostream& out) {
     if (t.table == nullptr) continue;
     const auto checks = checks_of(f, t.name);
     const auto held = std::count_if(checks.begin(), checks.end(), holds);
-    line(out, label) << std::setw(13) << t.name << held << " of " << checks.size() << " checks hold\n";
+    line(out, label) << std::setw(13) << t.name << held << " of " << checks.size() << " checks passed\n";
     label = "";
     for (const model::self_check& c : checks) {
       if (!c.holds()) line(out) << "  FAILED " << c.claim << ": " << c.problem << "\n";
@@ -153,20 +154,20 @@ void print_model(const doctor_findings& f, std::ostream& out) {
       out << (kv == model::kv_type::f32 ? " " : ", ") << size_text(m.kv_bytes[static_cast<std::size_t>(kv)]) << " ("
           << name_of(kv) << ")";
     }
-    out << "; " << size_text(f.memory.usable_bytes()) << " may be used\n";
+    out << "; this process may use " << size_text(f.memory.usable_bytes()) << "\n";
     if (m.context_bytes != 0) {
       line(out) << "one sequence of the whole context takes " << size_text(m.context_bytes) << " (f16)\n";
     }
     if (m.held.resident_bytes != 0) {
       line(out) << "loaded: " << size_text(m.held.huge_bytes) << " of " << size_text(m.held.resident_bytes)
-                << " lie in huge pages\n";
+                << " are in huge pages\n";
     }
   }
-  if (!m.numerics.empty()) line(out) << "computed by " << m.numerics << "\n";
+  if (!m.numerics.empty()) line(out) << "numerics: " << m.numerics << "\n";
   for (const forward_cell& c : m.cells) {
     const kernels::machine_bounds& b = f.bounds.back().reached;
     line(out) << c.rows << (c.rows == 1 ? " row: " : " rows: ") << fixed(c.best_ms, 2) << " ms at best, "
-              << fixed(c.median_ms, 2) << " ms usually; " << percent(c.of_read_bound(b)) << " of the read bound"
+              << fixed(c.median_ms, 2) << " ms in the median; " << percent(c.of_read_bound(b)) << " of the read bound"
               << (c.of_read_bound(b) > 1 ? " (from caches)" : "") << ", " << percent(c.of_arithmetic_bound(b))
               << " of the arithmetic bound\n";
   }
@@ -245,7 +246,7 @@ void print_findings(const doctor_findings& f, std::ostream& out) {
   print_bounds(f, out);
   print_checks(f, out);
   if (f.model) print_model(f, out);
-  out << (f.healthy() ? "all is well\n" : "something FAILED, see above\n");
+  out << (f.healthy() ? "all checks passed\n" : "FAILED, see above\n");
 }
 
 ordered_json json_of(const doctor_findings& f) {

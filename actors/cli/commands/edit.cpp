@@ -29,8 +29,8 @@ std::string figures(const edit_outcome& e) {
       e.method.c_str(), e.completion_tokens, e.seconds, e.tokens_per_second(), e.target_passes, e.draft_passes,
       e.accepted, e.drafted, e.accepted_per_pass());
   if (e.method != "copy") return line;
-  return line + (", " + std::to_string(e.copied_forced) + " tokens copied as forced, " +
-                 std::to_string(e.copied_verified) + " as verified");
+  return line + (", " + std::to_string(e.copied_forced) + " tokens copied without verification, " +
+                 std::to_string(e.copied_verified) + " with");
 }
 
 int run(const edit_flags& f) {
@@ -95,34 +95,33 @@ int run(const edit_flags& f) {
 
 void add_edit(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<edit_flags>();
-  const command c(app, "edit", "Rewrite files as an instruction says, and show the difference");
-  c.add("FILE", f->files, "The file to edit; of several, and of all in a folder, each is an edit of its own")
+  const command c(app, "edit", "Rewrite files according to an instruction, and show the difference");
+  c.add("FILE", f->files, "The file to edit; given several files or a folder, each file is a separate edit")
       .existing_path();
   c.add("-i,--instruction", f->instruction, "What to change, in words").require();
   const option model = add_model_flags(c, f->models, false);
   add_chat_template_flag(c, f->models.chat_template);
   add_method_flags(c, f->method, true);
-  const option server = c.add("--server", f->server, "Have a running server do it: http://HOST:PORT or https://HOST");
+  const option server = c.add("--server", f->server, "Use a running server: http://HOST:PORT or https://HOST");
   c.add("--api-key", f->api_key, "The server's API key");
   const option json =
-      c.add_flag("--json", f->json, "Print one JSON object with the new file, of several one in a line for each");
-  c.add_flag("--write", f->write, "Replace the file (in one step, or not at all)");
+      c.add_flag("--json", f->json, "Print one JSON object with the new file; for several files, one object per line");
+  c.add_flag("--write", f->write, "Replace the file, atomically");
   const option yes =
-      c.add_flag("--yes", f->yes, "The same, of one file and of several: take every hunk without asking");
-  c.add_flag("--staged", f->staged,
-             "Edit the files with changes that are staged in git, below FILE or the current folder");
+      c.add_flag("--yes", f->yes, "Like --write, for one file or several: accept every hunk without asking");
+  c.add_flag("--staged", f->staged, "Edit the files below FILE or the current folder that have changes staged in git");
   c.add("--patch", f->patch,
-        "Write a patch for 'git apply' into this file (-: standard output) in place of changing files")
+        "Write a patch for 'git apply' to this file (- is standard output) instead of changing files")
       .any_file()
       .exclude(json);
-  c.add_flag("--review", f->review, "Ask about each hunk, as is done on a terminal for several files")
+  c.add_flag("--review", f->review, "Ask about each hunk; the default for several files on a terminal")
       .exclude(json)
       .exclude(yes);
   c.on_run(exit_code, [f, server, model] {
     if (const auto chosen = choose_model_or_server(model, f->models.model, server, f->server); !chosen)
       return report(chosen);
     if (f->files.empty() && !f->staged) {
-      return report(failure{errc::invalid_argument, "expected a FILE to edit, or --staged, found neither"});
+      return report(failure{errc::invalid_argument, "expected a FILE to edit or --staged, found neither"});
     }
     if (f->server.empty() && f->models.model.empty()) {
       return report(failure{errc::invalid_argument, "expected --model FILE or --server URL, found neither"});

@@ -111,7 +111,7 @@ class outcome_of_all {
       std::cerr << phrase_hint_of(flags_.models.model, flags_.server, flags_.api_key);
     }
     if (!patch.empty() && flags_.patch.empty() && !flags_.write) {
-      std::cerr << "nothing was changed; --yes takes all of it, --review asks about each hunk\n";
+      std::cerr << "no file was changed; --yes accepts every hunk, --review asks about each one\n";
     }
   }
 
@@ -188,15 +188,16 @@ void show_figures(const std::vector<result<edit_outcome>>& edits, double seconds
 
 int edit_many(const edit_flags& f) {
   if (f.review && !is_on_terminal()) {
-    return report(failure{errc::invalid_argument, "--review: expected a terminal, found none; --yes takes every hunk"});
+    return report(failure{errc::invalid_argument,
+                          "--review: expected a terminal, found none; --yes accepts every hunk without one"});
   }
   auto choice = f.staged ? choose_staged_files(f.files) : choose_files(f.files);
   if (!choice) return report(choice.error());
   show_left_out(*choice);
   if (choice->files.empty()) {
-    return report(
-        failure{errc::invalid_argument, f.staged ? "found no text file with staged changes here; 'git add' stages some"
-                                                 : "found no text file to edit in " + f.files.front()});
+    return report(failure{errc::invalid_argument,
+                          f.staged ? "expected text files with staged changes, found none; stage some with 'git add'"
+                                   : "expected text files to edit, found none in " + f.files.front()});
   }
   std::vector<edit_task> tasks;
   std::size_t all_bytes = 0;

@@ -41,7 +41,7 @@ result<std::vector<token>> parse_tokens(const std::string& list) {
     token t = 0;
     const auto [next, error] = std::from_chars(at, end, t);
     if (error != std::errc() || t < 0 || (next < end && *next != ',')) {
-      return failure{errc::invalid_argument, "expected --tokens as numbers with commas between, found '" + list + "'"};
+      return failure{errc::invalid_argument, "expected --tokens as numbers separated by commas, found '" + list + "'"};
     }
     out.push_back(t);
     at = next < end ? next + 1 : end;
@@ -53,8 +53,8 @@ result<std::vector<token>> parse_tokens(const std::string& list) {
 result<void> check_text(const char* flag, const std::string& text) {
   const std::size_t valid = utf8::valid_prefix_bytes(text);
   if (valid == text.size()) return {};
-  return failure{errc::invalid_argument, std::string(flag) + ": expected text in UTF-8, found another byte at " +
-                                             std::to_string(valid + 1) + "; --tokens takes any tokens"};
+  return failure{errc::invalid_argument, std::string(flag) + ": expected text in UTF-8, found an invalid byte at " +
+                                             std::to_string(valid + 1) + "; --tokens accepts any token ids"};
 }
 
 /// A body for /v1/completions that sets what the flags say, regardless of the server's defaults.
@@ -157,29 +157,38 @@ void add_generate(CLI::App& app, int& exit_code) {
   add_method_flags(c, f->method);
   add_eviction_flags(c, f->eviction);
   const option prompt = c.add("-p,--prompt", f->prompt, "Text to continue; special tokens in it are parsed");
-  const option text = c.add("TEXT", f->prompt, "Text to continue, as --prompt").exclude(prompt);
-  const option tokens = c.add("--tokens", f->tokens, "The same as token ids: 1,2,3").exclude(prompt).exclude(text);
+  const option text = c.add("TEXT", f->prompt, "Text to continue, like --prompt").exclude(prompt);
+  const option tokens =
+      c.add("--tokens", f->tokens, "Text to continue as token ids, such as 1,2,3").exclude(prompt).exclude(text);
   c.add("--prediction", f->prediction, "Text that the answer is likely to repeat; for the methods prediction and auto");
-  c.add("-n,--max-tokens", f->tokens_max, "Tokens to generate at most").range(1, 1 << 20);
+  c.add("-n,--max-tokens", f->tokens_max, "Maximum number of tokens to generate").range(1, 1 << 20);
   c.add("--temperature", f->sampling.temperature,
-        "0: always the most probable token; above: drawn, the higher the more evenly")
+        "0 always takes the most probable token; higher values draw more evenly")
       .range(0.0, 2.0)
       .group("Sampling");
-  c.add("--top-k", f->sampling.top_k, "Only the k most probable; 0 or -1: all")
+  c.add("--top-k", f->sampling.top_k, "Draw from the k most probable tokens; 0 or -1 means all")
       .range(-1, std::numeric_limits<std::int32_t>::max())
       .group("Sampling");
-  c.add("--top-p", f->sampling.top_p, "Only the most probable that hold this share").range(0.0, 1.0).group("Sampling");
-  c.add("--min-p", f->sampling.min_p, "Only those at least this probable, relative to the best")
+  c.add("--top-p", f->sampling.top_p, "Draw from the most probable tokens that together have this probability")
       .range(0.0, 1.0)
       .group("Sampling");
-  c.add("--repetition-penalty", f->sampling.repetition_penalty, "Over prompt and output; 1: off")
+  c.add("--min-p", f->sampling.min_p, "Draw from the tokens at least this probable, relative to the most probable one")
+      .range(0.0, 1.0)
+      .group("Sampling");
+  c.add("--repetition-penalty", f->sampling.repetition_penalty,
+        "Penalty for tokens of the prompt and the output; 1 means none")
       .range(0.01, 10.0)
       .group("Sampling");
-  c.add("--presence-penalty", f->sampling.presence_penalty, "Over the output").range(-2.0, 2.0).group("Sampling");
-  c.add("--frequency-penalty", f->sampling.frequency_penalty, "Over the output").range(-2.0, 2.0).group("Sampling");
-  c.add("--seed", f->sampling.seed, "Same seed, same output, with any method").group("Sampling");
+  c.add("--presence-penalty", f->sampling.presence_penalty, "Penalty for tokens that occur in the output")
+      .range(-2.0, 2.0)
+      .group("Sampling");
+  c.add("--frequency-penalty", f->sampling.frequency_penalty, "Penalty for each time that a token occurs in the output")
+      .range(-2.0, 2.0)
+      .group("Sampling");
+  c.add("--seed", f->sampling.seed, "Seed of the draws; the same seed gives the same output with any method")
+      .group("Sampling");
   c.add("--stop", f->stops, "Stop before this text (repeatable)");
-  c.add_flag("--ignore-eos", f->ignore_eos, "Go on where the model would end");
+  c.add_flag("--ignore-eos", f->ignore_eos, "Continue where the model would end");
   c.add_flag("--json", f->json, "Print one JSON object");
   c.on_run(exit_code, [f, prompt, text, tokens] {
     if (!prompt.given() && !text.given() && !tokens.given()) {

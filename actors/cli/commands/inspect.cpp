@@ -68,7 +68,7 @@ int run(const std::string& path, bool all) {
   const auto& chosen = kernels::process_table();
   for (const auto& t : kernels::list_targets()) {
     std::cout << "  " << t.name << ": "
-              << (t.table == nullptr        ? "no, lacks " + std::string(t.missing)
+              << (t.table == nullptr        ? "not supported: this CPU lacks " + std::string(t.missing)
                   : t.table == chosen.table ? "used"
                                             : "available")
               << "\n";
@@ -105,7 +105,7 @@ int run(const std::string& path, bool all) {
 void add_inspect(CLI::App& app, int& exit_code) {
   auto path = std::make_shared<std::string>();
   auto all = std::make_shared<bool>(false);
-  const command c(app, "inspect", "Show what a model file holds and what this CPU will run");
+  const command c(app, "inspect", "Show what a model file contains and which kernels this CPU will run");
   c.add("MODEL", *path, "A GGUF file").require().existing_file();
   c.add_flag("--tensors", *all, "List every tensor");
   c.on_run(exit_code, [path, all] { return run(*path, *all); });

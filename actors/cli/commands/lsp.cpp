@@ -47,7 +47,7 @@ int run(const flags& f) {
     if (!std::exchange(is_first, false)) {
       const auto now = std::chrono::steady_clock::now();
       starts = now - started > lives_at_least ? 1 : starts + 1;
-      if (starts > starts_max) return failure{errc::not_ready, "it ended again and again"};
+      if (starts > starts_max) return failure{errc::not_ready, "it ended repeatedly"};
       started = now;
       REDLINE_TRY(own.launch(words_of(f.models), child_server::prompts::shared));
     }
@@ -63,16 +63,16 @@ int run(const flags& f) {
 
 void add_lsp(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  const command c(app, "lsp", "Complete and edit in an editor: a language server on standard input and output");
+  const command c(app, "lsp",
+                  "Run a language server on standard input and output, for completions and edits in an editor");
   const option server = c.add("--server", f->server, "The server: http://HOST:PORT or https://HOST");
   c.add("--api-key", f->api_key, "The server's API key");
-  const option model = add_model_file_flag(c, f->models)
-                           .require(false)
-                           .describe("Start a server of its own for this model, a GGUF file");
+  const option model =
+      add_model_file_flag(c, f->models).require(false).describe("Start a private server for this model, a GGUF file");
   add_draft_file_flag(c, f->models);
   add_memory_flags(c, f->models);
   add_chat_template_flag(c, f->models.chat_template);
-  c.add("--max-tokens", f->tokens_max, "Most tokens of a completion").range(1, 4096);
+  c.add("--max-tokens", f->tokens_max, "Maximum number of tokens of a completion").range(1, 4096);
   c.on_run(exit_code, [f, server, model] {
     if (const auto chosen = choose_model_or_server(model, f->models.model, server, f->server); !chosen) {
       return report(chosen);

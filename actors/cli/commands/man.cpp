@@ -54,8 +54,8 @@ result<void> run(const command_text& program, const flags& f) {
 void add_man(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
   const command c(app, "man", "Print a manual page, for 'man -l -'");
-  c.add("COMMAND", f->page, "The command to tell of; without it: the program");
-  c.add("--write", f->folder, "Write the pages of the program and all commands into this folder instead").any_folder();
+  c.add("COMMAND", f->page, "The command to describe; the program if not given");
+  c.add("--write", f->folder, "Write the pages of the program and all commands to this folder instead").any_folder();
   c.on_run(exit_code, [f, &app] { return report(run(describe(app), *f)); });
 }
 

@@ -30,7 +30,7 @@ result<void> run(const flags& f) {
 
 void add_quantize(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  const command c(app, "quantize", "Write a GGUF file again with other weights");
+  const command c(app, "quantize", "Rewrite a GGUF file with weights of another type");
   c.add("IN", f->in, "The GGUF file to read").require().existing_file();
   c.add("OUT", f->out, "The GGUF file to write").require().any_file();
   c.add("--type", f->type, "One of " + convert::output_type_names()).require();

@@ -69,7 +69,7 @@ result<Number> number_of(std::string_view text, const std::string& wanted) {
 
 /// Parses "LINE:CHARACTER", both from 0.
 result<json> position_of(std::string_view text) {
-  const std::string wanted = "LINE:CHARACTER, both from 0";
+  const std::string wanted = "LINE:CHARACTER, counted from 0";
   const auto colon = text.find(':');
   if (colon == std::string_view::npos)
     return failure{errc::invalid_argument, "expected " + wanted + ", found '" + std::string(text) + "'"};
@@ -96,7 +96,7 @@ class session_client {
     try {
       if (!body.is_null()) text = body.dump();
     } catch (const json::exception&) {
-      return failure{errc::invalid_argument, "the text is not UTF-8, which JSON cannot carry"};
+      return failure{errc::invalid_argument, "expected text in UTF-8, which JSON requires, found other bytes"};
     }
     auto url = server_.url;
     url.target += "/v1/redline/sessions" + path;
@@ -180,9 +180,8 @@ result<void> print_patch(const session_client& server, const flags& f) {
     print_text(done.dump() + "\n");
   } else {
     std::cout << "version " << done.value("version", 0) << ": " << done.value("tokens", 0) << " tokens, "
-              << done.value("tokens_removed", 0) << " removed, " << done.value("tokens_inserted", 0)
-              << " inserted; of the next prompt " << done.value("kv", json::object()).value("stale", 0)
-              << " stale in the cache\n";
+              << done.value("tokens_removed", 0) << " removed, " << done.value("tokens_inserted", 0) << " inserted, "
+              << done.value("kv", json::object()).value("stale", 0) << " of the next prompt stale in the cache\n";
   }
   return {};
 }
@@ -249,7 +248,8 @@ result<void> close(const session_client& server, const flags& f) {
 
 void add_session(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  const command all(app, "session", "Edit sessions of a running server: it keeps files that you edit and complete");
+  const command all(app, "session",
+                    "Work with edit sessions of a running server, which keeps files to edit and complete");
   all.require_command();
   using action = result<void> (*)(const session_client&, const flags&);
   const auto add = [&](const char* name, const char* help, action run) {
@@ -268,12 +268,12 @@ void add_session(CLI::App& app, int& exit_code) {
     c.add("PATH", f->path, "A file of the session").require(required);
   };
 
-  const command made = add("new", "Open a session with these files; prints its id", print_new);
+  const command made = add("new", "Open a session with these files, and print its id", print_new);
   made.add("FILES", f->files, "Files to send, under the paths given here").existing_file();
-  made.add("--position-encoding", f->units, "Unit in which a position counts its line's characters")
-      .one_of({"utf-8", "utf-16"});
+  made.add("--position-encoding", f->units, "Unit of the characters in a position").one_of({"utf-8", "utf-16"});
   made.add("--cache-policy", f->cache_policy,
-           "KV of the text after an edit: exact computes it again, pie moves it, conflict leaves it in place")
+           "What happens to the KV of the text after an edit: exact recomputes it, pie moves it, conflict keeps it as "
+           "it is")
       .one_of({"exact", "pie", "conflict"});
   made.add_flag("--no-recompute", f->no_recompute, "Do not recompute approximate KV in the background");
 
@@ -281,34 +281,38 @@ void add_session(CLI::App& app, int& exit_code) {
   add_id(patch);
   add_path(patch);
   const option range = patch.add("--range", f->range,
-                                 "The text to replace: LINE:CHARACTER-LINE:CHARACTER, both from 0; one LINE:CHARACTER "
-                                 "inserts there");
-  const option bytes = patch.add("--bytes", f->bytes, "The same in bytes: START-END").exclude(range);
-  const option to = patch.add("--to", f->to, "Make the file equal to this one; sends only what differs")
+                                 "The text to replace, LINE:CHARACTER-LINE:CHARACTER, counted from 0; a single "
+                                 "LINE:CHARACTER inserts there");
+  const option bytes = patch.add("--bytes", f->bytes, "The text to replace as byte offsets, START-END").exclude(range);
+  const option to = patch.add("--to", f->to, "Make the file equal to this one; only the difference is sent")
                         .existing_file()
                         .exclude(range)
                         .exclude(bytes);
-  patch.add("--text", f->text, "The new text; without a range it replaces the whole file").exclude(to);
-  patch.add("--version", f->version, "The file's version after the change; default: the next")
+  patch.add("--text", f->text, "The new text; without --range or --bytes it replaces the whole file").exclude(to);
+  patch.add("--version", f->version, "The file's version after the change; default: the next one")
       .range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max())
       .hide_default();
 
   const command complete = add("complete", "Print a completion at a position", print_completion);
   add_id(complete);
   add_path(complete);
-  complete.add("--at", f->at, "LINE:CHARACTER, both from 0; default: the end of the file");
-  complete.add("--mode", f->mode, "line, text, or fim: fill in between the text before and after the position")
+  complete.add("--at", f->at, "LINE:CHARACTER, counted from 0; default: the end of the file");
+  complete
+      .add("--mode", f->mode,
+           "line and text continue at the position; fim fills in between the text before and after it")
       .one_of({"line", "text", "fim"});
-  complete.add("--max-tokens", f->tokens_max, "Most tokens to generate; default: the server's").hide_default();
-  complete.add("--temperature", f->temperature, "0: always the most probable token");
+  complete.add("--max-tokens", f->tokens_max, "Maximum number of tokens to generate; default: the server's")
+      .hide_default();
+  complete.add("--temperature", f->temperature, "0 always takes the most probable token");
   complete.add("--seed", f->seed, "Seed for a temperature above 0").hide_default();
 
-  const command edit = add("edit", "Rewrite a file as an instruction says, and show the difference", print_edit);
+  const command edit = add("edit", "Rewrite a file according to an instruction, and show the difference", print_edit);
   add_id(edit);
   add_path(edit);
   edit.add("-i,--instruction", f->instruction, "What to change, in words").require();
-  edit.add("--max-tokens", f->tokens_max, "Most tokens to generate; default: what the context leaves").hide_default();
-  edit.add_flag("--apply", f->apply, "Store the outcome as the file's next version");
+  edit.add("--max-tokens", f->tokens_max, "Maximum number of tokens to generate; default: what fits into the context")
+      .hide_default();
+  edit.add_flag("--apply", f->apply, "Store the result as the file's next version");
 
   const command show = add("show", "Print the session, or a file's text", print_shown);
   add_id(show);

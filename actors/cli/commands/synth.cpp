@@ -67,22 +67,22 @@ void add_synth(CLI::App& app, int& exit_code) {
   c.add("OUT", f->out, "The GGUF file to write").require().any_file();
   c.add("--shape", f->shape, "One of " + convert::shape_names());
   c.add("--type", f->type, "One of " + convert::output_type_names());
-  c.add("--tokenizer", f->tokenizer, "Take the tokenizer of this GGUF file").existing_file();
+  c.add("--tokenizer", f->tokenizer, "Use the tokenizer of this GGUF file").existing_file();
   c.add("--seed", f->seed, "Seed of the weights");
   add_threads_flag(c, f->threads);
   const auto size = [&](const char* name, std::uint32_t& into, const char* what) {
-    c.add(name, into, what).hide_default().range(1, 1 << 24).group("Instead of the shape's");
+    c.add(name, into, what).hide_default().range(1, 1 << 24).group("Sizes instead of the shape's");
   };
-  size("--layers", f->layers, "Layers");
+  size("--layers", f->layers, "Number of layers");
   size("--width", f->width, "Width of the residual stream");
-  size("--heads", f->heads, "Query heads");
-  size("--kv-heads", f->kv_heads, "Heads for keys and values");
+  size("--heads", f->heads, "Number of query heads");
+  size("--kv-heads", f->kv_heads, "Number of heads for keys and values");
   size("--head-dim", f->head_dim, "Size of a head");
   size("--feed-forward", f->feed_forward, "Width of the feed-forward part");
-  size("--vocabulary", f->vocabulary, "Tokens");
-  size("--experts", f->experts, "Experts of a mixture");
-  size("--experts-used", f->experts_used, "Of these, how many each token goes to");
-  size("--context-length", f->context, "Longest context that the file claims");
+  size("--vocabulary", f->vocabulary, "Number of tokens");
+  size("--experts", f->experts, "Number of experts of a mixture-of-experts model");
+  size("--experts-used", f->experts_used, "Number of experts that each token uses");
+  size("--context-length", f->context, "Context length that the file declares");
   c.on_run(exit_code, [f] { return report(run(*f)); });
 }
 

@@ -48,7 +48,8 @@ result<std::vector<token>> parse_ids(const std::string& input) {
     if (std::string_view(" \t\r\n,[]").find(c) == std::string_view::npos) {
       return failure{errc::invalid_argument, std::string("expected token ids, found '") + c + "'"};
     }
-    if (number.size() > 9) return failure{errc::invalid_argument, "the token id " + number + " is too large"};
+    if (number.size() > 9)
+      return failure{errc::invalid_argument, "expected token ids of at most 9 digits, found " + number};
     if (!number.empty()) ids.push_back(static_cast<token>(std::stol(number)));
     number.clear();
   }
@@ -75,10 +76,10 @@ void add_tokenize(CLI::App& app, int& exit_code) {
   const command to_ids(app, "tokenize", "Print the token ids of the text on standard input");
   const command to_bytes(app, "detokenize", "Print the text of the token ids on standard input");
   for (const command& c : {to_ids, to_bytes}) {
-    c.add("-m,--model", f->model, "A GGUF file; its tokenizer is all that is needed").require().model_file();
+    c.add("-m,--model", f->model, "A GGUF file, of which only the tokenizer is read").require().model_file();
   }
   to_ids.add_flag("--json", f->json, "Print a JSON array");
-  to_ids.add_flag("--special", f->special, "Text that spells a special token becomes that token");
+  to_ids.add_flag("--special", f->special, "Read the text of a special token as that token");
   to_ids.on_run(exit_code, [f] { return tokenize(*f); });
   to_bytes.on_run(exit_code, [f] { return detokenize(*f); });
 }

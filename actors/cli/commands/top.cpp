@@ -96,11 +96,11 @@ failure refusal(const server_address& at, const transport::http_response& answer
   const std::string peer = at.url.host + ":" + std::to_string(at.url.port);
   switch (answer.status) {
     case 401:
-      return {errc::unauthorized, peer + " wants an API key; give it one with --api-key"};
+      return {errc::unauthorized, peer + " requires an API key; pass one with --api-key"};
     case 404:
-      return {errc::unreachable, peer + " has no /v1/redline/status: it is no Redline server, or an older one"};
+      return {errc::unreachable, peer + " has no /v1/redline/status: it is not a Redline server, or an older version"};
     default:
-      return {errc::unreachable, peer + " answered with status " + std::to_string(answer.status) +
+      return {errc::unreachable, peer + " answered with HTTP status " + std::to_string(answer.status) +
                                      "; expected 200 and a stream of events"};
   }
 }
@@ -170,10 +170,9 @@ result<void> show_live(const server_address& at, server_view& view, worker_order
     const auto [width, height] = full_screen::size();
     const std::size_t most = height > 1 ? height - 1 : 1;
     auto lines = explains ? server_view::legend(width, most) : view.lines(width, most, order);
-    std::string foot = !problem.empty()
-                           ? problem
-                           : "q quit  p " + std::string(is_paused ? "go on" : "pause") + "  s sort by " +
-                                 std::string(name_of(order)) + "  ? " + (explains ? "back" : "what is what");
+    std::string foot = !problem.empty() ? problem
+                                        : "q quit  p " + std::string(is_paused ? "resume" : "pause") + "  s sort by " +
+                                              std::string(name_of(order)) + "  ? " + (explains ? "back" : "legend");
     foot.resize(std::min(foot.size(), width));
     lines.push_back("\x1b[7m" + foot + "\x1b[0m");
     screen.show(lines);
@@ -218,10 +217,10 @@ result<void> show_live(const server_address& at) {
 
 void add_top(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<flags>();
-  const command c(app, "top", "Show a running server at work: users, tokens, drafts, pages and workers");
+  const command c(app, "top", "Show the activity of a running server: users, tokens, drafts, pages and workers");
   c.add("--server", f->server, "The server: http://HOST:PORT or https://HOST");
   c.add("--api-key", f->api_key, "The server's API key");
-  c.add_flag("--once", f->once, "Print how it stands now, and end");
+  c.add_flag("--once", f->once, "Print the present state once and exit");
   c.on_run(exit_code, [f] {
     const auto at = server_address::parse(f->server, f->api_key);
     if (!at) return report(at.error());

@@ -45,7 +45,7 @@ std::string origin_of(const CLI::App& c, const CLI::Option& option, const std::s
   if (is_given_as_flag(c, option)) return option.get_positional() ? "argument" : "flag --" + key;
   if (option.count() == 0)
     return option.get_default_str().empty() && option.get_items_expected_max() > 0
-               ? std::string(is_needed ? "not given; the command needs it" : "not given")
+               ? std::string(is_needed ? "not given, but required by the command" : "not given")
                : "default";
   if (is_in_environment(option)) return "environment " + option.get_envname();
   return "file " + escape_bytes(file.where(section, key), origin_bytes_max);
@@ -80,7 +80,7 @@ void print_options(const CLI::App& c, const std::string& section, const config_f
     if (!value)
       out += "# " + line + origin;
     else if (line.size() + origin.size() > config_line_bytes_max || utf8::valid_prefix_bytes(line) < line.size())
-      out += "# " + key + " =  # too long for a line of a configuration file, or not in UTF-8\n";
+      out += "# " + key + " =  # the value is too long for a line of a configuration file, or not UTF-8\n";
     else
       out += line + origin;
   }
@@ -98,7 +98,7 @@ std::string print_config(const CLI::App& program, const config_file& file, const
     section += (section.empty() ? "" : ".") + last->get_name();
   }
   std::string out = "# The options of '" + program.get_name() + command +
-                    "', and where their values come from. As FILE they are read by\n# '" + program.get_name() +
+                    "' and the sources of their values. Saved as FILE, they are read by\n# '" + program.get_name() +
                     " --config FILE" + command + "'.\n";
   print_options(program, "", file, needed, out);
   if (last == &program) return out;

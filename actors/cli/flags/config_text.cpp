@@ -103,7 +103,7 @@ class config_reader {
       if (const toml::table* inner = value.as_table()) {
         entry.section.emplace_back(key.str());
         if (entry.section.size() > sections_max) {
-          return complain(line, "expected names of at most " + std::to_string(sections_max) + " parts, found " +
+          return complain(line, "expected section names of at most " + std::to_string(sections_max) + " parts, found " +
                                     quote_bytes(entry.text, config_shown_bytes_max));
         }
         out_.entries.push_back(entry);
@@ -112,7 +112,7 @@ class config_reader {
       }
       auto values = values_of(value);
       if (!values) {
-        return complain(line, "expected a text, a number, true, false or a list of them, found " +
+        return complain(line, "expected a string, a number, true, false or a list of them, found " +
                                   quote_bytes(entry.text, config_shown_bytes_max));
       }
       entry.key = key.str();

@@ -11,27 +11,27 @@ void add_method_flags(command c, method_flags& flags, bool with_copy) {
   if (with_copy) {
     names.emplace_back("copy");
     c.add("--copy-trust", flags.copy_trust,
-          "copy: whether a span is copied because the program says so (forced), as far as the model agrees "
-          "(verified), "
-          "or forced where its anchors are right or the model is sure of its numbers (auto)")
+          "copy: when to copy a span: always (forced), as far as the model verifies it (verified), or forced if its "
+          "anchors match or the model is confident of its numbers (auto)")
         .one_of({"forced", "verified", "auto"})
         .group("Drafting");
     c.add("--copy-spans", flags.copy_spans,
-          "copy: whether a copied span is counted in lines, in tokens, or as the model likes")
+          "copy: whether copied spans are counted in lines, in tokens, or in either as the model chooses")
         .one_of({"lines", "tokens", "both"})
         .group("Drafting");
     c.add("--copy-confidence-min", flags.copy_confidence_min,
-          "copy: auto without anchors forces a span whose numbers the model gives this probability")
+          "copy: without anchors, auto forces a span if the model gives its numbers at least this probability")
         .range(0.0, 1.0)
         .group("Drafting");
     c.add_flag("--copy-anchors", flags.copy_anchors,
-               "copy: each span of lines also says how its first and last line begin")
+               "copy: each span of lines also quotes the beginning of its first and last line")
         .group("Drafting");
   }
   c.add("--method", flags.method,
-        std::string("How drafts are made; the output is the same bytes with each. auto: learns in every answer which "
-                    "pays") +
-            (with_copy ? ". copy: the model writes what to copy and what is new" : ""))
+        std::string(
+            "How drafts are made; every method gives the same output bytes. auto learns during each answer which "
+            "source of drafts saves time") +
+            (with_copy ? ". With copy, the model writes what to copy and what is new" : ""))
       .one_of(names)
       .group("Drafting");
   add_drafting_flags(c, flags);
@@ -39,43 +39,45 @@ void add_method_flags(command c, method_flags& flags, bool with_copy) {
 
 void add_drafting_flags(command c, method_flags& flags) {
   c.add("--max-matching-ngram-size", flags.options.max_matching_ngram_size,
-        "lookup, blazedit, prediction, auto: most tokens of the text's end that are looked for earlier in it")
+        "lookup, blazedit, prediction, auto: maximum number of tokens at the end of the text to search for earlier in "
+        "it")
       .range(1, 64)
       .group("Drafting");
-  c.add("--lookup-tokens", flags.options.lookup_tokens_max, "lookup, prediction, auto: most tokens of a draft")
+  c.add("--lookup-tokens", flags.options.lookup_tokens_max,
+        "lookup, prediction, auto: maximum number of tokens of a draft")
       .range(1, 512)
       .group("Drafting");
-  c.add("--assisted-tokens", flags.options.assisted_tokens_max, "assisted: most tokens of a draft")
+  c.add("--assisted-tokens", flags.options.assisted_tokens_max, "assisted: maximum number of tokens of a draft")
       .range(1, 512)
       .group("Drafting");
-  c.add("--confidence-min", flags.options.confidence_min, "assisted: the draft stops below this probability")
+  c.add("--confidence-min", flags.options.confidence_min, "assisted: the draft stops at a token below this probability")
       .range(0.0, 1.0)
       .group("Drafting");
   c.add("--micro-draft-tokens", flags.options.micro_draft_tokens,
-        "blazedit: most tokens that are looked up for one pass of the draft model")
+        "blazedit: maximum number of tokens looked up for one pass of the draft model")
       .range(1, 512)
       .group("Drafting");
   c.add("--max-num-run", flags.options.max_num_run,
-        "blazedit: most passes of the draft model for one of the target model")
+        "blazedit: maximum number of draft model passes per target model pass")
       .range(1, 64)
       .group("Drafting");
 }
 
 void add_eviction_flags(command c, eviction_flags& flags) {
-  c.add("--eviction", flags.policy,
-        "At the end of the window: off ends the answer; the others let the oldest tokens go and compute the rest "
-        "again (reevaluate), turn its keys in place (shift) or count them as moved (lazy)")
+  c.add(
+       "--eviction", flags.policy,
+       "What happens when the window is full: off ends the answer; the others drop the oldest tokens and recompute the "
+       "rest (reevaluate), rotate its keys in place (shift) or only record that they moved (lazy)")
       .one_of({"off", "reevaluate", "shift", "lazy"})
       .group("Window");
   c.add("--n-keep", flags.n_keep,
-        "How many of the first tokens always stay; not given: the prompt, of a conversation without its older turns, "
-        "which may go")
+        "How many of the first tokens always stay; default: the prompt, except the older turns of a conversation")
       .group("Window");
   c.add("--n-discard", flags.n_discard,
-        "How many tokens go at a time; not given: half of those that may go, up to the end of a line")
+        "How many tokens are dropped at a time; default: half of those that may be dropped, up to the end of a line")
       .range(1, 1 << 24)
       .group("Window");
-  c.add("--n-ctx", flags.n_ctx, "Tokens of the window; 0: the context").group("Window");
+  c.add("--n-ctx", flags.n_ctx, "Number of tokens of the window; 0 means the context").group("Window");
 }
 
 kv::eviction_options to_eviction_options(const eviction_flags& flags) {
@@ -97,7 +99,7 @@ result<draft::draft_options> to_draft_options(const method_flags& flags, bool ha
   draft::draft_options options = flags.options;
   const std::string name = flags.method == "copy" ? "lookup" : flags.method;
   if ((name == "assisted" || name == "blazedit") && !has_draft_model) {
-    return failure{errc::invalid_argument, "method " + name + " needs a draft model (--draft)"};
+    return failure{errc::invalid_argument, "method " + name + " requires a draft model (--draft)"};
   }
   for (std::uint8_t i = 0; i < static_cast<std::uint8_t>(draft::method::last_); ++i) {
     if (name_of(static_cast<draft::method>(i)) == name) options.how = static_cast<draft::method>(i);

@@ -42,53 +42,53 @@ void add_draft_file_flag(command c, model_flags& flags) {
 }
 
 void add_draft_context_flag(command c, model_flags& flags) {
-  c.add(
-       "--draft-context", flags.draft_context,
-       "Most tokens that the draft model reads: of a longer text the beginning, the part that is being copied, and the "
-       "end; 0: the model's context")
+  c.add("--draft-context", flags.draft_context,
+        "Maximum number of tokens that the draft model reads: of a longer text, the beginning, the part being copied "
+        "and "
+        "the end; 0 means the model's context")
       .range(0, 1 << 24)
       .group("Models");
 }
 
 void add_memory_flags(command c, model_flags& flags) {
   c.add("--numerics", flags.numerics,
-        "How products are computed, which decides an answer's bytes. int8: quantised weights times rows rounded to "
-        "bytes, the same bytes on every CPU; float: without rounding; bf16: as AMX does, emulated on AVX-512; auto: "
-        "int8 "
-        "for quantised models, for others bf16 with AMX and else float; with --kv f32 always float")
+        "How products are computed, which determines an answer's bytes. int8: quantized weights times rows rounded to "
+        "bytes, with the same answers on every CPU; float: without rounding; bf16: by AMX, emulated on AVX-512; auto: "
+        "int8 for quantized models, otherwise bf16 on CPUs with AMX and float on others; with --kv f32 always float")
       .one_of({"auto", "float", "bf16", "int8"})
       .group("Models");
   c.add("--kv", flags.kv, "Type of cached keys and values")
       .one_of({"f32", "f16", "bf16", "q8_0", "i16"})
       .group("Models");
   add_threads_flag(c, flags.threads)
-      .describe("Compute threads per model; 0: the CPUs this process may use")
+      .describe("Number of compute threads per model; 0 means the CPUs that this process may use")
       .group("Models");
-  c.add("--context", flags.context, "Most tokens of prompt and answer; 0: the model's").group("Models");
+  c.add("--context", flags.context, "Maximum number of tokens of prompt and answer; 0 means the model's context")
+      .group("Models");
   c.add("--kv-mib", flags.kv_mib,
-        "Memory for cached keys and values per model, MiB; 0: a quarter of what this process may use")
+        "Memory for cached keys and values per model, in MiB; 0 means a quarter of what this process may use")
       .group("Models");
 }
 
 void add_draft_length_flag(command c, model_flags& flags) {
   c.add("--draft-length", flags.draft_length,
         "How much of a draft a pass verifies. adaptive: the tokens that are expected to save more time than they cost "
-        "on "
-        "this machine; whole: as many as fit")
+        "on this machine; whole: as many as fit")
       .one_of({"adaptive", "whole"})
       .group("Drafting");
 }
 
 void add_chat_template_flag(command c, std::string& file) {
   c.add("--chat-template", file,
-        "File of a chat template in Jinja that conversations are written by, with and without tools; default: those of "
-        "the model's file")
+        "File with a Jinja chat template for conversations with and without tools; default: the templates of the "
+        "model's file")
       .existing_file()
       .group("Models");
 }
 
 option add_threads_flag(command c, std::uint32_t& threads) {
-  return c.add("--threads", threads, "Compute threads; 0: the CPUs this process may use").range(0, 1024);
+  return c.add("--threads", threads, "Number of compute threads; 0 means the CPUs that this process may use")
+      .range(0, 1024);
 }
 
 result<kernels::element_type> parse_kv_type(std::string_view name) {
@@ -96,7 +96,7 @@ result<kernels::element_type> parse_kv_type(std::string_view name) {
     if (kernels::name_of(type) == name) return type;
   }
   return failure{errc::invalid_argument,
-                 "keys and values: expected f32, f16, bf16 or q8_0, found '" + std::string(name) + "'"};
+                 "keys and values: expected f32, f16, bf16, q8_0 or i16, found '" + std::string(name) + "'"};
 }
 
 result<void> choose_model_or_server(const option& model, std::string& file, const option& server, std::string& url) {

@@ -102,7 +102,8 @@ std::string begin_of(const std::string& title, const std::string& help) {
 
 std::string exit_status() {
   return ".SH EXIT STATUS\n.TP\n0\nSuccess.\n.TP\n1\nFailure.\n.TP\n2\nThe command line is wrong.\n.TP\n69\n"
-         "Something that is needed is not there, such as a server.\n.TP\n78\nA file or its contents cannot be used.\n";
+         "Something required, such as a server, is not available.\n.TP\n78\nA file, or what it contains, cannot be "
+         "used.\n";
 }
 
 std::string see_also(const std::vector<std::string>& pages) {
@@ -113,11 +114,10 @@ std::string see_also(const std::vector<std::string>& pages) {
 }
 
 std::string sources_of_values(const command_text& program) {
-  return "An option's value comes from its flag, else from the environment variable that is named with it, else from "
-         "the "
-         "TOML file given by " +
-         bold("--config") + ", which has a section per command, else it is the default.\n" +
-         bold(program.name + " --print-config") + " " + italic("command") + " shows them all.\n";
+  return "The value of an option comes from the first of these that gives one: its flag, the environment variable "
+         "named with it, the TOML file given by " +
+         bold("--config") + ", which has a section per command, and the default.\n" +
+         bold(program.name + " --print-config") + " " + italic("command") + " shows all values.\n";
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ std::string sources_of_values(const command_text& program) {
 std::string man_page(const command_text& program) {
   std::string out = begin_of(program.name, program.help) + ".SH SYNOPSIS\n" + synopsis(program.name, program) +
                     ".SH DESCRIPTION\n" + escaped(ended(program.help)) + "\n" + sources_of_values(program) +
-                    ".SH COMMANDS\nEach has a page of its own.\n";
+                    ".SH COMMANDS\nEach command has its own manual page.\n";
   std::vector<std::string> pages;
   for (const command_text& c : program.commands) {
     pages.push_back(program.name + "-" + c.name);
@@ -140,7 +140,7 @@ std::string man_page(const command_text& program, const command_text& command) {
   std::string out = begin_of(program.name + "-" + command.name, command.help) + ".SH SYNOPSIS\n" +
                     synopsis(name, command) + ".SH DESCRIPTION\n" + escaped(ended(command.help)) + "\n";
   if (!command.hands_over) out += sources_of_values(program);
-  if (command.hands_over) out += "Its arguments are told by " + bold(name + " --help") + ".\n";
+  if (command.hands_over) out += "See " + bold(name + " --help") + " for its arguments.\n";
   for (const command_text& sub : command.commands) {
     out += ".SH \"COMMAND: " + escaped(sub.name) + "\"\n" + synopsis(name + " " + sub.name, sub) + ".PP\n" +
            escaped(ended(sub.help)) + "\n" + arguments_of(sub, ".SS");

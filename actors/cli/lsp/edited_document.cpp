@@ -17,7 +17,7 @@ void edited_document::set_whole(std::string text) {
   document_.reset();
   complaint_.clear();
   if (text.substr(0, binary_bytes_looked_at).find('\0') != std::string::npos) {
-    complaint_ = "holds a zero byte, so it is no text";
+    complaint_ = "contains a zero byte, so it is not text";
     return;
   }
   auto made = text::text_document::make(std::move(text), bytes_max);

@@ -70,7 +70,7 @@ language_server::language_server(options how, std::function<void(const json&)> s
 void language_server::take(std::string_view body) {
   const auto read = parse_rpc(body);
   if (!read) {
-    log_line(log_level::warning, "lsp", "a message that cannot be read: " + read.error().why.message);
+    log_line(log_level::warning, "lsp", "cannot read a message: " + read.error().why.message);
     return send_(rpc_refusal(read.error().id, read.error().why));
   }
   const rpc_message& m = *read;
@@ -80,7 +80,7 @@ void language_server::take(std::string_view body) {
   if (found == handlers.end()) {
     if (is_request && !initialized_)
       return refuse(m.id, rpc_code::server_not_initialized, "expected 'initialize' first");
-    if (is_request) refuse(m.id, rpc_code::method_not_found, "no method '" + cut(m.method, label_bytes_max) + "' here");
+    if (is_request) refuse(m.id, rpc_code::method_not_found, "no method '" + cut(m.method, label_bytes_max) + "'");
     return;
   }
   if (found->second.of != m.what) {
@@ -93,14 +93,14 @@ void language_server::take(std::string_view body) {
   }
   if (shut_down_ && m.method != "exit") {
     if (is_request)
-      refuse(m.id, rpc_code::invalid_request, "after 'shutdown' expected 'exit', found '" + m.method + "'");
+      refuse(m.id, rpc_code::invalid_request, "expected 'exit' after 'shutdown', found '" + m.method + "'");
     return;
   }
   (this->*found->second.run)(m);
 }
 
 void language_server::refuse_unread(const std::string& why) {
-  log_line(log_level::warning, "lsp", "a message that cannot be read: " + why);
+  log_line(log_level::warning, "lsp", "cannot read a message: " + why);
   refuse(nullptr, rpc_code::parse_error, why);
 }
 
@@ -120,7 +120,7 @@ void language_server::ask(std::string_view method, json params, std::function<vo
 }
 
 void language_server::initialize(const rpc_message& m) {
-  if (initialized_) return refuse(m.id, rpc_code::invalid_request, "'initialize' was sent before");
+  if (initialized_) return refuse(m.id, rpc_code::invalid_request, "expected 'initialize' once, found it again");
   initialized_ = true;
   const json& can = member(m.params, "capabilities");
   units_ = chosen_units(member(can, "general", "positionEncodings"));
@@ -172,7 +172,7 @@ void language_server::say_farewell() {
     drop_session(d, true);
   }
   while (!edits_.empty()) {
-    end_edit(edits_.begin()->first, rpc_error{rpc_code::request_cancelled, "the language server was told to end"});
+    end_edit(edits_.begin()->first, rpc_error{rpc_code::request_cancelled, "the language server is shutting down"});
   }
   documents_.clear();
 }
@@ -185,7 +185,7 @@ void language_server::did_open(const rpc_message& m) {
   if (documents_.size() >= documents_max) {
     return complain(complaint::documents, message_type::warning,
                     "Redline: " + std::to_string(documents_max) +
-                        " documents are open; others get no completions until some are closed.");
+                        " documents are open, which is the maximum; close some to get completions in others.");
   }
   auto& d = documents_
                 .emplace(uri, open_document{.uri = uri,
@@ -200,7 +200,7 @@ void language_server::did_open(const rpc_message& m) {
 
 void language_server::tell_unusable(const open_document& d) {
   const std::string text = "Redline gives no completions for " + d.path + ": " + d.text.complaint() + ".";
-  const bool is_expected = d.text.complaint().starts_with("holds a zero byte");
+  const bool is_expected = d.text.complaint().starts_with("contains a zero byte");
   if (!is_expected)
     show(message_type::warning, text);
   else
@@ -217,7 +217,7 @@ void language_server::did_change(const rpc_message& m) {
   for (const json& change : changes) {
     const json& range = member(change, "range");
     if (!member(change, "text").is_string()) {
-      d->text.lose("a change of it has no text, so that its text is not known; close and open it again");
+      d->text.lose("a change of it has no text, so its contents are unknown; close it and open it again");
     } else if (range.is_null()) {
       d->text.change(std::nullopt, text_of(member(change, "text")), units_);
       d->refused = false;
@@ -226,14 +226,14 @@ void language_server::did_change(const rpc_message& m) {
     } else {
       // From here on the text would differ from the editor's, until the editor sends the whole text.
       d->text.lose("a change of it could not be read (" + where.error().message +
-                   "), so that its text is not known; close and open it again");
+                   "), so its contents are unknown; close it and open it again");
     }
   }
   // What is being computed for the older text is no longer needed.
   answer_empty(d->waiting);
   answer_empty(d->running);
   end_edits_of(d->uri, which::all,
-               {rpc_code::content_modified, d->path + " was changed meanwhile; the edit was left out"});
+               {rpc_code::content_modified, d->path + " was changed in the meantime; the edit was not made"});
   if (!d->text.document()) {
     drop_session(*d, true);
     if (was_usable) tell_unusable(*d);
@@ -299,7 +299,8 @@ void language_server::execute(const rpc_message& m) {
   edit e{.id = m.id, .uri = text_of(member(given, "uri")), .instruction = text_of(member(given, "instruction"))};
   if (e.uri.empty()) return bad("redline.edit: expected an argument {uri, instruction, range}, found no 'uri'");
   if (is_blank(e.instruction)) {
-    return bad("redline.edit: expected an 'instruction' that says what to change; the editor has to ask for it");
+    return bad(
+        "redline.edit: expected an 'instruction' that says what to change, found none; the editor must ask for one");
   }
   if (e.instruction.size() > instruction_bytes_max) {
     return bad("redline.edit: expected an instruction of at most " + std::to_string(instruction_bytes_max) +
@@ -314,13 +315,14 @@ void language_server::execute(const rpc_message& m) {
   if (d == nullptr) return bad("redline.edit: no document '" + cut(e.uri, 200) + "' is open");
   const auto fail = [&](const std::string& why) { refuse(m.id, rpc_code::request_failed, why); };
   if (!d->text.document()) return fail(d->path + " cannot be edited: " + d->text.complaint());
-  if (d->refused) return fail(d->path + " cannot be edited: the server does not take it");
+  if (d->refused) return fail(d->path + " cannot be edited: the server refused it");
   if (link_ != link::up) return fail(why_not());
   if (edits_.size() >= edits_max) {
-    return fail(std::to_string(edits_.size()) + " edits are under way, as many as are allowed; wait or cancel one");
+    return fail(std::to_string(edits_.size()) +
+                " edits are in progress, which is the maximum; wait for one or cancel it");
   }
   if (std::any_of(edits_.begin(), edits_.end(), [&](const auto& one) { return one.second.uri == e.uri; })) {
-    return fail("an edit of " + d->path + " is under way; wait or cancel it");
+    return fail("an edit of " + d->path + " is in progress; wait for it or cancel it");
   }
   const std::uint64_t number = ++last_edit_;
   const json& token = member(m.params, "workDoneToken");
@@ -378,7 +380,7 @@ void language_server::forget(std::map<std::string, open_document>::iterator at) 
   open_document& d = at->second;
   answer_empty(d.waiting);
   answer_empty(d.running);
-  end_edits_of(d.uri, which::all, {rpc_code::content_modified, d.path + " was closed meanwhile"});
+  end_edits_of(d.uri, which::all, {rpc_code::content_modified, d.path + " was closed in the meantime"});
   drop_session(d, true);
   documents_.erase(at);
 }
@@ -418,7 +420,7 @@ void language_server::pump(open_document& d) {
   if (!d.text.document() || d.refused || rests) {
     answer_empty(d.waiting);
     end_edits_of(d.uri, which::waiting,
-                 {rpc_code::request_failed, "the server does not take " + d.path + " now; try again later"});
+                 {rpc_code::request_failed, "the server does not accept " + d.path + " now; try again later"});
     return;
   }
   if (d.session.empty()) {
@@ -543,7 +545,7 @@ void language_server::synced(open_document& d, const task& was, server_reply rep
   if (d.failures >= failures_max) {
     d.failures = 0;
     d.not_before = how_.now() + retry_max;
-    log_line(log_level::warning, "lsp", d.path + ": its session was lost again and again; the last time: " + reply.why);
+    log_line(log_level::warning, "lsp", d.path + ": its session was lost repeatedly; the last reason: " + reply.why);
   }
   pump(d);
 }
@@ -606,7 +608,7 @@ void language_server::edited(std::uint64_t number, const server_reply& reply) {
   edit& e = edits_.at(number);
   open_document* d = find(e.uri);
   if (d == nullptr || d->text.revision() != e.revision) {
-    return end_edit(number, rpc_error{rpc_code::content_modified, "the document was changed meanwhile"});
+    return end_edit(number, rpc_error{rpc_code::content_modified, "the document was changed in the meantime"});
   }
   if (reply.what == kind::done) return apply(number, reply.edits);
   const bool is_lost = reply.what == kind::lost || reply.what == kind::stale;

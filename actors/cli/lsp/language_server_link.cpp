@@ -18,8 +18,9 @@ void language_server::server_ended() {
   if (link_ == link::failed) return;
   link_ = link::starting;
   retry_ = retry_min;
-  complain(complaint::server, message_type::warning,
-           "Redline's server has ended; another one starts. There are no completions until it has loaded its model.");
+  complain(
+      complaint::server, message_type::warning,
+      "Redline's server has ended; a new one is starting. There are no completions until it has loaded its model.");
   for (auto& [uri, d] : documents_) {
     drop_session(d, false);
     answer_empty(d.waiting);
@@ -43,9 +44,9 @@ void language_server::note(const server_reply& reply) {
     case kind::foreign:
       return lose(reply.why, retry_max, false);
     case kind::full:
-      return complain(
-          complaint::full, message_type::warning,
-          "Redline at " + how_.server + " is full: " + sentence(reply.why) + " Completions come when there is room.");
+      return complain(complaint::full, message_type::warning,
+                      "Redline at " + how_.server + " is full: " + sentence(reply.why) +
+                          " Completions continue when it has capacity.");
     case kind::done:
       return is_fine();
     default:

@@ -41,7 +41,7 @@ std::string charset_complaint(std::string_view type) {
   std::erase(name, '"');
   const std::string_view bare = trimmed(name);
   if (bare == "utf-8" || bare == "utf8") return {};
-  return "expected a body in utf-8, found Content-Type " + shown(type);
+  return "expected a body in UTF-8, found Content-Type " + shown(type);
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ std::optional<std::string> frame_reader::take_line(std::string_view line) {
   if (value.empty() || error != std::errc() || end != value.data() + value.size() || n > length_max) {
     return "Content-Length: expected a number of bytes, found " + shown(value);
   }
-  if (length_ && *length_ != n) return "Content-Length: found twice, with different numbers";
+  if (length_ && *length_ != n) return "Content-Length: expected one value, found two different ones";
   length_ = n;
   return std::nullopt;
 }
@@ -79,7 +79,7 @@ std::optional<std::string> frame_reader::begin_body() {
   body_.clear();
   if (left_ > bytes_max_) {
     why_refused_ = "expected a message of at most " + std::to_string(bytes_max_) + " bytes, found one of " +
-                   std::to_string(left_) + "; it was left out";
+                   std::to_string(left_) + "; the message was ignored";
   }
   if (why_refused_.empty()) body_.reserve(std::min(left_, reserved_bytes_max));
   return std::nullopt;

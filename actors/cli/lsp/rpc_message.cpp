@@ -71,7 +71,8 @@ outcome<rpc_message, refused_message> parse_rpc(std::string_view text) {
   rpc_message out;
   out.id = shown_id;
   if (!all.contains("method")) {
-    if (!all.contains("result") && !all.contains("error")) return refuse(shown_id, "expected a 'method'");
+    if (!all.contains("result") && !all.contains("error"))
+      return refuse(shown_id, "expected a 'method', 'result' or 'error'");
     out.what = rpc_message::kind::response;
     out.failed = all.contains("error");
     if (!out.failed) out.result = member(all, "result");
@@ -105,7 +106,7 @@ outcome<text::text_position, rpc_error> position_of(const json& value) {
   for (const auto& [name, into] : {std::pair{"line", &out.line}, std::pair{"character", &out.character}}) {
     const json& number = member(value, name);
     if (!number.is_number_unsigned() && !(number.is_number_integer() && number.get<std::int64_t>() >= 0)) {
-      return bad_params("a position: expected '" + std::string(name) + "' as a number from 0");
+      return bad_params("a position: expected '" + std::string(name) + "' to be a number of at least 0");
     }
     // Positions after the end mean the end, including those larger than any text.
     *into = static_cast<std::uint32_t>(

@@ -101,7 +101,7 @@ class connection {
     if (broken) return *broken;
     if (!answer) return reply_of(answer.error());
     if (answer->status / 100 != 2) return judge(answer->status, answer->body, answer->header("retry-after"));
-    if (!is_done) return reply(kind::gone, "the server's answer broke off");
+    if (!is_done) return reply(kind::gone, "the server's answer ended early");
     return out;
   }
 
@@ -131,7 +131,7 @@ server_reply make(connection& to, const open_call& c) {
   out.session = text_of(member(std::get<json>(got), "id"));
   // The id becomes part of paths.
   if (out.session.empty() || out.session.find_first_of("/?#% \r\n") != std::string::npos) {
-    return reply(kind::foreign, "the server's answer names no session");
+    return reply(kind::foreign, "the server's answer has no valid session id");
   }
   return out;
 }
@@ -221,13 +221,13 @@ server_reply judge(unsigned status, const std::string& body, const std::string* 
   switch (status) {
     case 401:
     case 403:
-      return reply(kind::unauthorized, "it wants an API key (" + why + "); give it one with --api-key");
+      return reply(kind::unauthorized, "it requires an API key (" + why + "); pass one with --api-key");
     case 404:
       if (code == "session_not_found" || code == "file_not_found") return reply(kind::lost, std::move(why));
       if (code == "model_not_found") return reply(kind::refused, std::move(why));
-      return reply(kind::foreign, "it has no edit sessions: it is no Redline server, or an older one");
+      return reply(kind::foreign, "it has no edit sessions: it is not a Redline server, or an older version");
     case 405:
-      return reply(kind::foreign, "it has no edit sessions as this version knows them: " + why);
+      return reply(kind::foreign, "its edit sessions are not those of this version: " + why);
     case 409:
       return reply(kind::stale, std::move(why));
     case 429:

@@ -29,8 +29,8 @@ int run(const broker_flags& f) {
   manager.note_stopping();
   const auto done = broker.counts();
   broker.stop();
-  std::cerr << "redline: carried " << done.frames << " messages, " << done.bytes << " bytes; gave " << done.undelivered
-            << " back\n";
+  std::cerr << "redline: carried " << done.frames << " messages, " << done.bytes << " bytes; could not deliver "
+            << done.undelivered << " messages\n";
   return 0;
 }
 

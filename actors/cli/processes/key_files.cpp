@@ -19,7 +19,8 @@ constexpr std::size_t key_characters = 40;
 
 result<void> write_key(const fs::path& path, const std::string& key, mode_t mode) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  if (fd < 0) return failure{errc::io_error, "cannot create " + path.string() + " (an old key is never overwritten)"};
+  if (fd < 0)
+    return failure{errc::io_error, "cannot create " + path.string() + "; an existing key is never overwritten"};
   const std::string line = key + "\n";
   const bool good = ::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
   if (::close(fd) != 0 || !good) return failure{errc::io_error, "cannot write " + path.string()};
@@ -32,8 +33,8 @@ result<std::string> read_key(const fs::path& path, bool secret) {
   // Root may give a key's group access, as Kubernetes does for secrets; it knows the group better than this process.
   const mode_t others = info.st_uid == 0 && ::geteuid() != 0 ? 037 : 077;
   if (secret && (info.st_mode & others) != 0) {
-    return failure{errc::invalid_argument,
-                   "expected mode 0600, or 0640 of root's, for " + path.string() + ", found it open to others"};
+    return failure{errc::invalid_argument, "expected mode 0600, or 0640 if root owns it, for " + path.string() +
+                                               ", found it readable by others"};
   }
   REDLINE_TRY_ASSIGN(std::string key, read_whole(path.string()));
   while (!key.empty() && (key.back() == '\n' || key.back() == '\r' || key.back() == ' ')) key.pop_back();
@@ -74,8 +75,9 @@ result<void> allow(const fs::path& file, transport::broker_options& options) {
   if (name.starts_with("gateway")) {
     role = process_role::gateway;
   } else if (!name.starts_with("worker")) {
-    return failure{errc::invalid_argument,
-                   file.string() + ": expected a name that begins with 'gateway' or 'worker', the role of its owner"};
+    return failure{
+        errc::invalid_argument,
+        file.string() + ": expected a file name that begins with the role of the key's owner, 'gateway' or 'worker'"};
   }
   REDLINE_TRY_ASSIGN(const std::string key, read_key(file, false));
   options.allowed_public_keys.push_back(key);
@@ -107,13 +109,13 @@ result<void> load_peer_keys(const std::string& directory, process_role role, tra
 
 void add_keygen(CLI::App& app, int& exit_code) {
   auto directory = std::make_shared<std::string>();
-  const command c(app, "keygen", "Make CURVE keys for processes that talk over tcp");
-  c.add("DIRECTORY", *directory, "The folder to make and put them in").require().any_folder();
+  const command c(app, "keygen", "Make CURVE keys for processes that communicate over TCP");
+  c.add("DIRECTORY", *directory, "The folder to create and write the keys to").require().any_folder();
   c.on_run(exit_code, [directory] {
     if (const auto made = make_key_files(*directory); !made) return report(made);
     std::cout << "The keys are in " << *directory
-              << ". Brokers need server.secret, gateways gateway.secret, workers "
-                 "worker.secret, and all of them the .public files.\n";
+              << ". Brokers need server.secret, gateways need gateway.secret, workers "
+                 "need worker.secret, and all of them need the .public files.\n";
     return 0;
   });
 }

@@ -25,7 +25,7 @@ int run_again() {
   // threads. Closing them here would abort the process, because ZeroMQ's threads live as long as the engine.
   if (arguments.size() > 1 && ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
     ::execv("/proc/self/exe", arguments.data());
-  std::cerr << "redline: cannot start again: " << std::strerror(errno) << "\n";
+  std::cerr << "redline: cannot restart: " << std::strerror(errno) << "\n";
   return exit_failed;
 }
 

@@ -40,8 +40,8 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
   REDLINE_TRY_ASSIGN(auto keys, load_client_keys(f.api_keys, f.api_key_file));
   if (keys.empty() && !is_loopback(where.host) && !f.insecure) {
     return failure{errc::invalid_argument, "--listen " + where.host +
-                                               ": others can reach this address; give --api-key or --api-key-file, or "
-                                               "--insecure to serve everybody"};
+                                               ": this address can be reached from other machines; give --api-key or "
+                                               "--api-key-file, or --insecure to serve every client"};
   }
   const auto process = e.fabric().process();
   const bool has_drafts = e.drafter_ref() || e.placer_ref();
@@ -96,8 +96,8 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
   if (!s->wants_key() && s->pages.allows_all()) {
     return failure{
         errc::invalid_argument,
-        "--cors-origin *: without API keys any page that somebody here opens could use this server; name the "
-        "origins, or give --api-key"};
+        "--cors-origin *: without API keys, any page opened in a browser on this machine could use the server; name "
+        "the origins, or give --api-key"};
   }
   set_gateway_limits(f, *s);
   s->on_drained = std::move(on_drained);
@@ -111,7 +111,7 @@ result<void> limit_connections(const serve_flags& f, transport::http_front::opti
   if (http.connections_max < f.connections_max) {
     log_line(log_level::warning, "serve",
              "at most " + std::to_string(http.connections_max) + " connections instead of " +
-                 std::to_string(f.connections_max) + ": the limit of open files is low (ulimit -n)");
+                 std::to_string(f.connections_max) + ": the limit on open files is low (ulimit -n)");
   }
   const std::size_t share = part_of_one(http.connections_max);
   http.connections_per_address_max = f.connections_per_address != 0 ? f.connections_per_address : share;
@@ -129,7 +129,7 @@ void say_access(engine& e, const gateway_services& s, const std::string& url, co
   const auto keys = s.keys->snapshot();
   std::string text = "redline: clients' base URL " + url + "/v1";
   if (s.shows_studio) text += ", studio " + url + "/";
-  text += keys->empty() ? std::string(", no API keys: open to everybody who can reach it\n")
+  text += keys->empty() ? std::string(", no API keys: open to every client that can reach it\n")
                         : ", API keys: " + std::to_string(keys->size()) + " of " +
                               std::to_string(keys->tenants_count()) + " tenants\n";
   std::cerr << text;
@@ -156,7 +156,7 @@ int run(const serve_flags& f) {
     if (!loaded) return fail(loaded.error());
     script = std::move(*loaded);
     options->target_chooser = script;
-    log_line(log_level::warning, "serve", "answers that --script knows are not the model's");
+    log_line(log_level::warning, "serve", "answers that are listed in --script do not come from the model");
   }
   std::atomic<bool> fatal{false}, is_twin{false};
   options->on_fatal = [&fatal](const std::string&) { fatal = true; };
@@ -206,7 +206,7 @@ int run(const serve_flags& f) {
   // A parent that ends its server already has all answers that it wants.
   if (!fatal && !is_twin && f.port_descriptor < 0) {
     manager.note_stopping();
-    std::cerr << "redline: draining (a second signal ends at once)\n";
+    std::cerr << "redline: draining (a second signal ends the process at once)\n";
     (*e)->send(front.where, drain_gateway{});
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(f.shutdown_timeout);
     bool impatient = false;

@@ -31,11 +31,12 @@ std::string stem(const std::string& path) {
 }
 
 void add_bridge_flags(command c, bridge_flags& flags) {
-  c.add("--keys", flags.keys_folder, "Folder made by 'redline keygen'; processes that talk over tcp need one")
+  c.add("--keys", flags.keys_folder,
+        "Folder made by 'redline keygen'; required for processes that communicate over TCP")
       .existing_folder()
       .group("Processes");
   c.add_flag("--insecure-plaintext", flags.insecure_plaintext,
-             "Let processes talk over tcp without keys: anybody on the way can read and change what they say")
+             "Let processes communicate over TCP without keys: anyone on the network path can read and change messages")
       .group("Processes");
 }
 
@@ -58,7 +59,7 @@ class changed_options {
   /// Fails if there are any. `where`: the circumstance and the remedy, after "no effect".
   [[nodiscard]] result<void> refuse(const std::string& where) const {
     if (names_.empty()) return {};
-    return failure{errc::invalid_argument, names_ + ": no effect " + where};
+    return failure{errc::invalid_argument, names_ + ": has no effect " + where};
   }
 
  private:
@@ -68,18 +69,18 @@ class changed_options {
 result<void> refuse_idle_options(const serve_flags& f, const engine_roles& roles) {
   const model_flags usual;
   if (!roles.target) {
-    REDLINE_TRY(
-        changed_options()
-            .compare(f.scheduling)
-            .compare("--draft-length", f.models.draft_length, usual.draft_length)
-            .refuse("with --remote target, whose process schedules; give it to 'redline worker --role target'"));
+    REDLINE_TRY(changed_options()
+                    .compare(f.scheduling)
+                    .compare("--draft-length", f.models.draft_length, usual.draft_length)
+                    .refuse("with --remote target, because the remote process schedules; give it to 'redline worker "
+                            "--role target'"));
   }
   if (!roles.draft) {
     REDLINE_TRY(changed_options()
                     .compare("--draft", f.models.draft, usual.draft)
                     .compare("--draft-context", f.models.draft_context, usual.draft_context)
-                    .refuse("with --remote draft, whose process runs the draft model; give it to 'redline worker "
-                            "--role draft'"));
+                    .refuse("with --remote draft, because the remote process runs the draft model; give it to "
+                            "'redline worker --role draft'"));
   }
   if (!roles.target && (!roles.draft || f.models.draft.empty())) {
     REDLINE_TRY(changed_options()
@@ -93,7 +94,7 @@ result<void> refuse_idle_options(const serve_flags& f, const engine_roles& roles
                     .compare("--keys", f.peers.keys_folder, std::string())
                     .compare("--insecure-plaintext", f.peers.insecure_plaintext && f.kv_events.empty(), false)
                     .compare("--pool-patience", f.pool_patience, serve_flags().pool_patience)
-                    .refuse("without --bridge, the endpoint where workers dial in"));
+                    .refuse("without --bridge, the endpoint to which workers connect"));
   }
   return {};
 }
@@ -102,11 +103,11 @@ result<void> refuse_idle_options(const worker_flags& f) {
   const model_flags usual;
   if (f.role == "node") {
     if (!f.models.draft.empty()) return {};
-    return failure{errc::invalid_argument, "--role node requires --draft; without a draft model it is --role target"};
+    return failure{errc::invalid_argument, "--role node requires --draft; use --role target to run no draft model"};
   }
   REDLINE_TRY(changed_options()
                   .compare("--draft", f.models.draft, usual.draft)
-                  .refuse("with --role " + f.role + "; --role node runs both models"));
+                  .refuse("with --role " + f.role + "; use --role node to run both models"));
   if (f.role == "target") {
     return changed_options()
         .compare("--draft-context", f.models.draft_context, usual.draft_context)
@@ -135,31 +136,33 @@ scheduling_flags::scheduling_flags() {
 }
 
 void add_scheduling_flags(command c, scheduling_flags& flags) {
-  std::string order = "Order of requests: ";
+  std::string order = "Order in which requests are computed: ";
   for (const auto& p : scheduler::policies()) {
     order +=
         (p.name == scheduler::policies().front().name ? "" : "; ") + std::string(p.name) + ": " + std::string(p.says);
   }
   c.add("--policy", flags.policy, order).one_of(scheduler::policy_names()).group("Scheduling");
-  c.add(
-       "--prefix-sharing", flags.prefix_sharing,
-       "Share the KV of common prompt prefixes: off, within a tenant, or among all tenants, who can then tell from the "
-       "time to the first token what others asked")
+  c.add("--prefix-sharing", flags.prefix_sharing,
+        "Share the KV of common prompt prefixes: off, within a tenant, or among all tenants, which can then infer from "
+        "the time to the first token what others asked")
       .one_of({prefix_sharing_names.begin(), prefix_sharing_names.end()})
       .group("Scheduling");
-  c.add("--running-max", flags.running_max, "Most answers that are computed at once")
+  c.add("--running-max", flags.running_max, "Maximum number of answers computed at once")
       .range(1, 4096)
       .group("Scheduling");
-  c.add("--waiting-max", flags.waiting_max, "Most answers that wait to be computed; beyond it: 429")
+  c.add("--waiting-max", flags.waiting_max,
+        "Maximum number of answers waiting to be computed; further requests get 429")
       .range(0, 65536)
       .group("Scheduling");
-  c.add("--rows-max", flags.rows_max, "Most tokens that one pass of the model computes")
+  c.add("--rows-max", flags.rows_max, "Maximum number of tokens computed in one pass of the model")
       .range(1, 8192)
       .group("Scheduling");
-  c.add("--prompt-chunk-rows", flags.prompt_chunk_rows, "Most tokens of one prompt that one pass computes")
+  c.add("--prompt-chunk-rows", flags.prompt_chunk_rows, "Maximum number of tokens of one prompt computed in one pass")
       .range(1, 8192)
       .group("Scheduling");
-  c.add("--step-ms", flags.step_ms, "Most predicted milliseconds of one pass").range(1, 60000).group("Scheduling");
+  c.add("--step-ms", flags.step_ms, "Maximum predicted duration of one pass, in milliseconds")
+      .range(1, 60000)
+      .group("Scheduling");
 }
 
 scheduler_options to_scheduler_options(const scheduling_flags& flags) {
@@ -189,64 +192,66 @@ namespace {
 void add_http_flags(command c, serve_flags& flags) {
   add_method_flags(c, flags.method);
   add_eviction_flags(c, flags.eviction);
-  c.add("-l,--listen", flags.listen, "HOST:PORT; port 0 takes a free one").group("HTTP");
-  c.add("--port-file", flags.port_file, "Write the port that was bound to this file").any_file().group("HTTP");
+  c.add("-l,--listen", flags.listen, "Listen on HOST:PORT; port 0 chooses a free one").group("HTTP");
+  c.add("--port-file", flags.port_file, "Write the number of the bound port to this file").any_file().group("HTTP");
   c.add("--api-key", flags.api_keys, "Accept this key (repeatable): KEY or TENANT:KEY").group("HTTP");
   c.add("--api-key-file", flags.api_key_file, "Accept the keys in this file, one per line")
       .existing_file()
       .group("HTTP");
-  c.add_flag("--insecure", flags.insecure, "Without keys, serve everybody who can reach the address").group("HTTP");
-  c.add("--allowed-hosts", flags.allowed_hosts,
-        "Without keys, names besides localhost by which clients may call the server, and from where pages in a browser "
-        "may")
+  c.add_flag("--insecure", flags.insecure, "Without keys, serve every client that can reach the address").group("HTTP");
+  c.add(
+       "--allowed-hosts", flags.allowed_hosts,
+       "Without keys, host names in addition to localhost that requests may use, and from which browser pages may send "
+       "requests")
       .separator(',')
       .group("HTTP");
   c.add("--cors-origin", flags.cors_origins,
-        "Origins such as https://example.org whose pages may use the server from a browser; with API keys also *, for "
+        "Origins, such as https://example.org, whose pages may use the server from a browser; with API keys, * allows "
         "all")
       .separator(',')
       .group("HTTP");
-  c.add_flag("--metrics-open", flags.metrics_open, "With keys, serve /metrics to who has none").group("HTTP");
-  c.add_flag("--no-ui", flags.no_ui, "Do not serve the studio, the page at /").group("HTTP");
-  c.add_flag("--accept-any-model", flags.accept_any_model, "Answer whatever model a request names").group("HTTP");
-  c.add("--compat", flags.compat, "Speak to routers made for another server, too: vllm, its metrics and endpoints")
+  c.add_flag("--metrics-open", flags.metrics_open, "With keys, serve /metrics without one").group("HTTP");
+  c.add_flag("--no-ui", flags.no_ui, "Do not serve the studio, the web page at /").group("HTTP");
+  c.add_flag("--accept-any-model", flags.accept_any_model, "Answer requests whatever model they name").group("HTTP");
+  c.add("--compat", flags.compat, "Also support routers made for another server; vllm adds its metrics and endpoints")
       .one_of({"vllm"})
       .group("HTTP");
-  c.add("--shutdown-timeout", flags.shutdown_timeout, "Seconds that running requests get after SIGTERM")
+  c.add("--shutdown-timeout", flags.shutdown_timeout, "Seconds that running requests have to finish after SIGTERM")
       .range(0.0, 86400.0)
       .group("HTTP");
   c.add("--answer-timeout", flags.answer_timeout,
-        "A request whose answer has not gone on for so many seconds fails with 504")
+        "Seconds without progress of an answer after which its request fails with 504")
       .range(1, 604800)
       .group("HTTP");
   c.add("--connections-max", flags.connections_max,
-        "Most connections at once; when all are in use, the longest idle one is closed for a new one")
+        "Maximum number of connections; when all are in use, a new one replaces the one idle longest")
       .range(1, 1000000)
       .group("HTTP");
   c.add("--connections-per-address", flags.connections_per_address,
-        "Most connections of one remote address; 0: a quarter of all; loopback has no such limit")
+        "Maximum number of connections of one remote address; 0 means a quarter of all; loopback is not limited")
       .range(0, 1000000)
       .group("HTTP");
   c.add("--requests-mib", flags.requests_mib,
-        "Most MiB that requests in work hold together: bodies, prompts and answers; with API keys a quarter for one "
-        "tenant; beyond it: 429 or 503")
+        "Maximum total MiB of the bodies, prompts and answers of requests in progress; with API keys, a tenant may use "
+        "a "
+        "quarter; further requests get 429 or 503")
       .range(256, 1 << 20)
       .group("HTTP");
   c.add("--live-sessions-max", flags.live_sessions_max,
-        "Most edit sessions at once; with API keys a quarter of them for one tenant")
+        "Maximum number of edit sessions; with API keys, a tenant may have a quarter")
       .range(0, 65536)
       .group("HTTP");
-  c.add("--live-mib", flags.live_mib,
-        "Most MiB that the files of edit sessions, their tokens and calls that wait hold together; with API keys a "
-        "quarter for one "
-        "tenant; beyond it: 429")
+  c.add(
+       "--live-mib", flags.live_mib,
+       "Maximum total MiB of the files of edit sessions, their tokens and their waiting calls; with API keys, a tenant "
+       "may use a quarter; further calls get 429")
       .range(1, 1 << 20)
       .group("HTTP");
   c.add("--live-idle-seconds", flags.live_idle_seconds, "Seconds without a call after which an edit session ends")
       .range(1, 604800)
       .group("HTTP");
   c.add("--pool-patience", flags.pool_patience,
-        "Seconds that an answer waits for a worker when there is none for it; then its request fails with 503")
+        "Seconds that an answer waits for a worker if none is available; then its request fails with 503")
       .range(0.0, 86400.0)
       .group("Processes");
   add_bridge_flags(c, flags.peers);
@@ -264,8 +269,8 @@ result<void> set_traces(const tracing_flags& flags, const std::string& service, 
 microseconds to_microseconds(double seconds) { return microseconds{static_cast<std::int64_t>(seconds * 1e6)}; }
 
 constexpr const char* alias_help =
-    "A further name of the model for clients beside the file's, and how tokens are chosen where a request by this name "
-    "does not say: NAME or NAME:temperature=0,top_p=0.9 (repeatable; lists show the first)";
+    "Another name of the model in addition to the file's, with sampling settings for requests that use the name and "
+    "do not set them: NAME or NAME:temperature=0,top_p=0.9 (repeatable; lists show the first)";
 
 /// Lists show the first given name; if it has settings, it is also an alias with them. The file's name always finds the
 /// model.
@@ -283,12 +288,13 @@ result<void> set_names(const std::vector<std::string>& given, const std::string&
 
 void add_event_flags(command c, serve_flags& flags) {
   c.add("--kv-events", flags.kv_events,
-        "Endpoint where routers made for vLLM subscribe to what the prefix cache keeps: ipc://PATH, or with "
-        "--insecure-plaintext tcp://HOST:PORT. Who connects there reads the prompts")
+        "Endpoint where routers made for vLLM subscribe to the contents of the prefix cache: ipc://PATH, or with "
+        "--insecure-plaintext tcp://HOST:PORT. Every client that connects can read the prompts")
       .group("HTTP");
-  c.add("--kv-events-replay", flags.kv_events_replay, "Endpoint where they ask for events that they missed")
+  c.add("--kv-events-replay", flags.kv_events_replay, "Endpoint where routers request events that they missed")
       .group("HTTP");
-  c.add("--kv-events-topic", flags.kv_events_topic, "Default: kv@LISTEN@MODEL, of --listen and the model's name")
+  c.add("--kv-events-topic", flags.kv_events_topic,
+        "Topic of the events; default: kv@LISTEN@MODEL, from --listen and the model's name")
       .group("HTTP");
 }
 
@@ -301,13 +307,14 @@ result<std::optional<transport::publisher_options>> to_publisher_options(const s
   }
   if (!roles.target) {
     return failure{errc::invalid_argument,
-                   "--kv-events has no effect with --remote target: the prefix cache is where the target model is"};
+                   "--kv-events has no effect with --remote target, because the prefix cache is in the process of the "
+                   "target model"};
   }
   for (const auto& endpoint : {flags.kv_events, flags.kv_events_replay}) {
     if (!endpoint.starts_with("tcp://") || flags.peers.insecure_plaintext) continue;
     return failure{errc::invalid_argument, endpoint +
-                                               ": events carry the prompts' tokens, and their readers know no "
-                                               "encryption: expected --insecure-plaintext, or ipc://PATH"};
+                                               ": events contain the tokens of prompts and cannot be encrypted: "
+                                               "expected ipc://PATH or --insecure-plaintext"};
   }
   return {transport::publisher_options{
       .endpoint = flags.kv_events,
@@ -324,27 +331,28 @@ void add_serve_flags(command c, serve_flags& flags) {
   add_http_flags(c, flags);
   c.add("--alias", flags.aliases, alias_help).group("HTTP");
   add_scheduling_flags(c, flags.scheduling);
-  c.add("--remote", flags.remote, "Models that this process does not run itself: target, draft or both; needs --bridge")
+  c.add("--remote", flags.remote, "Models that other processes run: target, draft or both; requires --bridge")
       .one_of({"target", "draft"})
       .separator(',')
       .group("Processes");
-  c.add("--script", flags.script, "For tests: answers that are written instead of the model's own; see tests/server")
+  c.add("--script", flags.script, "For tests: answers to give instead of the model's own; see tests/server")
       .existing_file()
       .group("");
   c.add("--port-descriptor", flags.port_descriptor,
-        "For parent processes: write the port that was bound to this inherited descriptor, then that requests are "
-        "served or why not, and close it")
+        "For parent processes: write the bound port to this inherited descriptor, then whether requests are served or "
+        "why "
+        "not, and close it")
       .range(3, 1 << 20)
       .group("");
   add_event_flags(c, flags);
-  c.add("--bridge", flags.bridge, "Endpoint where workers dial in, and share the work: ipc://PATH or tcp://HOST:PORT")
+  c.add("--bridge", flags.bridge, "Endpoint to which workers connect to share the work: ipc://PATH or tcp://HOST:PORT")
       .group("Processes");
 }
 
 void add_gateway_flags(command c, serve_flags& flags) {
-  c.add("--join", flags.joins, "A broker's endpoint (repeatable: all are joined)").require().group("Processes");
+  c.add("--join", flags.joins, "A broker's endpoint (repeatable; all of them are joined)").require().group("Processes");
   add_http_flags(c, flags);
-  c.add("--answers-max", flags.answers_max, "Most answers in progress at once; beyond it: 429")
+  c.add("--answers-max", flags.answers_max, "Maximum number of answers in progress; further requests get 429")
       .range(1, 1 << 20)
       .group("HTTP");
 }
@@ -367,7 +375,7 @@ result<engine_options> to_engine_options(const serve_flags& flags) {
   options.scheduling = to_scheduler_options(flags.scheduling);
   for (const auto& role : flags.remote) (role == "target" ? options.roles.target : options.roles.draft) = false;
   if (!flags.remote.empty() && flags.bridge.empty()) {
-    return failure{errc::invalid_argument, "--remote requires --bridge, the endpoint where its workers dial in"};
+    return failure{errc::invalid_argument, "--remote requires --bridge, the endpoint to which its workers connect"};
   }
   REDLINE_TRY(refuse_idle_options(flags, options.roles));
   REDLINE_TRY(set_names(flags.aliases, stem(flags.models.model), options));
@@ -409,15 +417,16 @@ void add_worker_flags(command c, worker_flags& flags) {
       .one_of({"target", "draft", "node"})
       .group("Processes");
   c.add("--name", flags.label,
-        "What the status, 'redline top' and gateways' logs call this worker, up to 64 letters, digits and '.', '_', "
-        "'-', ':'; "
-        "default: HOST:PID")
+        "Name of this worker in the status, 'redline top' and the logs of gateways: up to 64 letters, digits and '.', "
+        "'_', '-', ':'; default: HOST:PID")
       .group("Processes");
-  c.add("--join", flags.joins, "A broker's endpoint, or that of 'redline serve --bridge' (repeatable: all are joined)")
+  c.add("--join", flags.joins,
+        "The endpoint of a broker or of 'redline serve --bridge' (repeatable; all of them are joined)")
       .require()
       .group("Processes");
   c.add("--alias", flags.aliases, alias_help).group("Processes");
-  c.add("--shutdown-timeout", flags.shutdown_timeout, "Seconds that gateways get after SIGTERM to go on elsewhere")
+  c.add("--shutdown-timeout", flags.shutdown_timeout,
+        "Seconds that gateways have after SIGTERM to move their answers to other workers")
       .range(0.0, 86400.0)
       .group("Processes");
   add_bridge_flags(c, flags.peers);
@@ -451,7 +460,7 @@ result<engine_options> to_engine_options(const worker_flags& flags) {
 
 void add_broker_flags(command c, broker_flags& flags) {
   c.add("--listen", flags.listens,
-        "Endpoint where gateways and workers dial in: tcp://HOST:PORT or ipc://PATH (repeatable)")
+        "Endpoint to which gateways and workers connect: tcp://HOST:PORT or ipc://PATH (repeatable)")
       .require()
       .group("Processes");
   add_bridge_flags(c, flags.peers);

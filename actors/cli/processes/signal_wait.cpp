@@ -80,7 +80,7 @@ int signal_wait::wait(std::chrono::milliseconds limit) {
   if (on_hang_up_)
     on_hang_up_();
   else
-    log_line(log_level::info, "signals", "SIGHUP: this process has nothing to read anew and goes on");
+    log_line(log_level::info, "signals", "SIGHUP: this process has nothing to reload and continues");
   return 0;
 }
 

@@ -35,7 +35,7 @@ result<pairs> read_pairs(const char* variable, std::string_view text) {
     text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
     if (one.empty()) continue;
     const auto equals = one.find('=');
-    if (equals == 0 || equals == std::string::npos) return refuse("found an entry that is none");
+    if (equals == 0 || equals == std::string::npos) return refuse("found an entry without a name or without '='");
     auto value = percent_decoded(trimmed(std::string_view(one).substr(equals + 1)));
     if (!value) return refuse("found a broken percent-encoding");
     for (const char c : *value) {
@@ -79,16 +79,17 @@ std::string environment_variable(const char* name) {
 }
 
 void add_tracing_flags(command c, tracing_flags& flags) {
-  c.add("--otlp-endpoint", flags.otlp_endpoint,
-        "Send OpenTelemetry traces to this collector, as OTLP over HTTP: http://HOST:PORT, to which /v1/traces is "
-        "added; "
-        "default: what OTEL_EXPORTER_OTLP_ENDPOINT says, else none are made")
+  c.add(
+       "--otlp-endpoint", flags.otlp_endpoint,
+       "Send OpenTelemetry traces as OTLP over HTTP to this collector, http://HOST:PORT, to which /v1/traces is added; "
+       "default: the value of OTEL_EXPORTER_OTLP_ENDPOINT; without either there are no traces")
       .group("Traces");
 }
 
 void add_sampling_flag(command c, tracing_flags& flags) {
   c.add("--otlp-ratio", flags.ratio,
-        "Share of the requests without a traceparent that are traced; one with it is traced if its caller samples it")
+        "Share of the requests without a traceparent header that are traced; the caller decides for requests that have "
+        "one")
       .range(0.0, 1.0)
       .group("Traces");
 }
@@ -108,7 +109,7 @@ result<std::optional<transport::otlp_options>> to_otlp_options(const tracing_fla
     const auto spoken = first_of(environment, {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"});
     if (spoken.name != nullptr && !spoken.value.starts_with("http/")) {
       return failure{errc::invalid_argument,
-                     std::string(spoken.name) + ": traces are sent as http/json only, found " +
+                     std::string(spoken.name) + ": expected http/json, the only supported protocol, found " +
                          quote_bytes(spoken.value) +
                          "; name the collector's HTTP port with --otlp-endpoint, or set OTEL_TRACES_EXPORTER=none"};
     }

@@ -40,7 +40,7 @@ int run(const worker_flags& f) {
   }
   if (!fatal && !is_twin) {
     manager.note_stopping();
-    std::cerr << "redline: handing over to other workers (a second signal ends at once)\n";
+    std::cerr << "redline: handing over to other workers (a second signal ends the process at once)\n";
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(f.shutdown_timeout);
     (*e)->begin_hand_over();
     while (!(*e)->is_handed_over() && std::chrono::steady_clock::now() < until) {
@@ -57,7 +57,7 @@ int run(const worker_flags& f) {
 
 void add_worker(CLI::App& app, int& exit_code) {
   auto f = std::make_shared<worker_flags>();
-  const command c(app, "worker", "Run models for gateways elsewhere");
+  const command c(app, "worker", "Run models for the gateways of a pool");
   add_worker_flags(c, *f);
   c.on_run(exit_code, [f] { return run(*f); });
 }

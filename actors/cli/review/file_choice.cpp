@@ -52,7 +52,7 @@ result<std::vector<std::string>> ask_git(const std::vector<std::string>& words) 
   all.insert(all.end(), words.begin(), words.end());
   REDLINE_TRY_ASSIGN(const auto said, run_for_output(all, {"GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1"}));
   if (said.exit_code != 0) {
-    return failure{errc::io_error, "git could not tell the files: " + said.error.substr(0, said.error.find('\n'))};
+    return failure{errc::io_error, "git could not list the files: " + said.error.substr(0, said.error.find('\n'))};
   }
   return split_at_zero(said.out);
 }
@@ -95,7 +95,7 @@ class gatherer {
     };
     const auto place = file.place();
     if (!place && place.error().code != errc::invalid_argument) return {};  // git lists deleted files too
-    if (!place) return leave_out("it is behind a symbolic link, or outside of " + folder);
+    if (!place) return leave_out("it is reached by a symbolic link, or outside of " + folder);
     struct stat info {};
     const bool is_there = ::fstatat(place->folder(), place->name().c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
     if (!is_there || !S_ISREG(info.st_mode) || info.st_size == 0) return {};
@@ -124,7 +124,7 @@ class gatherer {
     bytes_ += found.bytes.size();
     if (choice_.files.size() == edited_files_max || bytes_ > edited_bytes_max) {
       return failure{errc::invalid_argument, "expected at most " + std::to_string(edited_files_max) +
-                                                 " files of together " + mib(edited_bytes_max) +
+                                                 " files with a total of " + mib(edited_bytes_max) +
                                                  ", found more, such as " + file.path +
                                                  "; name fewer files or a smaller folder"};
     }

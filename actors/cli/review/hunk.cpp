@@ -146,7 +146,7 @@ result<hunk> read_body(const hunk& h, std::string_view body) {
     const auto show = [&](const auto& where, const auto& end) {
       return where == end ? std::string("the end of the hunk") : quote_bytes(*where, shown_bytes_max);
     };
-    return failure{errc::invalid_argument, "the lines with ' ' and '-' must stay those of the file: expected " +
+    return failure{errc::invalid_argument, "the lines with ' ' and '-' must match those of the file: expected " +
                                                show(at.first, wanted.end()) + ", found " +
                                                show(at.second, found.end())};
   }

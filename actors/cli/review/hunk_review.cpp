@@ -7,16 +7,16 @@ namespace {
 
 constexpr const char* letters =
     "y - take this hunk\n"
-    "n - do not take it\n"
-    "a - take it and all later ones of this file\n"
-    "d - take neither it nor any later one of this file\n"
-    "e - edit it\n"
-    "q - take neither it nor anything after it; files that were written stay written\n"
-    "? - show this\n";
+    "n - do not take this hunk\n"
+    "a - take this hunk and all later ones of this file\n"
+    "d - do not take this hunk or any later one of this file\n"
+    "e - edit this hunk\n"
+    "q - quit: do not take this hunk or any later one; files that were written stay written\n"
+    "? - show this help\n";
 
 constexpr const char* about_editing =
-    "# To leave out a removal, put ' ' in place of '-'. To leave out an addition, delete the line with '+'.\n"
-    "# Lines that begin with '#' are left out. Without any lines the hunk stays as it was.\n";
+    "# To drop a removal, replace '-' with ' '. To drop an addition, delete the line with '+'.\n"
+    "# Lines that begin with '#' are ignored. If no lines are left, the hunk stays as it was.\n";
 
 }  // namespace
 

@@ -39,8 +39,8 @@ result<std::string> edit_text(const std::string& text) {
     const std::string command = editor();
     REDLINE_TRY_ASSIGN(const int code, run_on_terminal({"sh", "-c", command + " \"$@\"", command, path}));
     if (code != 0) {
-      return failure{errc::io_error, "the editor '" + command + "' ended with " + std::to_string(code) +
-                                         "; set VISUAL or EDITOR to another one"};
+      return failure{errc::io_error, "the editor '" + command + "' ended with exit code " + std::to_string(code) +
+                                         "; set VISUAL or EDITOR to use another one"};
     }
     std::ifstream in(path, std::ios::binary);
     std::ostringstream read;

@@ -63,7 +63,7 @@ api_error error_of(const failure& why, std::string_view request_id) {
     case errc::unreachable:
       return {503, unavailable, "No worker can take the request now.", "", "no_worker", retry_soon_seconds};
     case errc::session_lost:
-      return {503, unavailable,    "The worker that held the request was lost; try again.",
+      return {503, unavailable,    "The worker that computed the answer was lost; try again.",
               "",  "session_lost", retry_soon_seconds};
     case errc::not_ready:
       return {503, unavailable, "The model is loading.", "", "loading", retry_after_loading_seconds};

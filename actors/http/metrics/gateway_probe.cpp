@@ -132,19 +132,18 @@ struct gateway_probe::series {
   Histogram& time_to_first_token =
       latency("time_to_first_token_seconds", "Time from a request's arrival to the first text of its answer");
   Histogram& inter_token = histogram("inter_token_seconds",
-                                     "Time from one token of an answer to the next; of tokens that come together each "
-                                     "has its share",
+                                     "Time from one token of an answer to the next; tokens that arrive together share "
+                                     "it equally",
                                      gap_seconds);
   Histogram& queue = latency("queue_seconds", "Time that an answer's first round waited for its first pass");
   Histogram& request_seconds = latency("request_seconds", "Time from a request's arrival to its end");
   Histogram& prompt_lengths = histogram("request_prompt_tokens", "Prompt tokens of a finished request", length_tokens);
   Histogram& answer_lengths =
       histogram("request_generation_tokens", "Generated tokens of a finished answer", length_tokens);
-  prometheus::Family<Counter>& responses =
-      counters("http_responses_total", "Answers by the route's path and the class of their status");
+  prometheus::Family<Counter>& responses = counters("http_responses_total", "HTTP responses by route and status class");
   std::map<std::string, std::array<Counter*, status_classes.size()>, std::less<>> responses_by_path;
-  prometheus::Family<Counter>& refusals = counters(
-      "refused_total", "Requests refused, by status and the error's code; what an event of a stream said counts too");
+  prometheus::Family<Counter>& refusals =
+      counters("refused_total", "Requests refused, by status and error code, including errors sent in streams");
   std::map<std::pair<unsigned, std::string>, Counter*> refused;
   Counter& refused_with(unsigned status, const std::string& code) {
     auto& at = refused[{status, code}];
@@ -161,37 +160,40 @@ struct gateway_probe::series {
   std::array<Counter*, source_count + 1> accepted =
       by_source("spec_accepted_total", "Draft tokens accepted, of finished answers");
   Counter& copied_forced = counter("copied_forced_total", "Tokens copied by edit programs without verification");
-  Counter& streams_resumed = counter("streams_resumed_total", "Streams that a client asked to go on (Last-Event-ID)");
+  Counter& streams_resumed = counter("streams_resumed_total", "Streams that clients resumed (Last-Event-ID)");
   Counter& edit_sessions_opened = counter("live_sessions_opened_total", "Opened edit sessions");
   std::array<Counter*, verbs.size()> edit_calls =
       labelled("live_calls_total", "Calls of edit sessions by verb", "verb", verbs);
 
   Gauge& ready = gauge("ready", "1 while requests are accepted, else 0");
   Gauge& edit_sessions = gauge("live_sessions", "Open edit sessions");
-  Gauge& edit_bytes = gauge("live_bytes", "Bytes of files and their tokens that edit sessions hold");
+  Gauge& edit_bytes = gauge("live_bytes", "Bytes used by the files of edit sessions and their tokens");
   Counter& edit_bytes_refused =
-      counter("live_bytes_refused_total", "Calls refused because edit sessions would have held too many bytes");
-  Gauge& request_bytes = gauge("request_bytes", "Bytes that requests in work hold: bodies, prompts and answers");
+      counter("live_bytes_refused_total", "Calls refused because edit sessions would have used too many bytes");
+  Gauge& request_bytes = gauge("request_bytes", "Bytes used by requests in progress: bodies, prompts and answers");
   Counter& request_bytes_refused =
-      counter("request_bytes_refused_total", "Requests refused or ended because they would have held too many bytes");
-  Gauge& name_conflicts = gauge("model_name_conflicts",
-                                "Names that models of the pool claim and that belong to others; the log names them");
+      counter("request_bytes_refused_total", "Requests refused or ended because they would have used too many bytes");
+  Gauge& name_conflicts = gauge(
+      "model_name_conflicts", "Names claimed by a model of the pool that belong to another model; the log lists them");
   Gauge& answers_running = gauge("answers_running", "Answers in progress at the gateway");
   Gauge& requests_running = gauge("requests_running", "Running sequences");
-  Gauge& requests_waiting = gauge("requests_waiting", "Sequences that wait for admission");
+  Gauge& requests_waiting = gauge("requests_waiting", "Sequences waiting for admission");
   Gauge& pages_count = gauge("kv_pages", "KV pages of the target model");
   Gauge& pages_held = gauge("kv_pages_held", "KV pages in use");
-  Gauge& pages_ratio = gauge("kv_usage_ratio", "KV pages in use of all, from 0 to 1");
+  Gauge& pages_ratio = gauge("kv_usage_ratio", "Share of the KV pages in use, from 0 to 1");
   Gauge& cost_error = gauge("cost_model_error_ratio", "Mean of |predicted - measured| / measured step time");
   Gauge& batch_fill = gauge(
-      "batch_fill", "Decoding sequences in a pass, of those that were ready or asked while it ran: a running mean");
+      "batch_fill",
+      "Running mean of the share of the decoding sequences in a pass, among those ready or submitted while it ran");
   Counter& waits = counter("pass_waits_total", "Passes that waited for sequences between two rounds of an answer");
-  Counter& wait_seconds = counter("pass_wait_seconds_total", "Time that passes waited so");
-  Counter& waits_missed = counter("pass_waits_missed_total", "Sequences that did not come within the wait for them");
+  Counter& wait_seconds =
+      counter("pass_wait_seconds_total", "Time that passes waited for sequences between two rounds of an answer");
+  Counter& waits_missed =
+      counter("pass_waits_missed_total", "Sequences that did not arrive while a pass waited for them");
   Counter& steps = counter("steps_total", "Forward passes of the target model");
   Counter& rows = counter("rows_total", "Rows computed by the target model");
   Counter& experts = counter("experts_touched_total",
-                             "Distinct experts whose weights passes of the target model read, over all layers");
+                             "Distinct experts whose weights were read by passes of the target model, over all layers");
   Counter& step_seconds = counter("step_seconds_total", "Time spent in forward passes of the target model");
   Counter& queried_prompt_tokens =
       counter("queried_prompt_tokens_total", "Prompt tokens of new sequences, looked for in the prefix cache");
@@ -199,20 +201,20 @@ struct gateway_probe::series {
   Counter& preempted = counter("preempted_total", "Preempted sequences");
   std::array<Counter*, undelivered_reasons.size()> undelivered =
       labelled("undelivered_messages_total",
-               "Messages between actors that were not delivered; unreachable ones are normal when an answer has ended",
+               "Messages between actors that were not delivered; unreachable is normal after an answer has ended",
                "reason", undelivered_reasons);
   std::array<Counter*, transport::bridge_refusal_names.size()> refused_by_bridge =
-      labelled("bridge_refused_total", "What came from other processes and was refused", "reason",
+      labelled("bridge_refused_total", "Frames and connections from other processes that were refused", "reason",
                transport::bridge_refusal_names);
-  std::array<Counter*, span_fates.size()> spans =
-      labelled("trace_spans_total",
-               "Spans of this process, by what became of them: exported, dropped because too many waited, or failed "
-               "because the collector did not take them",
-               "result", span_fates);
+  std::array<Counter*, span_fates.size()> spans = labelled(
+      "trace_spans_total",
+      "Trace spans of this process by result: exported, dropped because too many were waiting, or failed because "
+      "the collector did not accept them",
+      "result", span_fates);
   prometheus::Family<Gauge>& handler_seconds =
       prometheus::BuildGauge()
           .Name("redline_handler_seconds_max")
-          .Help("Longest time that an actor of this kind held its thread in the last one to two minutes")
+          .Help("Longest time that an actor of this kind occupied its thread in the last one to two minutes")
           .Register(registry);
   Counter& overflowed = counter("overflowed_total", "Answers ended because the model computed no finite number");
   Counter& queue_refusals =
@@ -223,7 +225,7 @@ struct gateway_probe::series {
     for (const auto& one : known_refusals) (void)refused_with(one.status, one.code);
     prometheus::BuildGauge()
         .Name("redline_build_info")
-        .Help("1; its labels say what runs")
+        .Help("Always 1; the labels give the version and the build")
         .Register(registry)
         .Add({{"version", version()}, {"build", build_version()}})
         .Set(1);

@@ -57,14 +57,14 @@ struct process_series::state {
   }
   Counter& cpu = prometheus::BuildCounter()
                      .Name("process_cpu_seconds_total")
-                     .Help("Processor time of the process, user and system")
+                     .Help("CPU time of the process, user and system")
                      .Register(registry)
                      .Add({});
-  Gauge& resident = gauge("process_resident_memory_bytes", "Memory of the process that is in RAM");
+  Gauge& resident = gauge("process_resident_memory_bytes", "Resident memory of the process");
   Gauge& address_space = gauge("process_virtual_memory_bytes", "Address space of the process");
   Gauge& open_files = gauge("process_open_fds", "Open file descriptors");
-  Gauge& files_max = gauge("process_max_fds", "Most open file descriptors");
-  Gauge& began = gauge("process_start_time_seconds", "Unix time at which the process began");
+  Gauge& files_max = gauge("process_max_fds", "Maximum number of open file descriptors");
+  Gauge& began = gauge("process_start_time_seconds", "Unix time at which the process started");
 };
 
 process_series::process_series(prometheus::Registry& registry) : state_(new state{registry}) {

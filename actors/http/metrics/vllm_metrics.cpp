@@ -80,12 +80,12 @@ class vllm_writer {
     const label_list config{{"block_size", std::to_string(kv::page_tokens)},
                             {"enable_prefix_caching", "True"},
                             {"num_gpu_blocks", std::to_string(pages)}};
-    add("cache_config_info", "The KV pages of the target model: tokens of one, and how many there are",
-        MetricType::Gauge, {gauge(config, 1)});
+    add("cache_config_info", "KV pages of the target model: tokens per page and number of pages", MetricType::Gauge,
+        {gauge(config, 1)});
   }
   void add_adapters(std::int64_t unix_seconds) {
     const label_list none{{"max_lora", "0"}, {"running_lora_adapters", ""}, {"waiting_lora_adapters", ""}};
-    add("lora_requests_info", "There are no adapters; the value is the time", MetricType::Gauge,
+    add("lora_requests_info", "LoRA adapters, which are not supported; the value is the Unix time", MetricType::Gauge,
         {gauge(none, static_cast<double>(unix_seconds))});
   }
 

@@ -75,7 +75,7 @@ result<void> api_keys::add(std::string_view line, const std::string& where) {
   }
   if (!is_key(key)) {
     return bad_line(where, "expected a key of " + std::to_string(key_bytes_min) + " to " +
-                               std::to_string(key_bytes_max) + " printable characters without blanks, found " +
+                               std::to_string(key_bytes_max) + " printable characters without spaces, found " +
                                std::to_string(key.size()) + " bytes");
   }
   entry made;
@@ -89,9 +89,10 @@ result<void> api_keys::add(std::string_view line, const std::string& where) {
                                  [&made](const entry& other) { return other.key_hash == made.key_hash; });
   if (same != entries_.end()) {
     if (same->owner == made.owner) return {};
-    return bad_line(where, "the key is listed before under another name");
+    return bad_line(where, "the key is already listed under another name");
   }
-  if (entries_.size() >= keys_max) return bad_line(where, "more than " + std::to_string(keys_max) + " keys");
+  if (entries_.size() >= keys_max)
+    return bad_line(where, "expected at most " + std::to_string(keys_max) + " keys, found more");
   const bool is_known = std::any_of(entries_.begin(), entries_.end(),
                                     [&made](const entry& other) { return other.owner.tenant == made.owner.tenant; });
   if (!is_known) ++tenants_count_;
@@ -100,7 +101,7 @@ result<void> api_keys::add(std::string_view line, const std::string& where) {
 }
 
 result<api_keys> api_keys::load(std::span<const std::string> lines, const std::string& file) {
-  if (sodium_init() < 0) return failure{errc::internal, "API keys: libsodium cannot start"};
+  if (sodium_init() < 0) return failure{errc::internal, "API keys: cannot initialize libsodium"};
   api_keys keys;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     REDLINE_TRY(keys.add(trimmed(lines[i]), "option " + std::to_string(i + 1)));
@@ -122,7 +123,7 @@ result<api_keys> api_keys::load(std::span<const std::string> lines, const std::s
   if (in.bad()) return failure{errc::file_unreadable, "API keys: cannot read '" + file + "'"};
   if (is_blank) {
     return failure{errc::file_malformed,
-                   "API keys: '" + file + "' holds no key; expected at least one line KEY or TENANT:KEY"};
+                   "API keys: '" + file + "' contains no key; expected at least one line KEY or TENANT:KEY"};
   }
   return keys;
 }

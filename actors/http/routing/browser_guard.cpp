@@ -62,7 +62,7 @@ std::optional<api::api_error> browser_guard::check(const http_arrived& m, bool k
   const std::string* host = find_header(m.headers, "host");
   if (const auto name = without_port(host != nullptr ? std::string_view(*host) : std::string_view());
       checks_host && !name.empty() && !is_address(name) && !is_localhost(name) && !is_named(name)) {
-    return forbidden("This server without API keys is not served as " + quote(name) +
+    return forbidden("A server without API keys does not accept requests to the host " + quote(name) +
                          "; use its address or localhost, or start it with --allowed-hosts.",
                      "host_not_allowed");
   }
@@ -73,7 +73,7 @@ std::optional<api::api_error> browser_guard::check(const http_arrived& m, bool k
       scheme_end == std::string::npos ? std::string_view() : std::string_view(*origin).substr(scheme_end + 3);
   const bool is_own = !from.empty() && host != nullptr && equal_ignoring_case(from, *host);
   if (const auto name = without_port(from); !is_own && !knows_origin && !is_loopback(name) && !is_named(name)) {
-    return forbidden("This server without API keys takes no requests of pages from " + quote(*origin) +
+    return forbidden("A server without API keys does not accept requests from pages of " + quote(*origin) +
                          "; give it API keys, or start it with --allowed-hosts or --cors-origin.",
                      "origin_not_allowed");
   }

@@ -14,13 +14,13 @@ api::checked<content_coding> content_coding::read(const header_list& headers, co
     return content_coding{.bytes = body.size()};
   }
   if (!equal_ignoring_case(*name, "gzip") && !equal_ignoring_case(*name, "x-gzip")) {
-    return api::api_error{415,
-                          "invalid_request_error",
-                          "Bodies with Content-Encoding '" + name->substr(0, 64) +
-                              "' are not understood: send gzip, or the body as it is.",
-                          "Content-Encoding",
-                          "",
-                          {}};
+    return api::api_error{
+        415,
+        "invalid_request_error",
+        "Content-Encoding '" + name->substr(0, 64) + "' is not supported: send gzip, or the body without an encoding.",
+        "Content-Encoding",
+        "",
+        {}};
   }
   const auto bytes = transport::read_gzip_size(body);
   if (!bytes) return api::bad_field("", "The request body is not gzip, though Content-Encoding says so.");
@@ -28,7 +28,7 @@ api::checked<content_coding> content_coding::read(const header_list& headers, co
     return api::api_error{413,
                           "invalid_request_error",
                           "The request's body is too large: at most " + std::to_string(sizes::http_body_bytes_max) +
-                              " bytes are allowed, and unpacked it has " + std::to_string(*bytes) + ".",
+                              " bytes are allowed, and it has " + std::to_string(*bytes) + " when unpacked.",
                           "",
                           "request_too_large",
                           {}};

@@ -37,7 +37,7 @@ std::string front_page::html() const {
       "<h1>Redline</h1>\n<p>A server for code-edit models with an OpenAI-compatible interface. Version " +
       escaped(version) + ", " + escaped(state) + ".</p>\n";
   if (needs_key) {
-    out += "<p>It wants an API key: <code>Authorization: Bearer KEY</code>.</p>\n";
+    out += "<p>It requires an API key: <code>Authorization: Bearer KEY</code>.</p>\n";
   } else {
     out += "<table>\n";
     for (const auto& m : models) {
@@ -48,8 +48,8 @@ std::string front_page::html() const {
   }
   if (lacks_studio) {
     out +=
-        "<p>This server was built without the studio, its page for edits: install Node.js and npm and build it again."
-        "</p>\n";
+        "<p>This server was built without the studio, its web page for edits. To get it, install Node.js and npm, and "
+        "build the server again.</p>\n";
   }
   out += "<p>Give clients the base URL <code>" + escaped(base_url) + "/v1</code>, or try it:</p>\n<pre>curl -s " +
          escaped(base_url) + "/v1/chat/completions -H 'Content-Type: application/json' " +

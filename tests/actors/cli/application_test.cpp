@@ -35,9 +35,8 @@ TEST(application, suggests_what_an_unknown_option_may_mean) {
       "them\n");
   EXPECT_EQ(test::call_command(add_probe, "probe -x").error,
             "redline: 'redline probe' has no option -x; 'redline probe --help' lists them\n");
-  EXPECT_EQ(
-      test::call_command(add_probe, "probe more").error,
-      "redline: 'redline probe' does not know what to do with 'more'; 'redline probe --help' shows what it takes\n");
+  EXPECT_EQ(test::call_command(add_probe, "probe more").error,
+            "redline: 'redline probe' takes no argument 'more'; 'redline probe --help' lists its arguments\n");
 }
 
 TEST(application, suggests_the_command_though_options_follow) {

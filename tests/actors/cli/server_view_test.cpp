@@ -122,7 +122,7 @@ TEST(server_view, shows_a_server_without_a_scheduler) {
   nobody["server"]["ready"] = false;
   const auto text = joined(view_of(nobody, nobody).lines(100, 0, worker_order::name));
   EXPECT_THAT(text, HasSubstr("NOT READY"));
-  EXPECT_THAT(text, HasSubstr("no scheduler answers"));
+  EXPECT_THAT(text, HasSubstr("no scheduler is responding"));
 }
 
 TEST(server_status, lets_nothing_through_that_a_terminal_would_obey) {

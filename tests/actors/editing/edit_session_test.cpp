@@ -209,7 +209,7 @@ TEST_F(edit_sessions, refuse_what_makes_no_sense_and_say_why) {
   refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"n", 2}}, 400, "", "one sequence");
   refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"mode", "middle"}}, 400, "", "line, text and fim");
   refused("POST", at(id, "/complete"), {{"path", "a.py"}, {"mode", "text"}, {"position", {{"byte", 0}}}}, 400, "",
-          "nothing before");
+          "no text before");
   refused("POST", at(id, "/edit"), {{"path", "a.py"}}, 400, "", "'instruction' is required");
   refused("POST", at(id), json::object(), 405, "", "POST is not allowed");
   refused("POST", at(id, "/nothing"), json::object(), 404, "", "There is no path");
@@ -284,9 +284,9 @@ TEST_F(edit_sessions_with_keys, hold_no_more_bytes_than_they_may_and_give_them_b
   const auto [status, why] = call("POST", "/v1/redline/sessions", big, "key-of-ann");
   EXPECT_EQ(status, 429U);
   EXPECT_EQ(why["error"]["code"], "session_memory_limit");
-  EXPECT_THAT(why["error"]["message"], HasSubstr("Your edit sessions together may hold 140000 bytes"));
+  EXPECT_THAT(why["error"]["message"], HasSubstr("Your edit sessions may use at most 140000 bytes"));
   EXPECT_THAT(call("PUT", at(second, "/files/b.py"), {{"text", text + text}}, "key-of-ann").second["error"]["message"],
-              HasSubstr("close a session or drop files"));
+              HasSubstr("close a session or remove files"));
   EXPECT_EQ(call("PATCH", at(second, "/files/a.py"), insertion(2, 0, 0, text + text), "key-of-ann").first, 429U);
   EXPECT_EQ(memory->bytes(), 2 * held) << "what is refused holds nothing";
   EXPECT_EQ(memory->refused_count(), 3U);
@@ -295,7 +295,7 @@ TEST_F(edit_sessions_with_keys, hold_no_more_bytes_than_they_may_and_give_them_b
   EXPECT_THAT(call("POST", "/v1/redline/sessions", big, "key-of-bob").second["error"]["message"],
               HasSubstr("Your edit sessions"));
   EXPECT_THAT(call("PUT", at(second, "/files/b.py"), {{"text", text}}, "key-of-ann").second["error"]["message"],
-              HasSubstr("The edit sessions of this server together may hold 200000 bytes"));
+              HasSubstr("The edit sessions of this server may use at most 200000 bytes"));
 
   EXPECT_EQ(call("DELETE", at(second, "/files/a.py"), {}, "key-of-ann").first, 204U);
   EXPECT_LT(memory->bytes(), 3.2 * static_cast<double>(held)) << "a dropped file gives its memory back";
@@ -438,7 +438,7 @@ TEST_F(edit_sessions, show_a_model_line_feeds_and_no_byte_order_mark_and_edit_no
   const auto [status, refused] = call("POST", at(open(std::string("x\0y\n", 4)), "/edit"), edit);
   EXPECT_EQ(status, 400U);
   EXPECT_THAT(refused["error"]["message"].get<std::string>(),
-              HasSubstr("a.py cannot be edited: it is no text in UTF-8"));
+              HasSubstr("a.py cannot be edited: it is not text in UTF-8"));
 }
 
 TEST_F(edit_sessions, go_on_after_a_client_left_in_the_middle) {

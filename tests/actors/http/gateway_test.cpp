@@ -326,7 +326,7 @@ TEST_F(gateway_alone, requests_in_work_hold_so_many_bytes_of_a_tenant_and_in_sum
   EXPECT_EQ(ask_as("ann", {}).status, 0U);
   const auto own = ask_as("ann", {});
   EXPECT_EQ(own.status, 429U);
-  EXPECT_THAT(own.body, HasSubstr("400000 bytes of bodies, prompts and answers together (--requests-mib)"));
+  EXPECT_THAT(own.body, HasSubstr("400000 bytes for bodies, prompts and answers (--requests-mib)"));
   EXPECT_EQ(ask_as("bob", {}).status, 0U);
   const auto all = ask_as("cid", {});
   EXPECT_EQ(all.status, 503U);
@@ -385,7 +385,7 @@ TEST_F(gateway_alone, writes_its_metrics_in_a_job_that_no_tenant_holds_up) {
 }
 
 TEST_F(gateway_alone, says_why_a_worker_may_not_take_part) {
-  tell(actor::peer_state{2, false, "it has another model file; give both the same --model"}, {});
+  tell(actor::peer_state{2, false, "it has another model file; use the same --model for both"}, {});
   run();
   const auto id = ask("GET", "/readyz");
   run();
@@ -1142,8 +1142,8 @@ TEST_F(gateway_of_two, says_which_models_there_are_when_asked_for_another) {
     run();
     ASSERT_EQ(status_of(id), 404U);
     EXPECT_EQ(json::parse(answer_to(id)->body)["error"]["message"],
-              "no model 'my-model'; here is: tiny, zeta. Whoever runs the server can add a name with --alias, or take "
-              "every name with --accept-any-model.");
+              "no model 'my-model'; available: tiny, zeta. The operator of the server can add a name with --alias, or "
+              "accept any name with --accept-any-model.");
   }
 }
 

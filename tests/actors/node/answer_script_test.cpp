@@ -52,12 +52,12 @@ TEST_F(answer_script_test, says_where_the_grammar_of_a_request_forbids_it) {
   const std::string schema = R"({"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]})";
   EXPECT_EQ(why_not(R"("{\"a\": 12}")", schema), "");
   const auto wrong = why_not(R"("{\"a\": true}")", schema);
-  EXPECT_THAT(wrong, HasSubstr("at byte 6, after '{\"a\": ', it goes on with 'true}'"));
-  EXPECT_THAT(why_not(R"("[1]")", schema), HasSubstr("at byte 0, it goes on with '[1]'"));
+  EXPECT_THAT(wrong, HasSubstr("at byte 6, after '{\"a\": ', it continues with 'true}'"));
+  EXPECT_THAT(why_not(R"("[1]")", schema), HasSubstr("at byte 0, it continues with '[1]'"));
   EXPECT_THAT(why_not(R"("{\"a\": 1")", schema), HasSubstr("at byte 7, after '{\"a\": 1', it ends"));
   EXPECT_EQ(why_not(R"("{\"a\": 12} and more")", schema), "") << "the answer has ended";
   EXPECT_THAT(why_not(R"("ac")", R"(root ::= "a" [bd])", grammar::grammar_kind::rules),
-              HasSubstr("it goes on with 'c'"));
+              HasSubstr("it continues with 'c'"));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ TEST(descriptor_plan, gives_connections_what_is_left_of_the_limit) {
 TEST(descriptor_plan, refuses_a_limit_that_leaves_hardly_any) {
   const auto refused = plan_connections(1024, 64, 20);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().context, testing::HasSubstr("found a limit of 64: raise it"));
+  EXPECT_THAT(refused.error().context, testing::HasSubstr("found a limit of 64: raise the limit"));
 }
 
 TEST(descriptor_plan, counts_what_is_open) {

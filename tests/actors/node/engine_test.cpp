@@ -93,7 +93,7 @@ TEST(engine, refuses_numerics_that_the_model_cannot_have) {
   options.numerics = model::numerics::int8;
   const auto refused = engine::create(options);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().describe(), ::testing::HasSubstr("int8 numerics are for quantised weights"));
+  EXPECT_THAT(refused.error().describe(), ::testing::HasSubstr("int8 numerics need quantized weights"));
   // A draft model decides no byte, and does what it can.
   options.target_path = demo_options().target_path;
   options.draft_path = folder / "f16.gguf";

@@ -25,7 +25,7 @@ TEST(memory_plan, says_what_would_fit) {
                                         HasSubstr("at most 1984 MiB (--kv-mib)")));
   const auto weights = memory_plan{15 * gib, 2 * gib, 0, 8 * gib}.check("m.gguf");
   ASSERT_FALSE(weights);
-  EXPECT_THAT(weights.error().context, HasSubstr("fewer bits a weight or a smaller model"));
+  EXPECT_THAT(weights.error().context, HasSubstr("fewer bits per weight or a smaller model"));
 }
 
 TEST(memory_plan, counts_logits_and_activations_by_their_size) {

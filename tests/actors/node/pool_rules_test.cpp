@@ -72,7 +72,7 @@ TEST(pool_rules, a_card_without_a_protocol_is_one_of_protocol_0) {
   ASSERT_EQ(static_cast<unsigned char>(whole[0]), 0xdcU) << "an array with 16 bits for its length";
   std::string old = whole.substr(0, whole.size() - 1);
   --old[2];
-  EXPECT_THAT(make_pool_rules().read_role(old).error().context, HasSubstr("it speaks protocol 0 "));
+  EXPECT_THAT(make_pool_rules().read_role(old).error().context, HasSubstr("found 0 (redline "));
 }
 
 // REDLINE_GOLDEN=write makes the file anew, once pool_protocol is raised. Who changes messages again before that number

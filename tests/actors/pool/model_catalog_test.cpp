@@ -64,8 +64,8 @@ TEST(model_catalog, gives_an_alias_to_the_first_name_and_never_one_that_is_a_nam
   EXPECT_EQ(c.find("b"), b);
   EXPECT_THAT(c.models()[0].aliases, ElementsAre("both"));
   EXPECT_THAT(c.models()[1].aliases, IsEmpty());
-  EXPECT_THAT(c.conflicts(), ElementsAre(HasSubstr("'a' goes without the alias 'b'"),
-                                         HasSubstr("'b' goes without the alias 'both': it stands for 'a'")));
+  EXPECT_THAT(c.conflicts(), ElementsAre(HasSubstr("'a' does not get the alias 'b'"),
+                                         HasSubstr("'b' does not get the alias 'both', which belongs to 'a'")));
 }
 
 TEST(model_catalog, a_name_stays_with_the_model_that_was_there_before) {
@@ -77,7 +77,7 @@ TEST(model_catalog, a_name_stays_with_the_model_that_was_there_before) {
     EXPECT_EQ(c.find("coder"), old) << "though its digest is higher";
     EXPECT_EQ(c.find("late"), nullptr);
     EXPECT_THAT(c.conflicts(), ElementsAre(HasSubstr("0000000000000001 is not served: the model with digest "
-                                                     "0000000000000009 has this name until its workers have gone")));
+                                                     "0000000000000009 has this name until its workers are gone")));
   }
 }
 
@@ -97,7 +97,7 @@ TEST(model_catalog, an_alias_that_is_served_is_taken_neither_by_an_alias_nor_by_
   EXPECT_EQ(c.find("a"), alias);
   EXPECT_EQ(c.models().size(), 2U);
   EXPECT_THAT(c.conflicts(), ElementsAre(HasSubstr("model 'gpt' with digest 0000000000000003 is not served"),
-                                         HasSubstr("'a' goes without the alias 'prod': it stands for 'z'")));
+                                         HasSubstr("'a' does not get the alias 'prod', which belongs to 'z'")));
 }
 
 }  // namespace

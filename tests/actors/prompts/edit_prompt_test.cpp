@@ -94,7 +94,7 @@ TEST(edit_prompt, what_is_no_text_is_neither_edited_nor_written) {
        {check_editable(latin), result<void>(file_of_answer(latin, whole("```\na\n```")).error())}) {
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().context,
-              "latin.py cannot be edited: it is no text in UTF-8 (byte 3 is E9); it is left as it is");
+              "latin.py cannot be edited: it is not text in UTF-8 (byte 3 is E9); it was not changed");
   }
   const auto broken = file_of_answer(task, whole("```\ncaf\xE9\n```"));
   ASSERT_FALSE(broken);

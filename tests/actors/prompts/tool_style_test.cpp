@@ -145,7 +145,7 @@ TEST(tool_style, keeps_arguments_that_are_no_json_as_the_text_they_are) {
 TEST(tool_style, says_why_a_template_without_tools_has_none) {
   const auto style = style_of(jinja::chatml_template);
   ASSERT_TRUE(style.why_no_tools());
-  EXPECT_TRUE(has(style.why_no_tools()->context, "knows no tools"));
+  EXPECT_TRUE(has(style.why_no_tools()->context, "does not support tools"));
   const auto refused = style.messages_for_template(conversation(nullptr));
   ASSERT_FALSE(refused);
   EXPECT_TRUE(has(refused.error().context, "does not show the calls"));

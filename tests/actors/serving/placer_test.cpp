@@ -337,9 +337,9 @@ TEST_F(placer_test, says_what_its_pool_lacks) {
   auto draining = card();
   draining.is_draining = true;
   come(5, draining);
-  EXPECT_EQ(why(), "all workers of the pool are ending");
+  EXPECT_EQ(why(), "all workers of the pool are shutting down");
   go(5);
-  EXPECT_EQ(why(), "its last worker is gone: it is gone");
+  EXPECT_EQ(why(), "the last worker is gone: it is gone");
 }
 
 TEST_F(placer_test, reports_its_pool_as_one_manager) {
@@ -456,7 +456,7 @@ TEST_F(placer_test, hears_all_losses_before_it_looks_for_places) {
   const auto first = place();
   // All are lost at once, as when the last broker goes.
   for (const actor::process_number p : {5U, 6U, 7U}) {
-    w.deliver(test::frame_of(who.where, {}, actor::peer_state{p, false, "no broker leads to it"}));
+    w.deliver(test::frame_of(who.where, {}, actor::peer_state{p, false, "no broker is connected to it"}));
   }
   run();
   EXPECT_NE(first, 0U);

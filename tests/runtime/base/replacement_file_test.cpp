@@ -145,8 +145,8 @@ TEST(replace_edited, keeps_the_mode_through_links_and_only_of_an_unchanged_file)
   EXPECT_EQ(test::read_file(path), "new\n");
   EXPECT_TRUE(fs::is_symlink(folder / "link"));
   EXPECT_EQ(info_of(path).st_mode & 07777, 04751U);
-  EXPECT_THAT(edit(path, "old\n", "newer\n").error().context, HasSubstr("was changed by somebody else"));
-  EXPECT_THAT(edit(path, "new", "newer\n").error().context, HasSubstr("was changed by somebody else"));
+  EXPECT_THAT(edit(path, "old\n", "newer\n").error().context, HasSubstr("was changed by another program"));
+  EXPECT_THAT(edit(path, "new", "newer\n").error().context, HasSubstr("was changed by another program"));
   EXPECT_EQ(test::read_file(path), "new\n");
   fs::remove(path);
   EXPECT_FALSE(edit(path, "new\n", "newer\n"));

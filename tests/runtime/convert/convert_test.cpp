@@ -178,16 +178,16 @@ TEST_F(convert_test, parts_of_a_model_that_sees_are_refused_by_file_and_name) {
     return why.context;
   };
   EXPECT_THAT(with([](hf_model& m) { m.tensors.erase("language_model.model.norm.weight"); }),
-              HasSubstr("tensor 'model.norm.weight' is missing in the part for text"));
+              HasSubstr("tensor 'model.norm.weight' is missing in the text part of the model"));
   EXPECT_THAT(with([](hf_model& m) {
                 m.tensors["language_model.model.norm.weight"].shape = {8, 8};
               }),
               HasSubstr("'language_model.model.norm.weight'.shape: expected [64], found [8, 8]"));
   EXPECT_THAT(
       with([](hf_model& m) { m.tensors["audio_tower.weight"] = m.tensors["language_model.model.norm.weight"]; }),
-      HasSubstr("'audio_tower.weight' has no place in a gemma3 model"));
+      HasSubstr("'audio_tower.weight' does not belong in a gemma3 model"));
   EXPECT_THAT(with([](hf_model& m) { m.tensors["model.norm.weight"] = m.tensors["language_model.model.norm.weight"]; }),
-              HasSubstr("has no place in a gemma3 model"));
+              HasSubstr("does not belong in a gemma3 model"));
   EXPECT_THAT(with([](hf_model& m) { m.config.erase("text_config"); }), HasSubstr("config.json: text_config"));
 }
 
@@ -316,7 +316,7 @@ TEST_F(convert_test, tensors_that_do_not_fit_are_refused_by_name) {
   EXPECT_THAT(refusal_after([](hf_model& m) {
                 m.tensors["model.layers.0.self_attn.o_proj.bias"] = {"F32", {0}, {}};
               }),
-              HasSubstr("'model.layers.0.self_attn.o_proj.bias' has no place in a llama model"));
+              HasSubstr("'model.layers.0.self_attn.o_proj.bias' does not belong in a llama model"));
   EXPECT_THAT(refusal_after([](hf_model& m) { m.config["tie_word_embeddings"] = false; }),
               HasSubstr("tensor 'lm_head.weight' is missing"));
 }
@@ -334,7 +334,7 @@ TEST_F(convert_test, the_files_that_are_read_are_never_written) {
   for (const char* name : {"/model.safetensors", "/tokenizer.json", "/config.json"}) {
     const auto done = convert_folder(folder, output_type::parse("f32").value(), folder + name, team_);
     ASSERT_FALSE(done);
-    EXPECT_THAT(done.error().context, HasSubstr("expected another file than is read"));
+    EXPECT_THAT(done.error().context, HasSubstr("expected an output file that is not also read"));
   }
   EXPECT_EQ(test::read_file(folder + "/model.safetensors"), before);
 }

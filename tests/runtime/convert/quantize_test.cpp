@@ -125,11 +125,11 @@ TEST_F(quantize_test, a_mixture_looks_at_layers_and_at_the_tied_head) {
 TEST_F(quantize_test, the_file_that_is_read_is_never_written) {
   const auto from = written(test::make_tiny_model().writer(), "in.gguf");
   const std::string before = test::read_file(from->path());
-  EXPECT_THAT(refusal(*from, from->path()), HasSubstr("expected another file than is read"));
+  EXPECT_THAT(refusal(*from, from->path()), HasSubstr("expected an output file that is not also read"));
   std::filesystem::create_symlink(from->path(), folder_ / "link.gguf");
   std::filesystem::create_hard_link(from->path(), folder_ / "second.gguf");
-  EXPECT_THAT(refusal(*from, folder_ / "link.gguf"), HasSubstr("expected another file than is read"));
-  EXPECT_THAT(refusal(*from, folder_ / "second.gguf"), HasSubstr("expected another file than is read"));
+  EXPECT_THAT(refusal(*from, folder_ / "link.gguf"), HasSubstr("expected an output file that is not also read"));
+  EXPECT_THAT(refusal(*from, folder_ / "second.gguf"), HasSubstr("expected an output file that is not also read"));
   EXPECT_EQ(test::read_file(from->path()), before);
 }
 

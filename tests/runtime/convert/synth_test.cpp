@@ -127,7 +127,8 @@ TEST(synth, a_tokenizer_is_taken_over_and_padded) {
   kernels::worker_team team(1);
   const auto refused = write_synthetic(options, folder / "x.gguf", team);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().context, HasSubstr("has 300 tokens, the model has room for 100"));
+  EXPECT_THAT(refused.error().context,
+              HasSubstr("expected at most 100 tokens, the size of the model's vocabulary, found 300"));
 }
 
 TEST(synth, impossible_shapes_are_refused_in_words) {
@@ -139,7 +140,8 @@ TEST(synth, impossible_shapes_are_refused_in_words) {
     const auto written = write_synthetic(options, folder / "x.gguf", team);
     return written ? std::string("none") : written.error().context;
   };
-  EXPECT_THAT(refusal([](auto& s) { s.kv_heads = 3; }), HasSubstr("4 heads are no multiple of 3"));
+  EXPECT_THAT(refusal([](auto& s) { s.kv_heads = 3; }),
+              HasSubstr("expected a multiple of the 3 heads for keys and values, found 4"));
   EXPECT_THAT(refusal([](auto& s) { s.head_dim = 63; }), HasSubstr("even head size"));
   EXPECT_THAT(refusal([](auto& s) { s.layers = 0; }), HasSubstr("found 0"));
   const auto refused_latents = [&](auto change) {

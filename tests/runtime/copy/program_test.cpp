@@ -54,7 +54,7 @@ TEST(copy_program, says_what_was_wanted_and_found) {
            wrong{"<copy lines=\"3-2\"/></program>", "byte 15: expected a number from 3 to 4"},
            wrong{"<copy lines=\"3-\"/></program>", "byte 15: expected a number from 3 to 4"},
            wrong{"<copy tokens=\"1-1\"/></program>",
-                 "byte 6: expected lines or tokens, whichever spans may count and the file has"},
+                 "byte 6: expected lines or tokens, if spans may use the unit and the file has any"},
            wrong{"<copy file=\"1\" lines=\"1-1\"/></program>", "byte 6: expected lines or tokens"},
            wrong{"<gen>text", "byte 9: expected '</gen>', found the end"},
            wrong{"</program> ", "byte 10: expected nothing more, found ' '"},

@@ -281,14 +281,14 @@ TEST(gguf_file, refuses_broken_files_and_says_why) {
   // After a name of n bytes: count of dimensions at n, dimensions from n + 4, then type and offset.
   const std::vector<broken_file> table = {
       {"empty", [] { return buffer(); }, errc::file_malformed, {"the file is empty"}},
-      {"magic", [] { return changed<char>(0, 'X'); }, errc::file_malformed, {"magic", "no GGUF file"}},
+      {"magic", [] { return changed<char>(0, 'X'); }, errc::file_malformed, {"magic", "not a GGUF file"}},
       {"version", [] { return changed<std::uint32_t>(4, 9); }, errc::unsupported_format, {"version", "found 9"}},
       {"old version", [] { return changed<std::uint32_t>(4, 1); }, errc::unsupported_format, {"version", "found 1"}},
       {"big-endian", [] { return changed<std::uint32_t>(4, 0x03000000); }, errc::unsupported_format, {"big-endian"}},
       {"tensor count", [] { return changed(8, huge); }, errc::file_malformed, {"tensor count", "cannot fit"}},
       {"metadata count", [] { return changed(16, huge); }, errc::file_malformed, {"metadata count", "cannot fit"}},
       {"key length", [] { return changed(24, huge); }, errc::file_malformed, {"metadata key 0", "wants"}},
-      {"value cut short", [] { return with_raw(0, {}); }, errc::file_malformed, {"'key'", "wants 1 bytes"}},
+      {"value cut short", [] { return with_raw(0, {}); }, errc::file_malformed, {"'key'", "expected 1 bytes"}},
       {"empty key",
        [] {
          gguf_writer out;
@@ -312,7 +312,7 @@ TEST(gguf_file, refuses_broken_files_and_says_why) {
       {"string length",
        [] { return with_raw(8, bytes_of<std::uint64_t>({100})); },
        errc::file_malformed,
-       {"'key'", "string length", "wants 100 bytes", "0 left"}},
+       {"'key'", "string length", "expected 100 bytes", "0 left"}},
       {"array of arrays",
        [] {
          return with_raw(9, bytes_of<std::uint32_t>({9, 1, 0, 0, 0, 0}));
@@ -336,7 +336,7 @@ TEST(gguf_file, refuses_broken_files_and_says_why) {
          return with_raw(9, bytes_of<std::uint32_t>({8, 2, 0, 0, 0, 9, 0, 0}));
        },
        errc::file_malformed,
-       {"'key'", "string length", "wants 9 bytes"}},
+       {"'key'", "string length", "expected 9 bytes"}},
       {"alignment 0", [] { return with_alignment(0); }, errc::file_malformed, {"general.alignment", "found 0"}},
       {"alignment 48", [] { return with_alignment(48); }, errc::file_malformed, {"general.alignment", "found 48"}},
       {"alignment 2^20",
@@ -399,16 +399,19 @@ TEST(gguf_file, refuses_broken_files_and_says_why) {
       {"offset outside",
        [] { return changed<std::uint64_t>("second", 6 + 4 + 16 + 4, 1 << 20); },
        errc::file_malformed,
-       {"tensor 1 'second'", "offset 1048576", "leave the data section"}},
+       {"tensor 1 'second'", "offset 1048576", "exceed the data section"}},
       {"offset near the end of numbers",
        [] { return changed<std::uint64_t>("second", 6 + 4 + 16 + 4, 0xFFFFFFFFFFFFFFE0ULL); },
        errc::file_malformed,
-       {"tensor 1 'second'", "leave the data section"}},
+       {"tensor 1 'second'", "exceed the data section"}},
       {"overlap",
        [] { return changed<std::uint64_t>("second", 6 + 4 + 16 + 4, 0); },
        errc::file_malformed,
        {"overlap", "'first'", "'second'"}},
-      {"data missing", [] { return with_tensor("w", 0, {64}, 100); }, errc::file_malformed, {"'w'", "256 bytes leave"}},
+      {"data missing",
+       [] { return with_tensor("w", 0, {64}, 100); },
+       errc::file_malformed,
+       {"'w'", "256 bytes exceed"}},
   };
   for (const broken_file& row : table) {
     SCOPED_TRACE(row.what);
@@ -511,7 +514,7 @@ TEST_F(split_gguf, is_refused_where_its_parts_do_not_fit_together) {
   write(3, 2, 3, "t3");
   EXPECT_THAT(refusal(name(1)), HasSubstr("expected part 3 of 3, found 2 of 3"));
   write(3, 3, 3, "t2");
-  EXPECT_THAT(refusal(name(1)), HasSubstr("tensor 't2': another file of the model has it"));
+  EXPECT_THAT(refusal(name(1)), HasSubstr("tensor 't2': another file of the model also contains it"));
   write(3, 3, 3, "t3");
   EXPECT_EQ(refusal(name(1)), "opened");
   write(1, 1, 3, "t1", 4);
@@ -519,7 +522,7 @@ TEST_F(split_gguf, is_refused_where_its_parts_do_not_fit_together) {
   write(1, 1, 60000, "t1");
   EXPECT_THAT(refusal(name(1)), HasSubstr("-00001-of-60000.gguf"));
   std::filesystem::rename(name(1), name(1) + ".gguf");
-  EXPECT_THAT(refusal(name(1) + ".gguf"), HasSubstr("give them the names that they came with"));
+  EXPECT_THAT(refusal(name(1) + ".gguf"), HasSubstr("restore the original names"));
 }
 
 TEST(gguf_file, opens_the_demonstration_model) {

@@ -93,7 +93,7 @@ TEST_F(gguf_writer_test, a_source_of_another_length_than_promised_is_refused_by_
     const auto written = out.write(path("x.gguf"));
     ASSERT_FALSE(written);
     EXPECT_THAT(written.error().context,
-                HasSubstr("'blk.0.short': expected 16 bytes, its source gave " + std::to_string(given)));
+                HasSubstr("'blk.0.short': expected 16 bytes, but its source gave " + std::to_string(given)));
     EXPECT_FALSE(fs::exists(path("x.gguf")));
   }
 }

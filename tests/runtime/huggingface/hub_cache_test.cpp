@@ -62,8 +62,9 @@ TEST_F(hub_cache, says_what_there_is_and_how_to_get_what_there_is_not) {
   EXPECT_THAT(found("org/name"), HasSubstr("redline convert"));
   add("abc", "n-Q4_0.gguf");
   add("abc", "n-Q8_0.gguf");
-  EXPECT_THAT(found("org/name"), HasSubstr("several of its files fit: n-Q4_0.gguf, n-Q8_0.gguf"));
-  EXPECT_THAT(found("org/name:iq4_xs"), HasSubstr("none of its files has 'iq4_xs' in its name; there are n-Q4_0.gguf"));
+  EXPECT_THAT(found("org/name"), HasSubstr("several of its files match: n-Q4_0.gguf, n-Q8_0.gguf"));
+  EXPECT_THAT(found("org/name:iq4_xs"),
+              HasSubstr("none of its files has 'iq4_xs' in its name; the files are n-Q4_0.gguf"));
 }
 
 TEST(hub_name, is_told_from_a_path) {

@@ -40,7 +40,7 @@ TEST(json_object, a_member_of_another_kind_is_refused_by_its_path) {
   EXPECT_EQ(refusal(o.whole("half", 0, 5)), "f: o.half: expected a whole number from 0 to 5, found 0.5");
   EXPECT_EQ(refusal(o.positive("f")), "f: o.f: expected a positive number, found 0");
   EXPECT_THAT(refusal(o.positive("big")), HasSubstr("f: o.big: expected a positive number"));
-  EXPECT_EQ(refusal(o.text("absent")), "f: o.absent: expected a text, found nothing");
+  EXPECT_EQ(refusal(o.text("absent")), "f: o.absent: expected a string, found nothing");
   EXPECT_EQ(refusal(o.flag_or("n", true)), "f: o.n: expected true or false, found 'five'");
   EXPECT_EQ(refusal(json_object::of(document["o"]["n"], "f", "x")), "f: x: expected an object, found 'five'");
 }

@@ -149,7 +149,8 @@ TEST(chat_template, tells_the_name_of_a_method_or_function_that_is_not_supported
 TEST(chat_template, reports_a_refused_conversation_as_the_callers_mistake) {
   const auto refused = render("{{ raise_exception('Roles must alternate') }}");
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error(), (failure{errc::invalid_argument, "the chat template refuses: Roles must alternate"}));
+  EXPECT_EQ(refused.error(),
+            (failure{errc::invalid_argument, "the chat template rejected the conversation: Roles must alternate"}));
 }
 
 TEST(chat_template, refuses_input_of_the_wrong_shape) {
@@ -181,8 +182,8 @@ template_limits small_limits() {
 TEST(chat_template, ends_a_template_that_works_or_grows_without_end) {
   const std::pair<const char*, const char*> bombs[] = {
       {"{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "steps"},
-      {"{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}", "inside each other"},
-      {"{% macro m() %}{% call m() %}{% endcall %}{{ caller }}{% endmacro %}{{ m() }}", "inside each other"},
+      {"{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}", "nested expressions"},
+      {"{% macro m() %}{% call m() %}{% endcall %}{{ caller }}{% endmacro %}{{ m() }}", "nested expressions"},
       {"{% set ns = namespace(s='aaaaaaaaaaaaaaaa') %}{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
        "bytes"},
       {"{% set ns = namespace(s=[1]) %}{% for i in range(60) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
@@ -244,7 +245,7 @@ TEST(chat_template, says_when_a_loop_is_used_after_its_end) {
       "{% set ns = namespace() %}{% for a in [1] %}{% for i in [1, 2, 3] if i < 3 %}{% if i == 1 %}{% set ns.l = loop "
       "%}{% break %}{% endif %}{% endfor %}{% endfor %}";
   EXPECT_EQ(rendered(keep + "{{ ns.l.index }}"), "1");
-  EXPECT_NE(rendered(keep + "{{ ns.l.length }}").find("still runs"), std::string::npos);
+  EXPECT_NE(rendered(keep + "{{ ns.l.length }}").find("still running"), std::string::npos);
 }
 
 TEST(chat_template, bounds_source_output_and_nesting) {

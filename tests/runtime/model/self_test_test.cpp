@@ -82,7 +82,7 @@ TEST(self_test, finds_a_product_that_depends_on_the_other_rows) {
   EXPECT_THAT(failures, Each(::testing::Field(&self_check::target, "broken")));
   EXPECT_EQ(failures.front().claim, "products with F32 weights");
   EXPECT_THAT(failures.front().problem,
-              HasSubstr("in a batch of 2 with one thread a row differs from itself alone at row "
+              HasSubstr("a row in a batch of 2 with one thread differs from the same row alone at row "
                         "0, output 164: expected "));
   EXPECT_THAT(failures, ::testing::Contains(::testing::Field(&self_check::claim, HasSubstr("a prompt in chunks"))));
 }
@@ -102,7 +102,7 @@ TEST(self_test, finds_a_dropped_bias_also_where_rounding_is_free) {
     ASSERT_EQ(failures.size(), std::size(kernels::all_weight_types)) << "the model has no biases";
     for (const self_check& c : failures) {
       EXPECT_THAT(c.claim, HasSubstr("products with "));
-      EXPECT_THAT(c.problem, HasSubstr("a row alone differs from the definition at row 0, output 0: expected "));
+      EXPECT_THAT(c.problem, HasSubstr("a single row differs from the definition at row 0, output 0: expected "));
     }
   }
 }
@@ -134,7 +134,7 @@ TEST(self_test, finds_bits_that_are_consistent_but_differ_from_the_reference) {
   const auto failures = failures_of(broken);
   ASSERT_EQ(failures.size(), 5U);
   EXPECT_EQ(failures[1].claim,
-            "a model as the " + std::string(best().name) + " target runs it with f16 keys and values");
+            "a model as the " + std::string(best().name) + " target computes it with f16 keys and values");
 }
 
 TEST(self_test, says_when_the_model_cannot_be_loaded) {

@@ -64,9 +64,9 @@ TEST(file_form, many_differences_take_no_long_time_and_lose_nothing) {
 TEST(file_form, tells_what_is_no_text) {
   EXPECT_EQ(text_complaint("caf\xC3\xA9\n"), std::nullopt);
   EXPECT_EQ(text_complaint(""), std::nullopt);
-  EXPECT_EQ(text_complaint("caf\xE9\n"), "no text in UTF-8 (byte 3 is E9)");
-  EXPECT_EQ(text_complaint(std::string("a\0b", 3)), "no text in UTF-8 (byte 1 is 00)");
-  EXPECT_EQ(text_complaint("a\xC3"), "no text in UTF-8 (byte 1 is C3)");
+  EXPECT_EQ(text_complaint("caf\xE9\n"), "not text in UTF-8 (byte 3 is E9)");
+  EXPECT_EQ(text_complaint(std::string("a\0b", 3)), "not text in UTF-8 (byte 1 is 00)");
+  EXPECT_EQ(text_complaint("a\xC3"), "not text in UTF-8 (byte 1 is C3)");
 }
 
 }  // namespace

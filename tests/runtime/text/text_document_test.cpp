@@ -72,7 +72,7 @@ TEST(text_document, refuses_what_is_outside_and_stays_as_it_was) {
             "expected a byte offset up to 6, the text's length, found 7");
   EXPECT_EQ(complaint(d.replace({byte_range{0, 5}, ""}, u)), "byte offset 5 lies inside a character");
   EXPECT_EQ(complaint(d.replace(at({0, 0}, {0, 0}, "\xc3"), u)),
-            "expected text in UTF-8, found a byte that is none at offset 0");
+            "expected text in UTF-8, found an invalid byte at offset 0");
   EXPECT_EQ(complaint(d.replace(at({0, 0}, {0, 0}, "12345"), u)), "expected a text of at most 10 bytes, found 11");
   EXPECT_EQ(d.text(), "ab\nc\u00e9");
   EXPECT_TRUE(d.replace(at({0, 0}, {0, 2}, "123456"), u));  // only the outcome's size counts

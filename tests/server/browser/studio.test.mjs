@@ -220,7 +220,7 @@ test("a key is asked for, and a wrong one is told", {skip: absent}, async () => 
         assert.match(await page.locator("dialog").innerText(), /asks for an API key/);
         await page.fill("#key", "wrong");
         await page.click("dialog button.primary");
-        await page.waitForFunction(() => document.querySelector("dialog[open]")?.textContent.includes("does not know this key"));
+        await page.waitForFunction(() => document.querySelector("dialog[open]")?.textContent.includes("does not accept this key"));
         await page.fill("#key", "a-key-of-enough-letters-to-be-taken-0123456789");
         await page.click("dialog button.primary");
         await page.waitForFunction(() => document.querySelector(".top .model").textContent.includes("tokens"));

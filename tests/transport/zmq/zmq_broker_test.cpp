@@ -209,8 +209,7 @@ TEST(zmq_broker, lets_no_unknown_key_in_and_nobody_without_one_and_says_what_to_
   expect_log_of_refusing(
       options, {{unknown, server.public_key}, {known, make_curve_keys().public_key}, {std::nullopt, {}}},
       {"refused the key " + unknown.public_key + " of 127.0.0.1, which is not among the allowed ones: put its .public",
-       "takes another key for this broker's: copy this broker's server.public into the folder that its process has as "
-       "--keys",
+       "expects another key of this broker: copy this broker's server.public into the --keys folder of that process",
        "refused a peer without keys: start its process with --keys"});
   EXPECT_GE(count_of(bridge_refusal::key), before + 3);
 }
@@ -219,7 +218,7 @@ TEST(zmq_broker, says_that_it_lacks_keys_to_a_process_that_has_some) {
   auto options = at("tcp://127.0.0.1:*");
   options.insecure_plaintext = true;
   expect_log_of_refusing(options, {{make_curve_keys(), make_curve_keys().public_key}},
-                         {"refused a peer with keys, which this broker lacks: start the broker with --keys"});
+                         {"refused a peer with keys, while this broker has none: start the broker with --keys"});
 }
 
 TEST(zmq_broker, wants_safe_endpoints) {
@@ -246,7 +245,7 @@ TEST(zmq_broker, refuses_a_second_broker_at_an_ipc_path) {
   ASSERT_TRUE(first.start(at(directory.endpoint())));
   const auto refused = second.start(at(directory.endpoint()));
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().context.find("another process listens at ipc://"), std::string::npos);
+  EXPECT_NE(refused.error().context.find("another process listening at ipc://"), std::string::npos);
   first.stop();
   EXPECT_TRUE(second.start(at(directory.endpoint()))) << "the path is free again";
 }
@@ -294,9 +293,9 @@ TEST(zmq_broker, of_another_protocol_is_refused_by_those_who_dial_it) {
     for (auto* one : {&front, &back}) {
       one->options.rules.protocol = 7;
       one->join();
-      EXPECT_EQ(one->expect_news(0, false).why_not,
-                "the broker speaks protocol " + std::to_string(protocol) +
-                    ", and expected is 7; run the same version of redline in all processes of a pool");
+      EXPECT_EQ(one->expect_news(0, false).why_not, "expected a broker of protocol 7, found " +
+                                                        std::to_string(protocol) +
+                                                        "; run the same version of redline in all processes of a pool");
     }
     while (broker.counts().processes > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     ASSERT_TRUE(back.link->send(note(front.at, back.at, "hello")));
@@ -473,7 +472,7 @@ TEST(zmq_broker, counts_a_silent_process_as_lost_and_takes_it_again_when_it_spea
   const envelope hello{.from = make_address(7, 0, 0), .id = wire::hello, .from_life = 77};
   stopped.send(hello, "worker");
   p.front.expect_news(7, true);
-  EXPECT_EQ(p.front.expect_news(7, false).why_not, "it is silent");
+  EXPECT_EQ(p.front.expect_news(7, false).why_not, "it does not respond");
   stopped.send(hello, "worker");
   EXPECT_EQ(p.front.expect_news(7, true).life, 77U);
 }
@@ -509,7 +508,7 @@ TEST(zmq_broker, may_be_killed_and_started_again) {
 TEST(zmq_broker, is_missed_after_a_while) {
   small_pool p;
   p.broker.stop();
-  EXPECT_EQ(p.front.expect_news(2, false).why_not, "no broker leads to it");
+  EXPECT_EQ(p.front.expect_news(2, false).why_not, "no broker is connected to it");
 }
 
 TEST(zmq_broker, may_be_one_of_two) {

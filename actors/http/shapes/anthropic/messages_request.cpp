@@ -36,8 +36,8 @@ class block_reader {
     if (type == "tool_result" && role_ == "user") return add_result(block);
     block.refuse("type",
                  "'" + block.path_of("type") + "' is '" + type.substr(0, 64) +
-                     "', which is not understood in a message of role " + role_ +
-                     ": only text, tool_use and tool_result are.",
+                     "', which is not supported in a message of role " + role_ +
+                     ": expected text, tool_use or tool_result.",
                  "unsupported_parameter");
   }
 

@@ -84,9 +84,10 @@ api::checked<api::generation_request> parse_apply_completion(std::string_view bo
   auto before = between(text, "original_code");
   const auto update = between(text, "update_snippet");
   if (!error && (!before || !update)) {
-    message.refuse("content",
-                   "'messages[0].content' must hold the file between <|original_code|> and <|/original_code|>, and the "
-                   "update between <|update_snippet|> and <|/update_snippet|>.");
+    message.refuse(
+        "content",
+        "'messages[0].content' must contain the file between <|original_code|> and <|/original_code|>, and the "
+        "update between <|update_snippet|> and <|/update_snippet|>.");
   }
   if (error) return std::move(*error);
   actors::edit_task task{.path = {}, .before = std::move(*before), .instruction = instruction_of(*update, {})};

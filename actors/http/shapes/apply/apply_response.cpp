@@ -27,7 +27,7 @@ class merged_writer final : public api::answer_writer {
   [[nodiscard]] std::optional<api::api_error> refusal(std::span<const api::choice> choices) const override {
     const auto file = merged(choices.front());
     if (file) return std::nullopt;
-    return api::api_error{422, "unusable_answer", "No merged file: " + file.error().context + ".",
+    return api::api_error{422, "unusable_answer", "The file could not be merged: " + file.error().context + ".",
                           "",  "unusable_answer", {}};
   }
   [[nodiscard]] std::string whole(std::span<const api::choice> choices, const api::usage_report& usage) const override {

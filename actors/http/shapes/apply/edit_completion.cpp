@@ -55,7 +55,7 @@ api::checked<api::generation_request> parse_edit_completion(std::string_view bod
   if (!error && !region) {
     message.refuse(
         "content",
-        "'messages[0].content' must hold the region to rewrite between <|code_to_edit|> and <|/code_to_edit|>.");
+        "'messages[0].content' must contain the region to rewrite between <|code_to_edit|> and <|/code_to_edit|>.");
   }
   if (error) return std::move(*error);
   request["messages"] =

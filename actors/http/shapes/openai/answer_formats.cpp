@@ -18,7 +18,8 @@ std::optional<grammar_text> schema_of(field_reader& fields, const std::string& n
     const auto parsed = parse_json<json>(given.get_ref<const std::string&>());
     if (parsed && parsed->is_object()) return grammar_text{.text = dump_json(*parsed)};
   }
-  fields.refuse(name, "'" + fields.path_of(name) + "' must be a JSON schema: an object, or text that is one.");
+  fields.refuse(name,
+                "'" + fields.path_of(name) + "' must be a JSON schema: an object, or a string that contains one.");
   return std::nullopt;
 }
 
@@ -26,7 +27,7 @@ std::optional<grammar_text> schema_of(field_reader& fields, const std::string& n
 std::optional<grammar_text> choice_of(field_reader& fields, const std::string& name, const json& given) {
   const auto is_text = [](const json& text) { return text.is_string() && !text.get_ref<const std::string&>().empty(); };
   if (!given.is_array() || given.empty() || !std::all_of(given.begin(), given.end(), is_text)) {
-    fields.refuse(name, "'" + fields.path_of(name) + "' must be a list of texts.");
+    fields.refuse(name, "'" + fields.path_of(name) + "' must be a list of non-empty strings.");
     return std::nullopt;
   }
   std::string pattern;
@@ -67,7 +68,9 @@ void read_guides(field_reader& fields, std::span<const guide> guides, generation
     const std::string name(one.name);
     const json* given = fields.find(name);
     if (given == nullptr) continue;
-    if (out.format) return fields.refuse(name, "'" + fields.path_of(name) + "' is one format too many for an answer.");
+    if (out.format)
+      return fields.refuse(name, "'" + fields.path_of(name) +
+                                     "' cannot be combined with another format: give one format for the answer.");
     out.format = one.read(fields, name, *given);
   }
 }

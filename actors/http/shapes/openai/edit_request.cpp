@@ -73,7 +73,7 @@ actors::file_edit read_edit(const json& given, const std::string& path, const ac
   edit.text = required(fields, "text", fields.text("text", limits.file_bytes_max));
   const json* range = fields.object("range");
   const json* bytes = fields.object("bytes");
-  if (range && bytes) fields.refuse("bytes", "'" + path + "' has both 'range' and 'bytes'.");
+  if (range && bytes) fields.refuse("bytes", "'" + path + "' has both 'range' and 'bytes': give one of them.");
   if (range) {
     field_reader inner(*range, path + ".range", error);
     inner.allow_only(ends);
@@ -127,7 +127,7 @@ checked<generation_request> read_session_generation(const json& body, endpoint f
   if (const auto given = body.find("temperature"); given == body.end() || given->is_null())
     out->sampling.temperature = 0;
   if (!out->cache_salt.empty()) {
-    return bad_field("cache_salt", "'cache_salt' is not supported here: a session's KV is its own.",
+    return bad_field("cache_salt", "'cache_salt' is not supported here: a session does not share its KV.",
                      "unsupported_parameter");
   }
   if (out->answers_per_prompt() != 1) {
@@ -181,7 +181,8 @@ checked<open_session_request> parse_open_session(std::string_view body, const ac
       std::string path = required(one, "path", one.text("path", limits.path_bytes_max));
       if (!is_good_path(path, limits)) one.refuse("path", path_complaint(one.path_of("path"), limits));
       for (const auto& other : out.files) {
-        if (other.path == path) one.refuse("path", "'" + one.path_of("path") + "' names a file for the second time.");
+        if (other.path == path)
+          one.refuse("path", "'" + one.path_of("path") + "' names a file that is already in 'files'.");
       }
       out.files.push_back(read_file(one, limits));
       out.files.back().path = std::move(path);

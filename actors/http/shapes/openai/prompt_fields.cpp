@@ -30,7 +30,7 @@ void read_context(field_reader& fields, std::optional<api_error>& error, const r
   }
   if (bytes > limits.text_bytes_max) {
     fields.refuse("input_extra",
-                  "'input_extra' must have at most " + std::to_string(limits.text_bytes_max) + " bytes together.");
+                  "'input_extra' must have at most " + std::to_string(limits.text_bytes_max) + " bytes in total.");
   }
 }
 
@@ -85,7 +85,7 @@ void read_suffix(field_reader& fields, const request_limits& limits, generation_
   if (out.from != endpoint::fim && (!suffix || suffix->empty())) return;
   const auto is_text = [](const prompt_input& p) { return std::holds_alternative<std::string>(p); };
   if (!std::all_of(out.prompts.begin(), out.prompts.end(), is_text)) {
-    return fields.refuse("suffix", "'suffix' needs a 'prompt' that is text, which stands before the gap.");
+    return fields.refuse("suffix", "'suffix' needs a 'prompt' that is text, the text before the gap.");
   }
   out.fill = fill_request{.suffix = std::move(suffix).value_or(""), .path = {}, .context = {}};
 }

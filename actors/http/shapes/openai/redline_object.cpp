@@ -123,7 +123,7 @@ void read_files(field_reader& fields, std::optional<api_error>& error, const req
   }
   if (bytes > limits.text_bytes_max) {
     fields.refuse("files",
-                  "'redline.files' must have at most " + std::to_string(limits.text_bytes_max) + " bytes together.");
+                  "'redline.files' must have at most " + std::to_string(limits.text_bytes_max) + " bytes in total.");
   }
   if (out.copy->files.empty() && out.prediction) out.copy->files.push_back(*out.prediction);
   if (out.copy->files.empty())

@@ -51,7 +51,7 @@ void read_bias_pairs(field_reader& fields, const json& pairs, const request_limi
     const json& pair = pairs[i];
     const std::string name = indexed("logit_bias", i);
     if (!pair.is_array() || pair.size() != 2) {
-      return fields.refuse(name, "'" + name + "' must be a pair of a token id or a text and a number or false.");
+      return fields.refuse(name, "'" + name + "' must be a pair: a token id or a text, and a number or false.");
     }
     const auto bias =
         pair[1] == false ? -std::numeric_limits<float>::infinity() : read_bias(fields, name + "[1]", pair[1]);
@@ -76,7 +76,8 @@ void read_bias_map(field_reader& fields, const json& biases, const request_limit
     const bool is_id = ec == std::errc() && end == key.data() + key.size() && id >= 0;
     const bool names_token = is_id && key == std::to_string(id);
     if (!names_token && (out.from != endpoint::native || key.size() > limits.bad_word_bytes_max)) {
-      return fields.refuse("logit_bias", "'logit_bias' maps token ids, found the key '" + key.substr(0, 64) + "'.");
+      return fields.refuse("logit_bias",
+                           "'logit_bias' must map token ids to numbers, found the key '" + key.substr(0, 64) + "'.");
     }
     const auto bias = read_bias(fields, "logit_bias." + key.substr(0, 64), value);
     if (!bias) return;
@@ -255,14 +256,14 @@ void read_reasoning(field_reader& fields, const request_limits& limits, generati
 /// For completions: the text begins with the prompt.
 void read_echo(field_reader& fields, generation_request& out) {
   out.echo = fields.boolean("echo").value_or(false);
-  if (out.echo && out.fill) fields.refuse("echo", "'echo' does not go together with 'suffix'.");
+  if (out.echo && out.fill) fields.refuse("echo", "'echo' cannot be combined with 'suffix'.");
 }
 
 /// vLLM's log-probabilities of the prompt's tokens.
 void read_prompt_logprobs(field_reader& fields, const request_limits& limits, prompt_form form,
                           generation_request& out) {
   if (form == prompt_form::none && out.echo && out.logprobs) {
-    fields.refuse("echo", "'echo' does not go together with 'logprobs' on this endpoint; /v1/completions has both.",
+    fields.refuse("echo", "'echo' cannot be combined with 'logprobs' on this endpoint; /v1/completions has both.",
                   "unsupported_parameter");
   }
   const bool has_place = out.from == endpoint::chat || out.from == endpoint::completions;
@@ -274,7 +275,7 @@ void read_prompt_logprobs(field_reader& fields, const request_limits& limits, pr
   }
   const auto top = fields.integer("prompt_logprobs", 0, limits.top_logprobs_max);
   if (top) out.prompt_logprobs = static_cast<std::uint32_t>(*top);
-  if (top && out.fill) fields.refuse("prompt_logprobs", "'prompt_logprobs' does not go together with 'suffix'.");
+  if (top && out.fill) fields.refuse("prompt_logprobs", "'prompt_logprobs' cannot be combined with 'suffix'.");
 }
 
 void read_lengths(field_reader& fields, generation_request& out) {
@@ -390,8 +391,7 @@ void check_grammar(field_reader& fields, generation_request& out) {
   if (!out.copy && !out.format && !out.calls_tools()) return;
   const std::string what = out.copy ? "redline.copy" : out.format ? "response_format" : "tools";
   const auto refuse = [&](std::string_view name) {
-    fields.refuse(name, "'" + std::string(name) + "' does not go together with '" + what + "'.",
-                  "unsupported_parameter");
+    fields.refuse(name, "'" + std::string(name) + "' cannot be combined with '" + what + "'.", "unsupported_parameter");
   };
   if (out.copy && out.format) refuse("response_format");
   // The grammar describes the whole message, but a part of it is already written.
@@ -449,7 +449,7 @@ bool read_continuation(field_reader& fields, const json& messages) {
   if (continues && begins) {
     fields.refuse(
         "continue_final_message",
-        "'continue_final_message' and 'add_generation_prompt' cannot both be true: an answer goes on or begins.");
+        "'continue_final_message' and 'add_generation_prompt' cannot both be true: set one of them to false.");
   } else if (continues &&
              (messages.empty() || messages.back()["role"] != "assistant" || messages.back().contains("tool_calls"))) {
     fields.refuse("continue_final_message",
@@ -501,7 +501,7 @@ checked<generation_request> read_fields(const json& body, endpoint from, prompt_
   check_grammar(fields, out);
   check_stream(fields, out);
   if (out.scores_prompt() && out.eviction.policy.value_or(kv::eviction_policy::off) != kv::eviction_policy::off) {
-    fields.refuse("redline.eviction", "'redline.eviction' does not go together with log-probabilities of the prompt.");
+    fields.refuse("redline.eviction", "'redline.eviction' cannot be combined with log-probabilities of the prompt.");
   }
   if (error) return std::move(*error);
   out.ignored = list_ignored(fields.unread());
@@ -542,8 +542,7 @@ checked<generation_request> parse_completion_or_native_request(std::string_view 
 checked<generation_request> parse_fim_request(std::string_view body, const request_limits& limits) {
   auto request = parse_generation(body, endpoint::fim, prompt_form::prompts, limits);
   if (!request) return request;
-  if (request->prompts.size() != 1)
-    return bad_field("prompt", "'prompt' must be one text: what stands before the gap.");
+  if (request->prompts.size() != 1) return bad_field("prompt", "'prompt' must be one text, the text before the gap.");
   return request;
 }
 

@@ -56,7 +56,7 @@ void allow(field_reader& fields, const request_limits& limits, tools::tool_set& 
   const bool is_offered = std::any_of(out.all.begin(), out.all.end(), [&](const auto& t) { return t.name == *name; });
   if (!is_offered) {
     return fields.refuse("name", "'" + fields.path_of("name") + "' is '" + name->substr(0, 64) +
-                                     "', which is none of the request's tools.");
+                                     "', which is not one of the request's tools.");
   }
   out.allowed.push_back(*name);
 }
@@ -130,7 +130,7 @@ std::optional<std::string> read_tool_name(field_reader& fields, const request_li
     return std::nullopt;
   }
   if (name->size() > limits.tool_name_bytes_max || !std::all_of(name->begin(), name->end(), is_name_byte)) {
-    fields.refuse("name", "'" + fields.path_of("name") + "' must be of 1 to " +
+    fields.refuse("name", "'" + fields.path_of("name") + "' must have 1 to " +
                               std::to_string(limits.tool_name_bytes_max) +
                               " letters, digits and characters of '_-.:/', found '" + name->substr(0, 64) + "'.");
     return std::nullopt;
@@ -141,11 +141,11 @@ std::optional<std::string> read_tool_name(field_reader& fields, const request_li
 void add_tool(field_reader& fields, std::string_view field, tools::tool one, const request_limits& limits,
               tools::tool_set& out) {
   if (out.all.size() >= limits.tools_max) {
-    return fields.refuse(field, "More than " + std::to_string(limits.tools_max) + " tools.");
+    return fields.refuse(field, "Expected at most " + std::to_string(limits.tools_max) + " tools, found more.");
   }
   if (std::any_of(out.all.begin(), out.all.end(), [&](const auto& t) { return t.name == one.name; })) {
     return fields.refuse(field, "'" + fields.path_of(field) + "' is '" + one.name.substr(0, 64) +
-                                    "', which another tool of this request is called, too.");
+                                    "', which is also the name of another tool of this request.");
   }
   out.all.push_back(std::move(one));
 }

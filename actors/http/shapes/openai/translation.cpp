@@ -46,7 +46,7 @@ std::string read_texts(field_reader& fields, std::string_view name, std::initial
     if (is_one_of(type, skipped)) continue;
     if (!is_one_of(type, types)) {
       inner.refuse("type",
-                   "'" + inner.path_of("type") + "' is '" + type.substr(0, 64) + "': only text is understood here.",
+                   "'" + inner.path_of("type") + "' is '" + type.substr(0, 64) + "': only text is supported here.",
                    "unsupported_parameter");
       break;
     }

@@ -61,7 +61,7 @@ class item_reader {
       return item.refuse("type",
                          "'" + item.path_of("type") +
                              "' is 'item_reference', but this server stores no items: send the item itself, as clients "
-                             "do that are told 'store': false.",
+                             "do with 'store': false.",
                          "unsupported_parameter");
     }
     item.refuse("type",
@@ -240,12 +240,14 @@ void refuse_memory(field_reader& request) {
     if (request.find(name) == nullptr) continue;
     request.refuse(name,
                    "This server stores nothing that '" + std::string(name) +
-                       "' could name: send the whole conversation as 'input'.",
+                       "' could refer to: send the whole conversation as 'input'.",
                    "unsupported_parameter");
   }
   if (request.boolean("background").value_or(false)) {
-    request.refuse("background", "This server stores no responses, so none can be made in the background.",
-                   "unsupported_parameter");
+    request.refuse(
+        "background",
+        "This server stores no responses, so it cannot compute one in the background: leave 'background' out.",
+        "unsupported_parameter");
   }
 }
 

@@ -71,7 +71,7 @@ export async function* events<T>(method: string, path: string, body?: unknown, s
         const data = lines.filter((l) => l.startsWith('data:')).map((l) => l.slice(5).trimStart()).join('\n');
         if (data === '' || data === '[DONE]') continue;
         const event = JSON.parse(data) as T & { error?: { message?: string; code?: string | null } };
-        if (event.error !== undefined && event.error !== null) throw new ApiError(event.error.message ?? 'The answer broke off.', 200, event.error.code ?? null);
+        if (event.error !== undefined && event.error !== null) throw new ApiError(event.error.message ?? 'The answer ended early.', 200, event.error.code ?? null);
         yield event as Awaited<T>;
       }
     }

@@ -46,12 +46,12 @@ class Inventory:
 `;
 
 const methods: [name: string, means: string][] = [
-  ['auto', 'picks per round what pays most'],
-  ['lookup', 'drafts from the prompt and the answer'],
+  ['auto', 'chooses the best source of drafts in each round'],
+  ['lookup', 'drafts from earlier text of the prompt and the answer'],
   ['assisted', 'drafts by the draft model'],
-  ['blazedit', 'the draft model, and long copies where it agrees'],
+  ['blazedit', 'drafts by the draft model, with long copies where it agrees'],
   ['prediction', 'the old file as the draft'],
-  ['regular', 'no drafts: one token a pass'],
+  ['regular', 'no drafts: one token per pass'],
 ];
 
 interface Lane {
@@ -76,7 +76,7 @@ export function make_edit_tab(report: (error: unknown) => void): HTMLElement {
   const race = h('input', { id: 'edit-race', type: 'checkbox', checked: true });
   const go = h('button', { class: 'primary', id: 'edit-run', onclick: () => void run() }, 'Run');
   const stop = h('button', { id: 'edit-stop', disabled: true, onclick: () => running?.abort() }, 'Stop');
-  const take = h('button', { id: 'edit-take', disabled: true, onclick: () => take_over() }, 'Take as the file');
+  const take = h('button', { id: 'edit-take', disabled: true, onclick: () => take_over() }, 'Use as the file');
   const status = h('p', { class: 'status', role: 'status', 'aria-live': 'polite' });
   const lanes_area = h('div', { class: 'lanes' });
   const by_source = h('tbody');
@@ -93,7 +93,7 @@ export function make_edit_tab(report: (error: unknown) => void): HTMLElement {
     const chosen = open_file.files?.[0];
     if (chosen === undefined) return;
     const most = 4 << 20;
-    if (chosen.size > most) return report(new ApiError(`${chosen.name} has ${number_text(chosen.size / (1 << 20), 1)} MiB; the server takes files of up to 4.`, 0, null));
+    if (chosen.size > most) return report(new ApiError(`${chosen.name} has ${number_text(chosen.size / (1 << 20), 1)} MiB; the server accepts files of up to 4 MiB.`, 0, null));
     const bytes = new Uint8Array(await chosen.arrayBuffer());
     let text: string;
     try {
@@ -203,9 +203,9 @@ export function make_edit_tab(report: (error: unknown) => void): HTMLElement {
     if (other !== undefined) {
       const theirs = other.answer.usage?.redline;
       if (usage !== undefined && theirs !== undefined) parts.push(`${number_text(theirs.seconds / Math.max(usage.seconds, 1e-6), 1)} times as fast as without speculation,`);
-      parts.push(ours!.answer.content === other.answer.content ? 'with the same bytes.' : Number(temperature.value) > 0 ? 'with other bytes.' : 'BUT with other bytes: please report this.');
+      parts.push(ours!.answer.content === other.answer.content ? 'with the same bytes.' : Number(temperature.value) > 0 ? 'with different bytes.' : 'BUT with different bytes: please report this.');
     }
-    if (ours!.answer.finish_reason === 'length') parts.push('The answer was cut at its limit.');
+    if (ours!.answer.finish_reason === 'length') parts.push('The answer was cut at its token limit.');
     return parts.join(' ');
   }
 
@@ -223,5 +223,5 @@ export function make_edit_tab(report: (error: unknown) => void): HTMLElement {
         h('ul', { class: 'legend' }, ...sources.slice(0, 4).map((s) => h('li', { title: s.means }, h('span', { class: `dot dot-${s.name}` }), s.label)))),
       result.editor.host, status),
     h('section', { class: 'pane wide passes' }, lanes_area,
-      h('table', { class: 'sources' }, h('caption', {}, 'Drafts by source'), h('thead', {}, h('tr', {}, ...['source', 'looked at', 'accepted', 'share'].map((n) => h('th', { scope: 'col' }, n)))), by_source)));
+      h('table', { class: 'sources' }, h('caption', {}, 'Drafts by source'), h('thead', {}, h('tr', {}, ...['source', 'verified', 'accepted', 'share'].map((n) => h('th', { scope: 'col' }, n)))), by_source)));
 }

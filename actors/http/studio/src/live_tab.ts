@@ -92,10 +92,10 @@ export function make_live_tab(report: (error: unknown) => void): HTMLElement {
     }),
   ]);
   file.view.dispatch({ selection: { anchor: file.view.state.doc.length } });
-  const policy = h('select', { id: 'live-policy' }, ...[['exact', 'computed again'], ['pie', 'moved with the text, healed later']].map(([n, m]) => h('option', { value: n }, `${n}: ${m}`)));
+  const policy = h('select', { id: 'live-policy' }, ...[['exact', 'recomputed'], ['pie', 'moved with the text, recomputed later']].map(([n, m]) => h('option', { value: n }, `${n}: ${m}`)));
   const open = h('button', { class: 'primary', id: 'live-open', onclick: () => void (session === null ? begin() : end()) }, 'Open an edit session');
   const status = h('p', { class: 'status', role: 'status', 'aria-live': 'polite' }, 'No edit session is open.');
-  const bar = h('div', { class: 'kv-bar', role: 'img', 'aria-label': 'What the server holds of the prompt' });
+  const bar = h('div', { class: 'kv-bar', role: 'img', 'aria-label': 'KV of the prompt on the server' });
   const counts = h('dl', { class: 'figures' });
   const log = h('ol', { class: 'log', 'aria-label': 'Last calls' });
 
@@ -130,8 +130,8 @@ export function make_live_tab(report: (error: unknown) => void): HTMLElement {
       session = answer.id ?? null;
       waiting = null;
       policy.disabled = true;
-      fill(open, 'Close it');
-      fill(status, 'Open. Type; Tab takes a completion.');
+      fill(open, 'Close the edit session');
+      fill(status, 'Open. Type in the file; Tab accepts a completion.');
       show_kv(answer.kv);
       file.view.focus();
       ask_soon();
@@ -209,8 +209,8 @@ export function make_live_tab(report: (error: unknown) => void): HTMLElement {
   }, 1000);
 
   return h('div', { class: 'tab-body live-tab' },
-    h('section', { class: 'pane' }, h('header', { class: 'pane-head' }, h('h2', {}, 'A file while it is edited'), h('label', { for: 'live-policy' }, 'KV after a change'), policy, open), file.host, status),
+    h('section', { class: 'pane' }, h('header', { class: 'pane-head' }, h('h2', {}, 'The file being edited'), h('label', { for: 'live-policy' }, 'KV after a change'), policy, open), file.host, status),
     h('section', { class: 'pane' }, h('header', { class: 'pane-head' }, h('h2', {}, 'KV of the next prompt')), bar, counts,
-      h('p', { class: 'hint' }, 'Exact: as computing it anew would give. Moved: kept, with a position offset. Stale: computed for an older text; healed while the model is idle.'),
+      h('p', { class: 'hint' }, 'Exact: equal to recomputed KV. Moved: kept with a position offset. Stale: computed for an older text; recomputed while the model is idle.'),
       h('h3', {}, 'Last calls'), log));
 }

@@ -97,7 +97,7 @@ export function make_server_tab(report: (error: unknown) => void): { element: HT
       ['answers running', number_text(answers.running)],
       ['waiting', number_text(answers.waiting)],
       ['edit sessions', number_text(answers.edit_sessions)],
-      ['KV pages held', `${number_text(held)} of ${number_text(pages)}`],
+      ['KV pages in use', `${number_text(held)} of ${number_text(pages)}`],
       ['drafts accepted', last.drafted_total === 0 ? '-' : `${number_text((100 * last.accepted_total) / last.drafted_total)} %`],
       ['models', last.server.ready ? last.server.models.join(', ') : 'not ready'],
       ...(last.server.conflicts ?? []).map((why): [string, string] => ['name conflict', why]),
@@ -159,9 +159,9 @@ export function make_server_tab(report: (error: unknown) => void): { element: HT
       dot.style.background = `var(${tint})`;
       return h('li', {}, dot, label);
     }))), strip),
-    h('section', { class: 'pane' }, h('header', { class: 'pane-head' }, h('h2', {}, 'Time of a pass'), h('p', { class: 'hint' }, 'line: what the scheduler predicts; points: measured')), curve),
+    h('section', { class: 'pane' }, h('header', { class: 'pane-head' }, h('h2', {}, 'Time of a pass'), h('p', { class: 'hint' }, 'line: predicted by the scheduler; points: measured')), curve),
     h('section', { class: 'pane wide' }, h('h2', {}, 'Workers'), h('div', { class: 'scrolls', tabindex: 0 }, h('table', {}, h('thead', {}, h('tr', {},
-      ...['worker', 'state', 'running', 'waiting', 'pages', 'batches', 'rows a batch', 'fill', 'preempted', 'cost off by'].map((n) => h('th', { scope: 'col' }, n)))), workers))));
+      ...['worker', 'state', 'running', 'waiting', 'pages', 'batches', 'rows per batch', 'fill', 'preempted', 'cost error'].map((n) => h('th', { scope: 'col' }, n)))), workers))));
   return {
     element,
     shown(on) {

@@ -13,7 +13,7 @@ function report(error: unknown): void {
   fill(notice, message, h('button', { class: 'plain', 'aria-label': 'Dismiss', onclick: () => (notice.hidden = true) }, '\u00d7'));
   notice.hidden = false;
   clearTimeout(hide_timer);
-  if (error instanceof ApiError && error.status === 401) ask_for_key(stored_key() === '' ? 'This server asks for an API key.' : 'The server does not know this key.');
+  if (error instanceof ApiError && error.status === 401) ask_for_key(stored_key() === '' ? 'This server asks for an API key.' : 'The server does not accept this key.');
   else hide_timer = window.setTimeout(() => (notice.hidden = true), 12_000);
 }
 

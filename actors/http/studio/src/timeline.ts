@@ -20,7 +20,7 @@ export class Timeline {
   constructor(readonly name: string) {
     this.canvas.setAttribute('aria-label', `${name}: tokens per target pass`);
     const rows = h('details', {}, h('summary', {}, 'Passes as a table'), h('div', { class: 'scrolls', tabindex: 0 },
-      h('table', {}, h('thead', {}, h('tr', {}, ...['pass', 'ms', 'proposed', 'looked at', 'accepted', 'tokens'].map((n) => h('th', { scope: 'col' }, n)))), this.table)));
+      h('table', {}, h('thead', {}, h('tr', {}, ...['pass', 'ms', 'proposed', 'verified', 'accepted', 'tokens'].map((n) => h('th', { scope: 'col' }, n)))), this.table)));
     rows.addEventListener('toggle', () => this.fill_table());
     this.element = h('div', { class: 'lane' }, this.canvas, this.note, rows);
     this.canvas.addEventListener('mousemove', (e) => {
@@ -76,7 +76,7 @@ export class Timeline {
       return;
     }
     const proposed = p.proposed.map(([source, n]) => `${n} by ${source_named(source).label}`).join(', ') || 'nothing';
-    fill(this.note, `round ${p.round} at ${(p.at_us / 1000).toFixed(1)} ms: proposed ${proposed}; looked at ${p.verified}, accepted ${p.accepted}; ${tokens_of(p)} tokens came`);
+    fill(this.note, `round ${p.round} at ${(p.at_us / 1000).toFixed(1)} ms: proposed ${proposed}; verified ${p.verified}, accepted ${p.accepted}; ${tokens_of(p)} new tokens`);
   }
 
   private fill_table(): void {

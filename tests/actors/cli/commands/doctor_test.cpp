@@ -84,7 +84,7 @@ std::string text_of(const doctor_findings& f) {
 TEST(doctor_report, names_the_check_that_failed) {
   doctor_findings f = some_findings();
   EXPECT_FALSE(f.healthy());
-  EXPECT_THAT(text_of(f), HasSubstr("1 of 2 checks hold"));
+  EXPECT_THAT(text_of(f), HasSubstr("1 of 2 checks passed"));
   EXPECT_THAT(text_of(f), HasSubstr("FAILED products with Q5_K weights: bits differ"));
   EXPECT_EQ(json_of(f)["checks"][1]["problem"], "bits differ");
   f.checks.pop_back();
@@ -110,7 +110,7 @@ TEST(doctor_report, says_how_much_of_a_loaded_model_lies_in_huge_pages) {
   f.model.emplace().config.kind = architecture::find_family("qwen2");
   EXPECT_THAT(text_of(f), Not(HasSubstr("loaded:")));
   f.model->held = {.resident_bytes = 600ULL << 20, .huge_bytes = 512ULL << 20};
-  EXPECT_THAT(text_of(f), HasSubstr("lie in huge pages"));
+  EXPECT_THAT(text_of(f), HasSubstr("are in huge pages"));
   EXPECT_EQ(json_of(f)["model"]["huge_page_bytes"], 512ULL << 20);
 }
 
@@ -122,7 +122,7 @@ TEST(doctor_report, says_what_limits_the_threads) {
   f.cpus.affinity = 8;
   EXPECT_THAT(text_of(f), HasSubstr("8: one for each of the machine's CPUs"));
   f.threads_asked = 9;
-  EXPECT_THAT(text_of(f), HasSubstr("9: asked for, more than the 8 CPUs"));
+  EXPECT_THAT(text_of(f), HasSubstr("9: as requested, which is more than the 8 CPUs"));
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST_F(edit, of_a_folder_prints_a_patch_that_git_applies) {
   const auto r = run("src");
   EXPECT_EQ(r.exit_code, 0) << errors();
   EXPECT_THAT(errors(), HasSubstr("3 of 3 files"));
-  EXPECT_THAT(errors(), HasSubstr("nothing was changed"));
+  EXPECT_THAT(errors(), HasSubstr("no file was changed"));
   for (const char* name : {"src/a.py", "src/deep/b.py", "src/with blank.py", "src/ignored.py"})
     EXPECT_EQ(read(name), before_);
   write("the.patch", r.out);
@@ -139,7 +139,7 @@ TEST_F(edit, takes_staged_files) {
   EXPECT_THAT(r.out, Not(HasSubstr("b.py\n")));
   shell("git reset -q --hard");
   EXPECT_EQ(run("--staged").exit_code, exit_usage);
-  EXPECT_THAT(errors(), HasSubstr("found no text file with staged changes"));
+  EXPECT_THAT(errors(), HasSubstr("expected text files with staged changes, found none"));
 }
 
 TEST_F(edit, asks_about_each_hunk_on_a_terminal) {
@@ -165,7 +165,7 @@ TEST_F(edit, says_what_it_cannot_edit_and_goes_on_with_the_rest) {
   write("src/large.py", large);  // more than the model's context
   const auto r = run("src --patch -");
   EXPECT_NE(r.exit_code, 0);
-  EXPECT_THAT(errors(), HasSubstr("redline: left out src/binary: no text in UTF-8 (byte 1 is 00)\n"));
+  EXPECT_THAT(errors(), HasSubstr("redline: left out src/binary: not text in UTF-8 (byte 1 is 00)\n"));
   EXPECT_THAT(errors(), HasSubstr("redline: src/large.py: "));
   EXPECT_THAT(r.out, HasSubstr("+++ b/src/deep/b.py\n"));
   EXPECT_EQ(run("src/binary src/a.py").exit_code, exit_usage);

@@ -83,8 +83,9 @@ TEST(config_file, suggests_what_an_unknown_key_may_mean) {
 TEST(config_file, deep_nesting_and_large_files_are_refused_before_they_are_parsed) {
   std::string deep = "a";
   for (int i = 0; i < 1500; ++i) deep += ".a";
-  EXPECT_THAT(probe("[" + deep + "]\n").error, HasSubstr("line 1: expected names of at most 4 parts"));
-  EXPECT_THAT(probe("[probe]\n" + deep + " = 1\n").error, HasSubstr("line 2: expected names of at most 4 parts"));
+  EXPECT_THAT(probe("[" + deep + "]\n").error, HasSubstr("line 1: expected section names of at most 4 parts"));
+  EXPECT_THAT(probe("[probe]\n" + deep + " = 1\n").error,
+              HasSubstr("line 2: expected section names of at most 4 parts"));
   EXPECT_THAT(probe("[" + std::string(80'000, 'a') + "]\n").error, HasSubstr("expected at most 65536 bytes"));
   EXPECT_THAT(probe("[" + std::string(5'000, 'a') + "]\n").error, HasSubstr("line 1: expected at most 4096 bytes"));
 }

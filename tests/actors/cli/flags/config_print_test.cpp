@@ -70,7 +70,7 @@ TEST(config_print, says_where_each_value_comes_from) {
 TEST(config_print, asks_for_nothing_that_the_command_needs) {
   const auto r = test::call_command(add_probe, "--print-config probe inner");
   EXPECT_EQ(r.exit_code, 0);
-  EXPECT_THAT(r.out, HasSubstr("# name =   # not given; the command needs it\n"));
+  EXPECT_THAT(r.out, HasSubstr("# name =   # not given, but required by the command\n"));
   EXPECT_EQ(test::call_command(add_probe, "probe inner").exit_code, exit_usage);
 }
 

@@ -63,8 +63,10 @@ TEST(config_text, says_what_is_no_toml) {
   EXPECT_THAT(complaint("[serve\n"), StartsWith("line 1: expected a section such as [serve], found '[serve' ("));
   EXPECT_THAT(complaint("a = 1\na = 2\n"), HasSubstr("cannot redefine existing integer 'a'"));
   EXPECT_THAT(complaint("a = \"\x1B[2J\n"), HasSubstr("found 'a = \"\\x1b[2J'"));
-  EXPECT_THAT(complaint("a = 1979-05-27\n"), HasSubstr("line 1: expected a text, a number, true, false or a list of"));
-  EXPECT_THAT(complaint("\n[[a]]\nb = 1\n"), HasSubstr("line 2: expected a text, a number, true, false or a list of"));
+  EXPECT_THAT(complaint("a = 1979-05-27\n"),
+              HasSubstr("line 1: expected a string, a number, true, false or a list of"));
+  EXPECT_THAT(complaint("\n[[a]]\nb = 1\n"),
+              HasSubstr("line 2: expected a string, a number, true, false or a list of"));
 }
 
 // A table ends by ending those in it, so deep ones would take the stack.
@@ -78,7 +80,7 @@ TEST(config_text, nesting_is_limited_before_it_is_parsed) {
     }();
   EXPECT_EQ(complaint(deep), "line 2: expected at most 2000 dots outside comments, found more");
   EXPECT_EQ(complaint("# " + std::string(3000, '.') + "\na = 1\n"), "none");
-  EXPECT_THAT(complaint("[a.b.c.d.e]\n"), StartsWith("line 1: expected names of at most 4 parts, found"));
+  EXPECT_THAT(complaint("[a.b.c.d.e]\n"), StartsWith("line 1: expected section names of at most 4 parts, found"));
   EXPECT_EQ(complaint("[a.b.c.d]\ne = 1\n"), "none");
 }
 

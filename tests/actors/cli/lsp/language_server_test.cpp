@@ -590,7 +590,7 @@ TEST_F(language_server_test, drops_a_document_whose_change_cannot_be_read) {
          {{"textDocument", {{"uri", "file:///a.py"}, {"version", 6}}}, {"contentChanges", json::array({change})}});
     EXPECT_NE(error_code(under_way), 0) << "what it would give is for another text";
     EXPECT_THAT(messages("window/showMessage").back()["params"]["message"].get<std::string>(),
-                HasSubstr("its text is not known; close and open it again"));
+                HasSubstr("its contents are unknown; close it and open it again"));
     EXPECT_EQ(count<close_call>(), 1) << "the session has another text";
     EXPECT_EQ(error_code(edit()), -32803);
     type("more", 7);

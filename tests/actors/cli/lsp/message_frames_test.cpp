@@ -33,7 +33,7 @@ TEST(message_frames, leave_out_a_message_that_is_too_long_and_go_on) {
   const auto got = reader.feed(frame_of("123456789") + frame_of("12345678"));
   ASSERT_THAT(got, SizeIs(2));
   EXPECT_EQ(got[0].what, frame::kind::refused);
-  EXPECT_EQ(got[0].text, "expected a message of at most 8 bytes, found one of 9; it was left out");
+  EXPECT_EQ(got[0].text, "expected a message of at most 8 bytes, found one of 9; the message was ignored");
   EXPECT_EQ(got[1], message("12345678"));
 }
 

@@ -56,7 +56,7 @@ TEST_F(client_keys, of_a_file_that_everybody_can_read_are_a_warning) {
   testing::internal::CaptureStderr();
   EXPECT_TRUE(load_client_keys({}, file));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("everybody on this machine can read the API keys in " + file));
+              HasSubstr("every user of this machine can read the API keys in " + file));
 }
 
 TEST_F(client_keys, are_read_anew_and_stay_where_the_file_holds_none) {
@@ -73,7 +73,7 @@ TEST_F(client_keys, are_read_anew_and_stay_where_the_file_holds_none) {
     write(bad);
     testing::internal::CaptureStderr();
     reload_client_keys(ring, {"sk-key-of-a-flag"}, file);
-    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the keys stay as they were"));
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the keys, which stay as they were"));
     EXPECT_TRUE(ring.snapshot()->find("sk-key-of-ben")) << bad;
   }
 }

@@ -216,17 +216,18 @@ TEST(serving_flags, are_refused_where_they_have_no_effect) {
   EXPECT_TRUE(read_serve({"--bridge", "ipc://x"})->roles.target) << "it works, too";
   expect_refused(read_serve({"--pool-patience", "3"}), "without --bridge");
   expect_refused(read_worker("node", {}), "--role node requires --draft");
-  expect_refused(read_worker("target", {"--draft", model}), "--role node runs both");
+  expect_refused(read_worker("target", {"--draft", model}), "use --role node to run both");
   expect_refused(read_serve(remote_target + std::vector<std::string>{"--step-ms", "50", "--policy", "fair_share"}),
-                 "--policy, --step-ms: no effect with --remote target");
+                 "--policy, --step-ms: has no effect with --remote target");
   expect_refused(read_serve(remote_target + std::vector<std::string>{"--draft-length", "whole"}),
                  "redline worker --role target");
   expect_refused(read_serve(remote_target + std::vector<std::string>{"--kv", "f32"}), "runs no model");
   expect_refused(read_serve({"--remote", "draft", "--bridge", "ipc://x", "--draft-context", "100"}),
                  "redline worker --role draft");
   expect_refused(read_serve({"--insecure-plaintext"}), "without --bridge");
-  expect_refused(read_worker("draft", {"--step-ms", "50"}), "--step-ms: no effect with --role draft");
-  expect_refused(read_worker("target", {"--draft-context", "100"}), "--draft-context: no effect with --role target");
+  expect_refused(read_worker("draft", {"--step-ms", "50"}), "--step-ms: has no effect with --role draft");
+  expect_refused(read_worker("target", {"--draft-context", "100"}),
+                 "--draft-context: has no effect with --role target");
   EXPECT_TRUE(read_serve(remote_target + std::vector<std::string>{"--step-ms", "80", "--waiting-max", "3"}));
   EXPECT_TRUE(read_serve(remote_target + std::vector<std::string>{"--draft", model, "--kv", "f32"}));
 }

@@ -85,7 +85,7 @@ TEST(tracing_flags, say_what_is_wrong) {
   EXPECT_THAT(why({}, "collector:4318"), HasSubstr("--otlp-endpoint: expected http://HOST:PORT"));
   EXPECT_THAT(why({{"OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://c"}}), HasSubstr("OTEL_EXPORTER_OTLP_ENDPOINT: expected"));
   EXPECT_THAT(why({{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4317"}, {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}}),
-              HasSubstr("OTEL_EXPORTER_OTLP_PROTOCOL: traces are sent as http/json only, found 'grpc'"));
+              HasSubstr("OTEL_EXPORTER_OTLP_PROTOCOL: expected http/json, the only supported protocol, found 'grpc'"));
   for (const char* bad : {"novalue", "=x", "a=%4", "a=%zz", "a=%0a"}) {
     EXPECT_THAT(why({{"OTEL_EXPORTER_OTLP_HEADERS", bad}}, "http://c"),
                 HasSubstr("OTEL_EXPORTER_OTLP_HEADERS: expected"))

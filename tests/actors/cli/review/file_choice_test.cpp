@@ -55,15 +55,15 @@ TEST_F(choice, takes_the_text_files_of_a_folder) {
   const auto chosen = choose_files({at("src")});
   EXPECT_THAT(names(chosen), ElementsAre("src/a.py", "src/deep/b.py"));
   EXPECT_EQ(chosen->files[0].bytes, "a\n");
-  EXPECT_THAT(chosen->left_out, ElementsAre(at("src/binary") + ": no text in UTF-8 (byte 1 is 00)",
+  EXPECT_THAT(chosen->left_out, ElementsAre(at("src/binary") + ": not text in UTF-8 (byte 1 is 00)",
                                             at("src/large.txt") + ": larger than 1 MiB",
-                                            at("src/latin1.txt") + ": no text in UTF-8 (byte 3 is E9)"));
+                                            at("src/latin1.txt") + ": not text in UTF-8 (byte 3 is E9)"));
 }
 
 TEST_F(choice, a_file_that_is_named_must_be_one_that_can_be_edited) {
   const auto a = write("a.py", "a\n");
   EXPECT_THAT(names(choose_files({a, at("./a.py"), at(".")})), ElementsAre("a.py"));  // once
-  EXPECT_THAT(choose_files({write("binary", std::string(1, '\0'))}).error().context, HasSubstr("no text in UTF-8"));
+  EXPECT_THAT(choose_files({write("binary", std::string(1, '\0'))}).error().context, HasSubstr("not text in UTF-8"));
   EXPECT_THAT(choose_files({write("large", std::string(edited_file_bytes_max + 1, 'x'))}).error().context,
               HasSubstr("larger than 1 MiB"));
   EXPECT_THAT(choose_files({"/dev/null"}).error().context, HasSubstr("expected a file or a folder"));
@@ -71,7 +71,8 @@ TEST_F(choice, a_file_that_is_named_must_be_one_that_can_be_edited) {
 
 TEST_F(choice, has_limits) {
   for (std::size_t i = 0; i <= edited_files_max; ++i) write("many/" + std::to_string(i), "x\n");
-  EXPECT_THAT(choose_files({at("many")}).error().context, HasSubstr("expected at most 256 files of together 16 MiB"));
+  EXPECT_THAT(choose_files({at("many")}).error().context,
+              HasSubstr("expected at most 256 files with a total of 16 MiB"));
   for (std::size_t i = 0; i <= edited_bytes_max / edited_file_bytes_max; ++i) {
     write("large/" + std::to_string(i), std::string(edited_file_bytes_max, 'x'));
   }
@@ -98,7 +99,7 @@ TEST_F(choice, does_not_guess_where_git_cannot_tell) {
   if (!test::has_program("git")) GTEST_SKIP() << "git is not installed";
   write("src/a.py", "a\n");
   write(".git", "no repository\n");
-  EXPECT_THAT(choose_files({at("src")}).error().context, HasSubstr("git could not tell the files"));
+  EXPECT_THAT(choose_files({at("src")}).error().context, HasSubstr("git could not list the files"));
 }
 
 TEST_F(choice, takes_files_with_staged_changes) {
@@ -133,7 +134,7 @@ TEST_F(choice, leaves_out_what_is_behind_a_link) {
   const auto chosen = choose_files({at("repo")});
   EXPECT_THAT(names(chosen), ElementsAre("repo/b.py"));
   ASSERT_EQ(chosen->left_out.size(), 1U);
-  EXPECT_THAT(chosen->left_out[0], HasSubstr("repo/a/x.py: it is behind a symbolic link"));
+  EXPECT_THAT(chosen->left_out[0], HasSubstr("repo/a/x.py: it is reached by a symbolic link"));
 }
 
 TEST_F(choice, writes_nothing_behind_a_link_that_came_meanwhile) {

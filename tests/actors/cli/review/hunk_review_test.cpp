@@ -64,7 +64,7 @@ TEST(hunk_review, ends_for_all_files_with_q_and_when_nobody_answers) {
 TEST(hunk_review, explains_the_letters_to_who_gives_another) {
   person p{{"what", "", "?", "y", "d"}};
   EXPECT_THAT(p.file(), HasSubstr("A\n"));
-  EXPECT_THAT(p.shown, HasSubstr("d - take neither it nor any later one of this file\n"));
+  EXPECT_THAT(p.shown, HasSubstr("d - do not take this hunk or any later one of this file\n"));
 }
 
 TEST(hunk_review, takes_a_hunk_as_it_was_edited) {
@@ -77,7 +77,7 @@ TEST(hunk_review, takes_a_hunk_as_it_was_edited) {
 TEST(hunk_review, asks_again_when_the_edited_hunk_cannot_be_taken) {
   person p{{"e", "n", "d"}, std::string("-q\n")};
   EXPECT_EQ(p.file(), before);
-  EXPECT_THAT(p.shown, HasSubstr("must stay those of the file"));
+  EXPECT_THAT(p.shown, HasSubstr("must match those of the file"));
   person q{{"e", "d"}};
   EXPECT_EQ(q.file(), before);
   EXPECT_THAT(q.shown, HasSubstr("no editor\n"));

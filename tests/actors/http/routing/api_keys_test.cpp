@@ -84,7 +84,7 @@ TEST(api_keys, are_expected_in_a_file) {
     for (const auto& keys : {api_keys::load({}, file.path()), api_keys::load(lines, file.path())}) {
       ASSERT_FALSE(keys) << none;
       EXPECT_EQ(keys.error().code, errc::file_malformed);
-      EXPECT_THAT(keys.error().context, HasSubstr("'" + file.path() + "' holds no key"));
+      EXPECT_THAT(keys.error().context, HasSubstr("'" + file.path() + "' contains no key"));
     }
   }
 }

@@ -44,7 +44,7 @@ TEST(apply_response, is_no_file_that_was_cut_short) {
     ASSERT_TRUE(why) << text;
     EXPECT_EQ(why->status, 422U);
     EXPECT_EQ(why->code, "unusable_answer");
-    EXPECT_THAT(why->message, HasSubstr("No merged file: the model's answer"));
+    EXPECT_THAT(why->message, HasSubstr("The file could not be merged: the model's answer"));
   }
 }
 

@@ -499,14 +499,15 @@ TEST(chat_request, takes_formats_in_other_servers_words) {
       {
           {R"("guided_json": 5)", "guided_json", "", "a JSON schema"},
           {R"("guided_json": "[")", "guided_json", "", ""},
-          {R"("guided_choice": [])", "guided_choice", "", "a list of texts"},
+          {R"("guided_choice": [])", "guided_choice", "", "a list of non-empty strings"},
           {R"("guided_choice": ["a", ""])", "guided_choice", "", ""},
           {R"("guided_regex": {})", "guided_regex", "", "a string"},
-          {R"("guided_regex": "a", "guided_json": {})", "guided_regex", "", "one format too many"},
+          {R"("guided_regex": "a", "guided_json": {})", "guided_regex", "", "cannot be combined with another format"},
           {R"("guided_regex": "a", "response_format": {"type": "json_object"})", "guided_regex", "", ""},
           {R"("structured_outputs": {"structural_tag": "x"})", "structured_outputs.structural_tag", unsupported, ""},
           {R"("grammar": 5)", "grammar", "", "a string"},
-          {R"("grammar": "root ::= \"a\"", "guided_regex": "a")", "grammar", "", "one format too many"},
+          {R"("grammar": "root ::= \"a\"", "guided_regex": "a")", "grammar", "",
+           "cannot be combined with another format"},
       },
       chat);
 }
@@ -641,7 +642,7 @@ TEST(chat_request, goes_on_with_the_last_message_where_it_is_asked_to) {
   };
   refused(begun + R"(, "continue_final_message": true, "add_generation_prompt": true})", "cannot both be true");
   refused(begun + R"(, "continue_final_message": true, "response_format": {"type": "json_object"}})",
-          "does not go together with 'response_format'");
+          "cannot be combined with 'response_format'");
   refused(R"({"messages": [{"role": "user", "content": "a"}], "continue_final_message": true})", "role assistant");
   EXPECT_FALSE(parse_completion_request(R"({"prompt": "a", "continue_final_message": true})"));
   EXPECT_TRUE(parse_template_request(begun + R"(, "continue_final_message": true})")->continues_last);

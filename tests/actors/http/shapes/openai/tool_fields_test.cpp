@@ -94,10 +94,10 @@ TEST(tool_fields, refuses_what_it_cannot_take_with_its_place) {
                  "tools[1].function.name", "another tool");
   expect_refusal(std::string(two_tools) + R"(, "tool_choice": "always")", "tool_choice", "'always'");
   expect_refusal(std::string(two_tools) + R"(, "tool_choice": {"type": "function", "function": {"name": "no"}})",
-                 "tool_choice.function.name", "none of the request's tools");
+                 "tool_choice.function.name", "not one of the request's tools");
   expect_refusal(R"("tool_choice": "required")", "tool_choice", "needs 'tools'");
   expect_refusal(std::string(two_tools) + R"(, "response_format": {"type": "json_object"})", "tools",
-                 "does not go together");
+                 "cannot be combined");
   expect_refusal(std::string(two_tools) + R"(, "ignore_eos": true)", "ignore_eos", "'tools'");
 }
 
