@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what the studies of redline-bench measured (see bench/README.md).
+"""Draws the measurements of redline-bench's studies (see bench/README.md).
 
     python3 bench/plot.py edit.json load.json --to plots
 
@@ -13,7 +13,7 @@ import pathlib
 import statistics
 import sys
 
-# Okabe and Ito's colours, which most colour-blind readers can tell apart. A method has the same one in every figure.
+# Okabe and Ito's colors, which most color-blind readers can tell apart. A method has the same one in every figure.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
 METHOD_COLOURS = {
     "regular": "#7f7f7f", "lookup": "#0072b2", "assisted": "#e69f00", "blazedit": "#009e73", "prediction": "#cc79a7",
@@ -24,7 +24,7 @@ LIGHT_GREY = "#c8c8c8"
 
 
 def group(rows, key):
-    """The rows by key(row), in the order in which keys first appear."""
+    """Groups the rows by key(row), in the order in which keys first appear."""
     groups = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
@@ -70,7 +70,7 @@ def replayed_note(data):
 
 
 def edit_speed(data):
-    """Characters per second of each edit by its ratio; a line joins the medians of tenths of the range."""
+    """Plots characters per second of each edit by its ratio; a line joins the medians of tenths of the range."""
     runs = data.get("runs")
     if not runs:
         return None
@@ -92,7 +92,7 @@ def edit_speed(data):
 
 
 def typical_run(runs):
-    """Of the fastest method that drafts, the edit whose ratio lies in the middle."""
+    """Returns the edit with the middle ratio, from the fastest method that drafts."""
     drafting = {m: g for m, g in group(runs, lambda r: r["method"]).items() if any(r.get("drafted") for r in g)}
     if not drafting:
         return None
@@ -101,7 +101,7 @@ def typical_run(runs):
 
 
 def edit_steps(data):
-    """Tokens proposed and accepted in each pass of the target model in one edit."""
+    """Plots the tokens proposed and accepted in each pass of the target model in one edit."""
     run = typical_run(data.get("runs", []))
     if run is None or not run.get("steps"):
         return None
@@ -116,7 +116,7 @@ def edit_steps(data):
 
 
 def load_figure(data, title, note, y_label, value):
-    """By clients; by requests per second where no level is a number of clients."""
+    """Plots a value by clients, or by requests per second where no level is a number of clients."""
     rows = [r for r in data.get("summary", []) if value in r]
     by_clients = [r for r in rows if not r["level"].endswith("/s")]
     rows = by_clients or rows
@@ -147,7 +147,7 @@ def load_goodput(data):
 
 
 def copy_runs(data):
-    """What one run of N tokens costs compared with N decode steps."""
+    """Plots what one run of N tokens costs compared with N decode steps."""
     runs = data.get("prices", {}).get("runs")
     if not runs:
         return None
@@ -164,7 +164,7 @@ def copy_runs(data):
 
 
 def copy_coverage(data):
-    """The share of the new files that can be copied, by the shortest span that counts."""
+    """Plots the share of the new files that can be copied, by the shortest span that counts."""
     corpora = data.get("corpora")
     if not corpora:
         return None
@@ -181,7 +181,7 @@ def copy_coverage(data):
 
 
 def copy_moved(data):
-    """Files that come out exactly right when the ends of spans are off; the mean over the corpora."""
+    """Plots the share of files that come out exactly right when ends of spans are off; the mean over the corpora."""
     rows = [m for corpus in data.get("corpora", []) for m in corpus["moved"]]
     if not rows:
         return None
@@ -200,7 +200,7 @@ def copy_moved(data):
 
 
 def evict_pace(data):
-    """Time per token after the window is full, compared with a token before that."""
+    """Plots the time per token after the window is full, compared with a token before that."""
     rows = data.get("rows")
     if not rows:
         return None
@@ -218,7 +218,7 @@ def evict_pace(data):
 
 
 def pie_times(data):
-    """Time until the KV is up to date after an insertion near the start of a cached text."""
+    """Plots the time until the KV is up to date after an insertion near the start of a cached text."""
     rows = [t for t in data.get("times", []) if t["at"] <= 100]
     if not rows:
         return None
@@ -246,7 +246,7 @@ FIGURES = {
 
 
 def draw(path, folder, extension, only=()):
-    """Draws the figures of one study's JSON, or only those named, and returns the files."""
+    """Draws the figures of one study's JSON, or only the named ones, and returns the files."""
     data = json.loads(path.read_text())
     benchmark = data.get("benchmark") if isinstance(data, dict) else None
     if benchmark not in FIGURES:

@@ -1,5 +1,5 @@
-// Checks of sources and documents as text, which spare a reviewer the search: includes between rooms, headers that no
-// file includes, vector registers where they do not belong, leftovers, paths in documents that lead nowhere.
+// Checks of sources and documents as text: includes between folders, headers that no file includes, vector registers
+// where they do not belong, leftovers, and paths in documents that do not exist.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ const std::vector<source>& sources() {
     for (const char* folder : {"kernels", "runtime", "scheduler", "transport", "actors", "tests", "bench"}) {
       for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
         const auto extension = entry.path().extension();
-        if (entry.path().string().find("/node_modules/") != std::string::npos) continue;  // of bench/peers, not ours
+        if (entry.path().string().find("/node_modules/") != std::string::npos) continue;  // a dependency of bench/peers
         if (extension != ".cpp" && extension != ".hpp") continue;
         source s{fs::relative(entry.path(), root).generic_string(), test::read_file(entry.path().string()), {}, {}};
         std::istringstream lines(s.text);
@@ -53,8 +53,8 @@ const std::vector<source>& sources() {
 
 /// A row of ARCHITECTURE.md's table "Who may include whom".
 struct room {
-  std::set<std::string> may_include;                                        // with what those may include
-  std::vector<std::pair<std::string, std::vector<std::string>>> libraries;  // header's beginning, files; none: any file
+  std::set<std::string> may_include;                                        // including what those may include
+  std::vector<std::pair<std::string, std::vector<std::string>>> libraries;  // header prefix, its files (none: any)
 };
 
 std::vector<std::string> quoted(const std::string& text) {
@@ -90,7 +90,7 @@ const std::map<std::string, room>& rooms() {
   return all;
 }
 
-/// The longest folder with a row; "tests" and "bench" for what has none and may include anything.
+/// The longest folder with a row, or the top-level folder ("tests" and "bench" have no row and may include anything).
 std::string room_of(const std::string& path) {
   for (std::string folder = path; folder.find('/') != std::string::npos;) {
     folder = folder.substr(0, folder.rfind('/'));
@@ -179,8 +179,8 @@ TEST(tidy, nothing_is_left_over) {
   }
 }
 
-/// Every file and folder of the repository, from the root, also without a file's extensions: documents call
-/// `runtime/draft/book.hpp` and `book.cpp` by one name.
+/// Every file and folder of the repository by its path from the root, and each file also without its extensions,
+/// because documents refer to `runtime/draft/book.hpp` and `book.cpp` by one name.
 class tree {
  public:
   void add_file(const std::string& path) {
@@ -198,7 +198,7 @@ class tree {
     if (path.find('*') == std::string::npos) return paths_.contains(path);
     return std::any_of(paths_.begin(), paths_.end(), [&](const std::string& p) { return fits_path(p, path); });
   }
-  /// Whether some path ends with this one, at a slash.
+  /// Whether some path ends with this one, starting at a slash.
   bool has_ending(const std::string& path) const {
     if (path.find('*') == std::string::npos) return endings_.contains(path);
     return std::any_of(endings_.begin(), endings_.end(), [&](const std::string& p) { return fits_path(p, path); });
@@ -233,7 +233,7 @@ class tree {
   std::set<std::string> endings_;
 };
 
-/// What stands between backticks outside of fenced blocks, split at white space.
+/// The text between backticks outside of fenced blocks, split at whitespace.
 std::vector<std::string> code_words(const std::string& document) {
   std::string prose;
   bool is_fenced = false;
@@ -262,7 +262,7 @@ std::vector<std::string> code_words(const std::string& document) {
   return words;
 }
 
-/// `a.{hpp,cpp}` is `a.hpp` and `a.cpp`.
+/// Expands `a.{hpp,cpp}` to `a.hpp` and `a.cpp`.
 std::vector<std::string> without_braces(const std::string& word) {
   static const std::regex braces(R"(^(.*)\{([^{}]*)\}(.*)$)");
   std::smatch m;
@@ -275,9 +275,9 @@ std::vector<std::string> without_braces(const std::string& word) {
   return all;
 }
 
-/// The paths in backticks of a document that lead nowhere. A path is a word whose first name is a folder at the root,
-/// of the document or between them, or a word that ends like a source. It counts from any of these folders; a source
-/// may be called by the end of its path.
+/// The nonexistent paths in a document's backticks. A path is a word whose first name is a folder at the root, of the
+/// document or between them, or a word that ends like a source. It is relative to any of these folders; a source may be
+/// named by the end of its path.
 std::vector<std::string> lost_paths(const std::string& document_path, const std::string& document,
                                     const tree& repository) {
   static const std::regex letters("[A-Za-z0-9_.*/-]+");
@@ -313,7 +313,7 @@ std::vector<std::string> lost_paths(const std::string& document_path, const std:
 TEST(tidy, architecture_is_read_in_one_sitting) {
   std::istringstream text(test::read_file(test::source_path("ARCHITECTURE.md")));
   const auto words = std::distance(std::istream_iterator<std::string>(text), {});
-  EXPECT_LE(words, 2'500) << "details belong into docs/design";
+  EXPECT_LE(words, 2'500) << "details belong in docs/design";
 }
 
 TEST(tidy, finds_paths_that_lead_nowhere) {
@@ -345,7 +345,7 @@ TEST(tidy, paths_in_documents_exist) {
   for (auto it = fs::recursive_directory_iterator(root); it != fs::recursive_directory_iterator(); ++it) {
     const std::string name = it->path().filename().string();
     if (it->is_directory()) {
-      // Builds and what they fetch are no part of the repository.
+      // Builds and what they download are not part of the repository.
       if (name.starts_with(".") || name.starts_with("build") || name == "node_modules") it.disable_recursion_pending();
       continue;
     }

@@ -1,5 +1,5 @@
-// Rows times a packed matrix, for every format and target: 4864 x 896 (it stays in the caches) and, for one row,
-// 30000 x 896 (it does not).
+// A few rows times a packed matrix, for every format and target: 4864 x 896, which stays in the caches, and, for one
+// row, 30000 x 896, which does not.
 
 #include <cstring>
 #include <random>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace kernels;
 
-/// Random numbers, or random blocks with small scales: ordinary values, as denormal ones would cost extra.
+/// Random numbers, or random blocks with small scales. The values are ordinary, as denormal ones would cost extra.
 std::vector<std::byte> random_matrix(const kernel_table& table, weight_type type, std::size_t rows,
                                      std::size_t columns) {
   std::vector<std::byte> bytes(rows * row_bytes(type, columns));

@@ -1,4 +1,4 @@
-// How near each kernel of each target comes to the machine's bounds, on one thread.
+// Measures how near each kernel of each target comes to the machine's bounds, on one thread.
 
 #include "bench/kernels/kernel_bench.hpp"
 

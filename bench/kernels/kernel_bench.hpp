@@ -9,9 +9,9 @@
 
 namespace redline::bench {
 
-/// Every target this CPU runs.
+/// All targets that this CPU can run.
 std::vector<const kernels::kernel_table*> usable_tables();
-/// Measured once per target, on one thread: what the shares in the counters refer to.
+/// The bounds that the shares in the counters refer to, measured once per target on one thread.
 const kernels::machine_bounds& bounds_of(const kernels::kernel_table& table);
 /// Adds GFLOP/s, GB/s and their shares of the bounds.
 void count(benchmark::State& state, const kernels::kernel_table& table, double flops, double bytes);

@@ -1,5 +1,5 @@
-// Turning the keys of a cache where they lie (one KV head, 128 dimensions), for every KV type and target, and the
-// memory bandwidth: the price of an eager shift.
+// Rotating the keys of a cache in place (one KV head, 128 dimensions), for every KV type and target, together with the
+// memory bandwidth: the cost of an eager shift.
 
 #include <cmath>
 
@@ -30,7 +30,7 @@ void rotate(benchmark::State& state, const kernel_table& table, element_type typ
     table.rotate_keys(kv, 0, tokens, rope_pairs::half_split, angles.data(), head_dim, head_dim);
     benchmark::ClobberMemory();
   }
-  // Read and written.
+  // Every byte is read and written.
   count(state, table, 3.0 * static_cast<double>(tokens * head_dim),
         2.0 * static_cast<double>(pages * kv_key_bytes(type, head_dim)));
 }

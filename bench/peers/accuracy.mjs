@@ -1,6 +1,6 @@
 // What llama.cpp's own rounding of activations costs: the same weights in a file that it multiplies as floats and in a
-// quantised one. Makes the first from the second, so that weights are equal. The table is that of `redline bench accuracy`,
-// whose reference is our float products.
+// quantized one. The first is made from the second, so that the weights are equal. The table is that of `redline bench
+// accuracy`, whose reference is Redline's float products.
 //
 //   node accuracy.mjs --redline PATH --model Q.gguf [--model Q2.gguf] --prompts ../demo_models/vectors.json [--threads 2]
 import {spawnSync} from "node:child_process";
@@ -25,7 +25,7 @@ if (options.model.length === 0 || options.prompts == null) {
 const prompts = JSON.parse(readFileSync(options.prompts, "utf8")).cases.map((c) => c.ids);
 const threads = Number(options.threads);
 
-/** Logits after each token of each prompt. */
+/** Returns the logits after each token of each prompt. */
 async function read(path) {
     const llama = await getLlama({gpu: false, maxThreads: threads, logLevel: LlamaLogLevel.error, build: "never"});
     const model = await llama.loadModel({modelPath: path, gpuLayers: 0});

@@ -1,5 +1,5 @@
-// Greedy answers of llama.cpp (as node-llama-cpp ships it) and those that a vectors.json holds: the same token ids for the
-// prompts, the same tokens in the answers. Exits with 1 where they differ and the choice was no near tie.
+// Compares the greedy answers of llama.cpp (as node-llama-cpp ships it) with those in a vectors.json: the prompts must
+// have the same token ids and the answers the same tokens. Exits with 1 on a difference that is no near tie.
 //
 //   node continuations.mjs --model M.gguf --vectors vectors.json --who target|draft [--threads 2]
 import {readFileSync} from "node:fs";

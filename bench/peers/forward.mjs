@@ -1,5 +1,5 @@
-// Cost of one forward pass of a model in Redline and in llama.cpp (as node-llama-cpp ships it), in turns in one run,
-// so that what else the machine does hits both. Logits of the last row only, which is what both can be asked for.
+// The cost of one forward pass of a model in Redline and in llama.cpp (as node-llama-cpp ships it), measured in turns
+// so that other load on the machine affects both. Only the last row's logits are computed, as both engines can.
 //
 //   node forward.mjs --redline PATH --model M.gguf [--rows 1,8,64] [--context 0,1024] [--threads 2] [--rounds 3]
 //     [--numerics float,int8] [--kv f16] [--json]
@@ -31,7 +31,7 @@ const contexts = numbers(options.context);
 const threads = Number(options.threads);
 const numerics = options.numerics.split(",");
 
-/** Best milliseconds by "rows@context". */
+/** Keeps the best milliseconds by "rows@context". */
 function keepBest(best, rows, context, ms) {
     const key = `${rows}@${context}`;
     best.set(key, Math.min(ms, best.get(key) ?? Infinity));

@@ -1,4 +1,4 @@
-// The flags of every study. One translation unit has them all: each that builds CLI11 commands compiles CLI11 again.
+// The flags of every study are in one translation unit, because every unit that builds CLI11 commands compiles CLI11.
 
 #include "bench/studies/commands.hpp"
 

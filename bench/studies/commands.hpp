@@ -8,7 +8,7 @@ class App;
 
 namespace redline::studies {
 
-/// The subcommands of redline-bench: each adds itself, its callback sets the exit code.
+/// The subcommands of redline-bench. Each function adds one, whose callback sets the exit code.
 void add_bench_forward(CLI::App& bench, int& exit_code);
 void add_bench_accuracy(CLI::App& bench, int& exit_code);
 void add_bench_broker(CLI::App& bench, int& exit_code);

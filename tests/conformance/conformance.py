@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs what lies in a folder of public suites against a build of Redline and prints tables in Markdown.
+"""Runs the public suites in a folder against a build of Redline and prints tables in Markdown.
 
     conformance.py --probe PROGRAM [--redline PROGRAM --models FOLDER] [--work FOLDER] [--kinds schemas,...] FOLDER
 
 Kinds: `schemas` (JSON-Schema-Test-Suite), `masks` (maskbench's instances of JSONSchemaBench), `templates` (folders of
-*.jinja), `llama` and `vllm` (those servers' own tests; they want pytest, and REDLINE_PORT names a port to use). The exit
-status is 0 whatever the tables say, 1 where the folder has none of these, and with --strict 1 where an invalid instance is
-accepted or a template is rendered differently.
+*.jinja), `llama` and `vllm` (the tests of those servers, which need pytest; REDLINE_PORT names a port to use). The exit
+status is 0 whatever the tables contain, or 1 if the folder has none of these. With --strict it is also 1 if an invalid
+instance is accepted or a template is rendered differently.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Runs the small cases beside this file and checks what the tables say. Usage: conformance_test.py PROBE"""
+"""Runs the small cases in this folder and checks the tables. Usage: conformance_test.py PROBE"""
 
 import contextlib
 import io
@@ -64,7 +64,7 @@ class Tables(unittest.TestCase):
     def test_templates(self):
         said = printed(template_suite.run_templates, probe, CASES / "templates")
         chats = len(template_suite.conversations())
-        # The last conversation has no message, which the first template refuses; the second one nobody renders.
+        # The last conversation has no message, which the first template refuses; the second is never rendered.
         self.assertIn(f"| 2 | {2 * chats} | {chats - 1} | {chats + 1} | 0 | 0 | 0 |", said)
 
     def test_a_difference_of_templates_is_shown(self):

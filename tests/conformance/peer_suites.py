@@ -1,5 +1,6 @@
-"""Other servers' own tests against Redline: llama.cpp's `tools/server/tests` and vLLM's `tests/entrypoints/openai`. Their
-files are copied, with assertions that do not end their test, and start `redline serve` in place of their server."""
+"""Other servers' own tests against Redline: llama.cpp's `tools/server/tests` and vLLM's `tests/entrypoints/openai`.
+Their files are copied, with assertions that do not end a test, and they start `redline serve` in place of their
+server."""
 
 import json
 import os
@@ -32,7 +33,7 @@ def copy_soft(path, to):
 
 
 def run_file(file, work, environment, plugins):
-    """What pytest reports of one file, or why it cannot be run."""
+    """Returns pytest's report of one file, or why it cannot be run."""
     notes = work / "report.json"
     notes.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", "90"]

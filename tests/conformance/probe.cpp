@@ -1,11 +1,11 @@
-// Reads one question a line as JSON from standard input and answers each with one line: what a schema, a grammar or a
-// chat template makes of some texts or conversations. For conformance.py.
+// Reads questions from standard input as JSON, one per line, and answers each with one line: the result of a schema, a
+// grammar or a chat template for some texts or conversations. Used by conformance.py.
 //
 //   {"schema": JSON, "texts": [TEXT, ...]}        {"us": NUMBER, "accepted": [BOOLEAN, ...]}
 //   {"grammar": TEXT, "texts": [TEXT, ...]}       the same
 //   {"template": TEXT, "chats": [OBJECT, ...]}    {"texts": [{"text": TEXT} or {"why": TEXT}, ...]}
 //
-// What cannot be compiled or parsed is answered by {"why": TEXT}.
+// The answer for input that cannot be compiled or parsed is {"why": TEXT}.
 
 #include <chrono>
 #include <cstdint>
@@ -34,7 +34,7 @@ bool accepts(const grammar::byte_automaton& m, std::string_view text) {
   return m.is_accepting(s);
 }
 
-/// compile: gives a pointer to an automaton, or a failure.
+/// compile: returns a pointer to an automaton, or a failure.
 template<class Compile>
 json try_texts(const json& question, Compile compile) {
   const auto began = std::chrono::steady_clock::now();

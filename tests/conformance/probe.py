@@ -1,4 +1,4 @@
-"""The grammar compiler and the template engine of Redline, asked by way of the program `conformance_probe`."""
+"""Redline's grammar compiler and template engine, used through the program `conformance_probe`."""
 
 import json
 import subprocess
@@ -19,14 +19,14 @@ class Probe:
 
 
 def table(columns, rows):
-    """Lines of a table in Markdown."""
+    """Returns the lines of a Markdown table."""
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
 
 
 def most_frequent(counts, most=12):
-    """Lines with the most frequent of some texts, and how many others there are."""
+    """Returns lines with the most frequent texts, and the number of others."""
     lines = [f"- {count} x {text}" for text, count in counts.most_common(most)]
     rest = len(counts) - len(lines)
     return "\n".join(lines + ([f"- and {rest} others"] if rest > 0 else []))

@@ -1,7 +1,8 @@
-"""Suites of JSON schemas with instances that are valid or not: JSON-Schema-Test-Suite and JSONSchemaBench (maskbench).
+"""Suites of JSON schemas with valid and invalid instances: JSON-Schema-Test-Suite and JSONSchemaBench (maskbench).
 
-A grammar is right when it accepts a valid instance and refuses an invalid one. One that refuses valid instances is
-narrow, which the documentation may say; one that accepts an invalid one breaks what structured output promises.
+A grammar is right when it accepts valid instances and refuses invalid ones. A grammar that refuses valid instances is
+narrow, which the documentation may mention; one that accepts an invalid instance breaks the promise of structured
+output.
 """
 
 import json
@@ -13,7 +14,7 @@ from probe import most_frequent, table
 
 
 def spellings(instance):
-    """Without blanks, with those of most writers, and with all beyond ASCII escaped."""
+    """Without whitespace, with that of most writers, and with everything beyond ASCII escaped."""
     forms = [json.dumps(instance, separators=(",", ":"), ensure_ascii=False),
              json.dumps(instance, ensure_ascii=False), json.dumps(instance, separators=(",", ":"))]
     return list(dict.fromkeys(form for form in forms if is_text(form)))
@@ -28,7 +29,7 @@ def is_text(form):
 
 
 def reason(why):
-    """A refusal without what is particular to one schema, so that equal reasons count together."""
+    """Returns a refusal without what is specific to one schema, so that equal reasons are counted together."""
     text = why.split(": ", 1)[-1]
     if "keyword" not in text:
         text = re.sub(r"'[^']*'", "'...'", text)
@@ -44,7 +45,7 @@ class Tally:
         self.wrong_names = []
 
     def add(self, probe, name, schema, tests):
-        """tests: of (instance, whether it is valid)."""
+        """tests: pairs of (instance, whether it is valid)."""
         self.schemas += 1
         texts = [spellings(instance) for instance, _ in tests]
         said = probe.ask({"schema": schema, "texts": [form for forms in texts for form in forms]})
@@ -122,7 +123,7 @@ def run_test_suite(probe, folder):
             rows.append([f"{draft} {kind}", tally.schemas, tally.compiled,
                          f"{tally.accepted_all} / {tally.accepted_some} of {tally.valid}", tally.invalid,
                          f"**{tally.wrong}**"])
-            if not kind.startswith("format"):  # most validators take a format as an annotation
+            if not kind.startswith("format"):  # most validators treat a format as an annotation
                 total += tally
         for _, stem, schema, tests in groups_of(base / "optional" / "format"):
             if isinstance(schema, dict):

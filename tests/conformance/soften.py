@@ -1,4 +1,4 @@
-"""Rewrites the tests of other servers: an assertion notes whether it holds, and the test goes on."""
+"""Rewrites the tests of other servers so that an assertion records whether it holds, and the test continues."""
 
 import ast
 

@@ -1,5 +1,4 @@
-"""Folders of chat templates: what Redline makes of conversations against what Jinja2 makes of them, set up as the
-transformers library does."""
+"""Compares how Redline and Jinja2, configured as in the transformers library, render conversations."""
 
 import json
 from collections import Counter
@@ -85,7 +84,7 @@ def oracle():
 
 
 def find_templates(folder):
-    """Folders that hold templates, of any depth."""
+    """Returns the folders that contain templates, at any depth."""
     return sorted({path.parent for path in folder.rglob("*.jinja")})
 
 

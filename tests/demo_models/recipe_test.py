@@ -1,4 +1,4 @@
-"""The recipe of the demonstration pair at reduced size: its parts against what they must equal, then the whole.
+"""The recipe of the demonstration pair at reduced size: each part against its reference, then the whole.
 
     recipe_test.py WORK_FOLDER       (environment: REDLINE_BIN)
 """
@@ -45,7 +45,7 @@ def gguf_tail(path, size):
 
 
 def some_edits(count):
-    """Edits of the demo's own file, of every kind that fits it."""
+    """Returns edits of the demo's own file, of every kind that fits it."""
     source, editor, chance = read(INVENTORY), edits.Editor(["shelf", "box"]), random.Random(3)
     while count:
         try:
@@ -277,7 +277,7 @@ class Training(unittest.TestCase):
         fast_step.Kernels(2, exact=True).orthogonalise(found)
         for matrix, orthogonal in zip(matrices, found):
             portable = train.Optimizer.newton_schulz(matrix.clone()).float()
-            self.assertLess(float((portable - orthogonal).norm() / orthogonal.norm()), 0.06)  # bf16 beside fp32
+            self.assertLess(float((portable - orthogonal).norm() / orthogonal.norm()), 0.06)  # bf16 compared with fp32
             values = torch.linalg.svdvals(orthogonal)
             self.assertLess(float(values.max()), 1.3)
             self.assertGreater(float(values.median()), 0.6)
@@ -322,7 +322,7 @@ class Training(unittest.TestCase):
             "--exclude",
             os.path.join(ROOT, "bench", "edits.jsonl"),
         ]
-        subprocess.run(command, check=True)  # ends with an error where redline's tokens differ from the reference's
+        subprocess.run(command, check=True)  # fails where redline's tokens differ from the reference's
         losses_of = {}
         for name in ("target", "draft"):
             rows = [json.loads(line) for line in read(os.path.join(WORK, f"{name}.log.jsonl")).splitlines()]

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The Debian packages in a fresh Debian 12 of their own: installed by apt, an edit by the demonstration models as the
-# service's user, removed, purged. Wants root, debootstrap and the mirrors of this machine. A minute and 300 MB in a
+# The Debian packages in a separate, fresh Debian 12: installed by apt, an edit by the demonstration models as the
+# service's user, removed, purged. Requires root, debootstrap and this machine's mirrors; takes a minute and 300 MB in a
 # temporary folder. Usage: deb.sh FOLDER_OF_PACKAGES
 set -eu
 [ "$(id -u)" -eq 0 ] || { echo "expected to run as root, which debootstrap needs; run: sudo make deb-test" >&2; exit 77; }
@@ -37,7 +37,7 @@ as_user="setpriv --reuid redline --regid redline --clear-groups"
 $as_user env HOME=/tmp redline --config /etc/redline/redline.toml edit /tmp/inventory.py --model $models/demo-target.gguf \
   --draft $models/demo-draft.gguf --instruction "$(cat /packages/inventory.instruction)" > /tmp/edit.diff
 grep -q '^[-+]' /tmp/edit.diff || { echo "expected a difference, found:"; cat /tmp/edit.diff; exit 1; }
-# As the unit starts it.
+# The command is the unit's.
 command=$(sed -n 's/^ExecStart=//p' /lib/systemd/system/redline.service | sed 's/ \$REDLINE_OPTIONS//')
 REDLINE_MODEL=$models/demo-target.gguf $as_user env HOME=/tmp $command --port-file /tmp/port > /tmp/log 2>&1 &
 for i in $(seq 100); do [ -s /tmp/port ] && break; sleep 0.1; done

@@ -1,5 +1,6 @@
-// deploy/: Kubernetes' resources against the API's types and schemas, systemd's units by systemd-analyze, the options of
-// all of them by the program's own help, and the image's packages by what the program is linked with.
+// Checks deploy/: Kubernetes resources against the API's types and schemas, systemd units with systemd-analyze, the
+// options of all of them against the program's own help, and the image's packages against the libraries that the
+// program is linked with.
 import assert from "node:assert/strict";
 import {execFileSync, spawnSync} from "node:child_process";
 import {mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
@@ -15,7 +16,7 @@ const read = (...path) => readFileSync(join(deploy, ...path), "utf8");
 const has = (tool) => spawnSync("sh", ["-c", `command -v ${tool}`]).status === 0;
 const seconds = (text) => Number(text.match(/--shutdown-timeout=(\d+)/)?.[1] ?? 30);
 
-/** The resources that a kustomization puts together, before its patches. */
+/** Returns the resources that a kustomization combines, before its patches. */
 function resources(folder) {
     const list = parse(read(folder, "kustomization.yaml")).resources;
     const others = readdirSync(join(deploy, folder)).filter((name) => name.endsWith(".yaml") && name !== "kustomization.yaml");
@@ -27,7 +28,7 @@ function resources(folder) {
 
 const packageOf = (apiVersion) => `${apiVersion.startsWith("keda.sh/") ? "@kubernetes-models/keda" : "kubernetes-models"}/${apiVersion}`;
 
-/** What the compiler says of resources as values of the API's types: unknown and missing fields, and wrong types. */
+/** Returns the compiler's errors for resources as values of the API's types: unknown, missing and wrongly typed fields. */
 function complaints(all) {
     const file = resolve("resources.ts");
     writeFileSync(file, all.map((one, i) => `import type {I${one.kind} as T${i}} from "${packageOf(one.apiVersion)}";\n` +
@@ -56,7 +57,7 @@ test("a field that the Kubernetes API does not know is found", () => {
     assert.match(complaints([wrong]).join(), /readynessProbe/);
 });
 
-// Debian 12's kubectl has a kustomize that is too old to say its version.
+// Debian 12's kubectl has a kustomize that is too old to report its version.
 const hasKustomize = has("kubectl") &&
     spawnSync("kubectl", ["version", "--client", "-o", "json"], {encoding: "utf8"}).stdout.includes("kustomizeVersion");
 test("kustomize builds the pool with either autoscaler", {skip: !hasKustomize && "no kubectl"}, () => {
@@ -123,7 +124,7 @@ test("systemd takes the units and finds little that they could do", {skip: !has(
             assert.ok(!verified.stderr.includes(name), verified.stderr);
             const exposed = spawnSync("systemd-analyze", ["security", "--offline=yes", "--threshold=20", file], {encoding: "utf8"});
             assert.equal(exposed.status, 0, exposed.stdout + exposed.stderr);
-            // The environment goes before the file, in which docs/team.md puts the model.
+            // The file, in which docs/team.md sets the model, must override the environment.
             assert.doesNotMatch(unit, /^Environment=.*REDLINE_(MODEL|DRAFT)=/m, `${name} has a model of its own`);
             const takesKeys = /redline (.* )?(serve|gateway) /.test(unit);
             assert.equal(/^ExecReload=.*-HUP \$MAINPID$/m.test(unit), takesKeys, `${name}: keys are read anew by reload`);
@@ -139,9 +140,9 @@ test("the image has the libraries that the program is linked with", {skip: !(has
     const installed = read("Dockerfile");
     const paths = new Map([...execFileSync("ldd", [program], {encoding: "utf8"}).matchAll(/(\S+) => (\S+)/g)].map(([, name, path]) => [name, path]));
     for (const [, name] of execFileSync("readelf", ["-d", program], {encoding: "utf8"}).matchAll(/NEEDED.*\[(.*)\]/g)) {
-        if (!paths.has(name) || /^lib(c|m|stdc\+\+|gcc_s|asan|ubsan|tsan)\.so/.test(name)) continue;  // of every image, or of a sanitizer
+        if (!paths.has(name) || /^lib(c|m|stdc\+\+|gcc_s|asan|ubsan|tsan)\.so/.test(name)) continue;  // in every image, or a sanitizer's
         const real = execFileSync("readlink", ["-f", paths.get(name)], {encoding: "utf8"}).trim();
-        // Of a merged /usr, packages know some files by their former places.
+        // With a merged /usr, packages list some files by their old paths.
         const owner = [real, real.replace(/^\/usr/, "")].map((path) => spawnSync("dpkg", ["-S", path], {encoding: "utf8"}))
             .find((run) => run.status === 0)?.stdout.split(":")[0];
         assert.ok(installed.includes(owner), `expected the package ${owner} of ${name} in deploy/Dockerfile`);

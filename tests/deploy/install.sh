@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `make install` puts where, below a DESTDIR. Usage: install.sh BUILD_FOLDER
+# Checks where `make install` puts what, below a DESTDIR. Usage: install.sh BUILD_FOLDER
 set -eu
 build=$1
 root=$(mktemp -d)
@@ -19,7 +19,7 @@ bash -n share/bash-completion/completions/redline
 [ "$(PATH=$PWD/bin:$PATH bash -c '. share/bash-completion/completions/redline; COMP_WORDS=(redline serv) COMP_CWORD=1; _redline; echo "${COMPREPLY[@]}"')" = serve ] \
   || { echo "bash does not complete commands"; exit 1; }
 
-# Pages without a warning, where there is somebody to give one.
+# The pages have no warnings, if a checker is installed.
 said=""
 for page in share/man/man1/*.1; do
   if command -v groff >/dev/null 2>&1; then said="$said$(groff -man -ww -z "$page" 2>&1)"; fi

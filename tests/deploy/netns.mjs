@@ -1,7 +1,8 @@
-// A pool over tcp, and load agents, on hosts of their own: network namespaces of this machine, joined by a bridge. Two links are slow
-// and lossy (tc netem, or wire.py where the kernel has none). Links of workers are cut in the middle of answers, for longer and for
-// shorter than silence is borne, and every answer is compared with that of one server alone; then `redline bench load --agents` asks
-// from two hosts while another link is cut. Uses only addresses of its own namespaces. Wants root. Takes a minute.
+// A pool over tcp, and load agents, on separate hosts: network namespaces of this machine, joined by a bridge. Two
+// links are slow and lossy (tc netem, or wire.py where the kernel has none). Workers' links are cut during answers, for
+// longer and for shorter than the tolerated silence, and every answer is compared with that of a single server. Then
+// `redline bench load --agents` asks from two hosts while another link is cut. Uses only addresses of its own
+// namespaces. Requires root; takes a minute.
 import assert from "node:assert/strict";
 import {execFileSync, spawn} from "node:child_process";
 import {accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
@@ -22,7 +23,7 @@ const prefix = process.env.REDLINE_NETNS ?? `redline${process.pid}`;
 const named = (host) => `${prefix}-${host}`;
 const hosts = ["worker1", "worker2", "worker3", "agent1", "agent2"];
 
-// The whole test lives on the host `hub`, with broker, gateway and coordinator; this process only makes it and cleans up.
+// The whole test runs on the host `hub`, with broker, gateway and coordinator; this process only creates and removes it.
 if (!process.env.REDLINE_NETNS) {
     let code = 1;
     try {
@@ -57,7 +58,7 @@ async function until(what, condition, seconds = 60) {
     throw new Error(`expected within ${seconds} s: ${what}`);
 }
 
-/** Runs a program on a host; `said` collects what it writes. */
+/** Runs a program on a host; `said` collects its output. */
 function start(host, command, ...args) {
     const words = host === "hub" ? [command, ...args] : ["ip", "netns", "exec", named(host), command, ...args];
     const child = spawn(words[0], words.slice(1), {stdio: ["ignore", "pipe", "pipe"]});
@@ -77,7 +78,7 @@ function hasNetem() {
     } catch { return false; }
 }
 
-/** A link from the hub's bridge to a host, with milliseconds of delay and percent of loss each way. */
+/** Adds a link from the hub's bridge to a host, with milliseconds of delay and percent of loss each way. */
 async function connect(host, number, delay, loss, netem) {
     const ns = named(host);
     if (delay + loss > 0 && !netem) {
@@ -101,7 +102,7 @@ const mend = (host) => run("ip", "link", "set", host, "up");
 
 const question = (seed) => ({model: "demo-target", prompt: `def f${seed}(x):`, max_tokens: 400, ignore_eos: true, temperature: 1, seed,
     stream: true, redline: {speculation: {method: "regular"}}});
-/** The text of a stream; `onText` is called as it comes. */
+/** Returns the text of a stream; `onText` is called as it comes. */
 async function ask(url, seed, onText = () => {}) {
     const response = await fetch(`${url}/v1/completions`, {method: "POST", body: JSON.stringify(question(seed)), signal: AbortSignal.timeout(60_000),
         headers: {"content-type": "application/json", authorization: "Bearer secret-a"}});
@@ -121,7 +122,7 @@ async function ask(url, seed, onText = () => {}) {
     throw new Error("the stream broke off");
 }
 
-/** All seeds at once; when all have begun, the accident happens. Compares the bytes. */
+/** Asks with all seeds at once; when all have begun, the accident happens. Compares the bytes. */
 async function askThrough(url, seeds, expected, accident) {
     const begun = new Set();
     const answers = seeds.map((seed) => ask(url, seed, (text) => { if (text.length > 40) begun.add(seed); }));

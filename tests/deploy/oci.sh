@@ -1,6 +1,6 @@
 #!/bin/sh
-# The images of deploy/oci, run by podman as they are meant to be: as a user that is not root, without capabilities, on a
-# read-only root, without a network of the machine's. Wants root, podman and runc; half a minute. Usage: oci.sh FOLDER_OF_IMAGES
+# Runs the images of deploy/oci with podman as intended: as a user other than root, without capabilities, with a
+# read-only root, without the machine's network. Requires root, podman and runc; half a minute. Usage: oci.sh FOLDER_OF_IMAGES
 set -eu
 [ "$(id -u)" -eq 0 ] || { echo "expected to run as root; run: sudo make oci-test" >&2; exit 77; }
 for tool in podman runc; do
@@ -9,7 +9,7 @@ done
 images=$(cd "$1" && pwd)
 source=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
-# runc: it also runs where cgroups are of both kinds. Limits as they are: raising them is not for everybody.
+# runc also runs where both kinds of cgroups exist. The limits stay unchanged, because not every user may raise them.
 limits="--ulimit nofile=$(ulimit -Hn):$(ulimit -Hn) --ulimit nproc=4096:4096"
 run="podman --root $work/storage --runroot $work/run --tmpdir $work/tmp --storage-driver vfs --cgroup-manager cgroupfs --runtime runc"
 finish() { $run rm -a -f -t 0 >/dev/null 2>&1 || true; $run rmi -a -f >/dev/null 2>&1 || true; rm -rf "$work"; }

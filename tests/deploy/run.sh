@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Kubernetes API's types into the build folder (once) and checks deploy/. Usage: run.sh BUILD_FOLDER
-# Environment: REDLINE_BIN (the program), REDLINE_BUILD (the folder that it was built in).
+# Environment: REDLINE_BIN (the program), REDLINE_BUILD (its build folder).
 set -eu
 command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || { echo "no node or npm: skipped"; exit 77; }
 source=$(cd "$(dirname "$0")" && pwd)

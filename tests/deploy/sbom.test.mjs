@@ -1,4 +1,4 @@
-// deploy/sbom.py: a bill of materials that CycloneDX's schema takes and that has what the program is made of.
+// Checks that deploy/sbom.py makes a bill of materials that matches CycloneDX's schema and lists the program's parts.
 import assert from "node:assert/strict";
 import {execFileSync, spawnSync} from "node:child_process";
 import {existsSync, mkdtempSync, readFileSync, rmSync} from "node:fs";

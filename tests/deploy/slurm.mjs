@@ -1,6 +1,7 @@
-// deploy/slurm/ under a real Slurm: starts munged, slurmctld and three slurmd, three nodes for Slurm, on this machine, in a temporary
-// folder and at free ports, submits a pool and more workers, cancels and requeues workers while clients ask, and compares every answer with
-// the undisturbed one. Wants root and the packages of `deploy/install_packages.sh slurm`. Takes 40 seconds.
+// deploy/slurm/ under a real Slurm: starts munged, slurmctld and three slurmd (three nodes for Slurm) on this machine,
+// in a temporary folder and at free ports. It submits a pool and more workers, cancels and requeues workers while
+// clients ask, and compares every answer with the undisturbed one. Requires root and the packages of
+// `deploy/install_packages.sh slurm`; takes 40 seconds.
 import assert from "node:assert/strict";
 import {execFileSync, spawn} from "node:child_process";
 import {randomBytes} from "node:crypto";
@@ -16,10 +17,10 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const program = resolve(process.env.REDLINE_BIN ?? join(root, "build/redline"));
 const models = resolve(process.env.REDLINE_MODELS ?? join(root, "bench/demo_models"));
 const folder = mkdtempSync(join(tmpdir(), "redline-slurm-"));
-execFileSync("chmod", ["755", folder]);  // munged refuses a socket that others cannot reach
+execFileSync("chmod", ["755", folder]);  // munged refuses a socket that other users cannot reach
 const at = (...parts) => join(folder, ...parts);
 const host = hostname().split(".")[0];
-const nodes = ["node1", "node2", "node3"];  // all of them this machine
+const nodes = ["node1", "node2", "node3"];  // all of them are this machine
 const daemons = [];
 const began = Date.now();
 const say = (text) => console.log(`${((Date.now() - began) / 1000).toFixed(1).padStart(6)} s  ${text}`);
@@ -53,7 +54,7 @@ async function startSlurm() {
     const [ctldPort, ...slurmdPorts] = await freePorts(1 + nodes.length);
     for (const name of ["state", "logs"]) mkdirSync(at(name));
     writeFileSync(at("munge.key"), randomBytes(128), {mode: 0o600});
-    // cred_expire: also the seconds after which a requeued job begins again.
+    // cred_expire: also the seconds after which a requeued job starts again.
     writeFileSync(at("slurm.conf"), `ClusterName=redline
 SlurmctldHost=${host}(127.0.0.1)
 SlurmctldPort=${ctldPort}
@@ -96,7 +97,7 @@ function slurm(name, ...args) {
     try {
         return execFileSync(name, args, {env: environment, cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"]});
     } catch (error) {
-        if (name === "sinfo") return "";  // before slurmctld listens
+        if (name === "sinfo") return "";  // slurmctld does not listen yet
         throw error;
     }
 }
@@ -115,7 +116,7 @@ const cases = [{temperature: 0, ...method("regular")}, {temperature: 0, ...metho
 
 let url;
 let headers;
-/** Streams the answer to a case; the texts of its choices. */
+/** Streams the answer to a case and returns the texts of its choices. */
 async function ask(one) {
     const answer = await fetch(`${url}/v1/chat/completions`, {method: "POST", headers,
         body: JSON.stringify({model: "demo-target", messages, max_tokens: 400, stream: true, ...one})});
@@ -130,7 +131,7 @@ async function ask(one) {
     return JSON.stringify(texts);
 }
 
-/** Has clients ask until the accident is over and a second more; all answers must be the expected ones. */
+/** Lets clients ask until a second after the accident; all answers must be the expected ones. */
 async function compareDuring(what, expected, accident) {
     let ends = false;
     let answers = 0;
@@ -184,7 +185,7 @@ async function check() {
     assert.ok(count(/continues at/g) > 0, "no stream has moved, so nothing was shown");
 
     const last = Promise.all(cases.map(ask));
-    await sleep(100);  // for the requests to leave
+    await sleep(100);  // time for the requests to leave
     slurm("scancel", "--batch", "--signal=TERM", poolJob);
     assert.deepEqual(await last, expected);
     await until("the end of the drained pool", () => jobState(poolJob) === "", 90);
@@ -210,7 +211,7 @@ try {
         daemon.kill();
         if (daemon.exitCode === null && daemon.signalCode === null) await new Promise((gone) => daemon.on("exit", gone));
     }
-    // What a failure has left of jobs: their processes name this cluster in their environment.
+    // Ends the processes that a failure has left of jobs; their environment names this cluster.
     for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)) {
         try {
             if (readFileSync(`/proc/${pid}/environ`, "latin1").includes(`SLURM_CONF=${at("slurm.conf")}`)) process.kill(pid, "SIGKILL");

@@ -1,11 +1,12 @@
 #!/bin/sh
-# deploy/systemd/ under a real systemd, booted in a container over this machine's file system, which stays as it is: a pool
-# as deploy/README.md sets it up, its workers restarted while clients ask, one of them stopped for the watchdog to see, then with keys and a worker over tcp, and one server alone.
-# Compares all answers. Wants root and systemd-container. Takes half a minute.
+# deploy/systemd/ under a real systemd, booted in a container over this machine's file system, which stays unchanged: a
+# pool set up as in deploy/README.md, whose workers are restarted while clients ask and one of which is stopped for the
+# watchdog; then a pool with keys and a worker over tcp; then a single server. Compares all answers. Requires root and
+# systemd-container; takes half a minute.
 # Environment: REDLINE_BIN (the program), REDLINE_MODELS (folder of the demo models).
 set -eu
 [ "$(id -u)" -eq 0 ] || { echo "expected to run as root, which systemd-nspawn needs; run: sudo make systemd-test" >&2; exit 77; }
-# The mounts below are seen, and end, with this process only.
+# Only this process sees the mounts below, and they end with it.
 [ -n "${REDLINE_UNSHARED:-}" ] || REDLINE_UNSHARED=1 exec unshare --mount "$0" "$@"
 source=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
@@ -69,7 +70,7 @@ sleep 1
 systemctl restart redline-worker@2
 for client in $clients; do wait "$client"; done
 
-# One that hangs is replaced: the watchdog's half a minute is made three seconds.
+# A hanging worker is replaced; the watchdog's half a minute is shortened to three seconds.
 mkdir -p /etc/systemd/system/redline-worker@1.service.d
 printf '%s\n' '[Service]' WatchdogSec=3 TimeoutAbortSec=1 > /etc/systemd/system/redline-worker@1.service.d/test.conf
 systemctl daemon-reload && systemctl restart redline-worker@1
@@ -91,7 +92,7 @@ systemctl stop redline-worker@1 redline-worker@2
 ready
 ask >> /answers
 systemctl stop 'redline-worker@*' redline-gateway redline-broker
-# One server alone, whose model the configuration names, and whose keys are read anew in the middle.
+# A single server: the configuration names its model, and it rereads its keys in the middle.
 sed -i 's|^# model = "/srv/models/target.gguf"|model = "/srv/models/target.gguf"|' /etc/redline/redline.toml
 systemctl start redline
 ready

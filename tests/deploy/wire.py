@@ -1,5 +1,5 @@
-"""A link between two network namespaces, slow and lossy, for kernels without netem: carries frames between a tap device here
-and one in another namespace. Usage: wire.py DEVICE NAMESPACE ITS_DEVICE DELAY_MS LOSS_PERCENT SEED"""
+"""A slow and lossy link between two network namespaces, for kernels without netem: carries frames between a tap device
+here and one in another namespace. Usage: wire.py DEVICE NAMESPACE ITS_DEVICE DELAY_MS LOSS_PERCENT SEED"""
 import ctypes
 import fcntl
 import heapq
@@ -29,7 +29,7 @@ with open(f"/run/netns/{namespace}") as ns:
 there = tap(other_device)
 print("ready", flush=True)
 
-under_way = []  # (when, number, where to, frame)
+under_way = []  # (due time, number, destination, frame)
 count = 0
 while True:
     wait = max(0, under_way[0][0] - time.monotonic()) if under_way else None
@@ -49,4 +49,4 @@ while True:
         try:
             os.write(to, frame)
         except OSError:
-            pass  # down, or full
+            pass  # the device is down, or full

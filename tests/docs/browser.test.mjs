@@ -1,4 +1,4 @@
-// The site in Chromium, from files: nothing is asked of a network, nothing is wider than the window, contrast holds in both
+// The site in Chromium, from files: it requests nothing from a network, nothing is wider than the window, and contrast holds in both
 // schemes. Needs Debian's package chromium; without it the tests are skipped. Screenshots are left in the build folder.
 import assert from "node:assert/strict";
 import {existsSync, readFileSync} from "node:fs";

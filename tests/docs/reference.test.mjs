@@ -1,4 +1,4 @@
-// docs/reference against the program and the sources.
+// Compares docs/reference with the program and the sources.
 import assert from "node:assert/strict";
 import {spawnSync} from "node:child_process";
 import {readFileSync, readdirSync} from "node:fs";
@@ -17,7 +17,7 @@ test("the pages are what the program says", () => {
     for (const [name, text] of Object.entries(made)) assert.equal(kept(name), text, `docs/reference/${name}: make docs-reference writes it anew`);
 });
 
-/** Of one command: the rows of its tables, ["", flags, values, default, text, ""]. */
+/** Returns the rows of one command's tables, ["", flags, values, default, text, ""]. */
 function rowsOf(page, title) {
     const section = page.split(/^## /m).find((part) => part.startsWith(`${title}\n`));
     return section.split("\n").filter((line) => /^\| `-/.test(line)).map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("`", "")));
@@ -51,7 +51,7 @@ test("every command of the manual is there", () => {
     for (const name of manual) if (!/^redline-(bench|plan)/.test(name)) assert.ok(pages.includes(name), name);
 });
 
-/** The arguments of a call or of a braced list that begins at `at`, its first bracket. */
+/** Returns the arguments of a call or braced list whose first bracket is at `at`. */
 function argumentsAt(text, at) {
     const parts = [""];
     for (let i = at + 1, depth = 0, quoted = false; i < text.length; ++i) {
@@ -80,7 +80,7 @@ test("errors that the sources name are in the list, and no others", () => {
     for (const file of files) {
         if (/gateway_probe\.cpp$/.test(file)) continue;
         const text = readFileSync(file, "utf8").replaceAll(/\/\/.*$/gm, "");
-        // {status, type, message, param, code, retry}; the HTTP server's own are {status, type, code, message}.
+        // Gateway: {status, type, message, param, code, retry}; HTTP server: {status, type, code, message}.
         for (const match of text.matchAll(/(refusal \w+)?\{\s*(\d{3}),/g)) {
             const list = argumentsAt(text, match.index + match[0].indexOf("{"));
             const code = literal(match[1] ? list[2] : list[4]);
@@ -94,7 +94,7 @@ test("errors that the sources name are in the list, and no others", () => {
         }
         for (const [, code] of text.matchAll(/error\.code = "(\w+)"/g)) found.add(`503 ${code}`);
     }
-    found.delete("499 cancelled");  // for the log: its client has left
+    found.delete("499 cancelled");  // only in the log, because the client has left
     const listed = [...kept("errors.md").matchAll(/^\| (\d{3}) \| (?:`(\w+)`|none) \|/gm)].map(([, status, code]) => `${status} ${code ?? ""}`.trim());
     assert.ok(listed.length > 35);
     const withCode = (list) => [...list].filter((one) => one.includes(" ")).sort();

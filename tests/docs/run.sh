@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the site in a build folder and runs the checks. Usage: run.sh BUILD_FOLDER
+# Builds the site in a build folder and runs the checks. Usage: run.sh BUILD_FOLDER
 # Environment: REDLINE_BIN (the program), REDLINE_MODELS (folder of the demo models).
 set -eu
 command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || { echo "no node or npm: skipped"; exit 77; }

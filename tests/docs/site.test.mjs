@@ -1,4 +1,4 @@
-// The site as files: what leads where, and that nothing is fetched from elsewhere.
+// The site as files: all links lead somewhere, and nothing is fetched from elsewhere.
 import assert from "node:assert/strict";
 import {spawnSync} from "node:child_process";
 import {cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync} from "node:fs";

@@ -1,4 +1,4 @@
-// Any bytes give, with the request parsers of the other APIs, a request within its limits or an error with a message.
+// For any bytes, the request parsers of the other APIs give a request within its limits or an error with a message.
 #include "actors/http/shapes/anthropic/messages_request.hpp"
 #include "actors/http/shapes/apply/apply_request.hpp"
 #include "actors/http/shapes/apply/edit_completion.hpp"

@@ -1,4 +1,4 @@
-// Any bytes are refused or decode to a message, for every kind of message; encoding it again gives a fixed point.
+// Any bytes are refused or decode to a message, for every kind of message; encoding it again is a fixed point.
 #include "actors/messages/all_messages.hpp"
 #include "runtime/actor/codec.hpp"
 #include "runtime/actor/frame.hpp"

@@ -1,4 +1,4 @@
-// Any bytes as a configuration file are taken or refused with words that name a line; nothing but a complaint is
+// Any bytes as a configuration file are accepted, or refused with a message that names a line; no other exception is
 // thrown.
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Any bytes are refused or parse to a program that prints as the same bytes, with one file and with several; the result
-// has the size of its parts.
+// Any bytes are refused or parse to a program that prints as the same bytes, with one file or several; the result has
+// the total size of its parts.
 #include <cstdlib>
 
 #include "runtime/copy/program.hpp"

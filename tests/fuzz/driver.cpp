@@ -1,9 +1,9 @@
 // Runs a fuzz target without libFuzzer, which GCC does not have: its seeds, then mutations, for REDLINE_FUZZ_SECONDS
-// (default 1) or until there were REDLINE_FUZZ_COUNT. REDLINE_FUZZ_SEED (default 1) chooses which: the same seed gives
-// the same every time. An abort or a sanitizer's report fails the test; the input is saved in fuzz_crash.bin.
+// (default 1) or up to REDLINE_FUZZ_COUNT. One REDLINE_FUZZ_SEED (default 1) always gives the same mutations. An abort
+// or a sanitizer's report fails the test, and the input is saved in fuzz_crash.bin.
 //
-// Where the code was compiled with -fsanitize-coverage=trace-pc (preset asan), an input that takes a new branch, or one
-// a new order of magnitude of times, is mutated further, and kept in the folder REDLINE_FUZZ_CORPUS for the next run.
+// If the code was compiled with -fsanitize-coverage=trace-pc (preset asan), an input that takes a new branch, or takes
+// one a new order of magnitude of times, is mutated further and, for the next run, stored in REDLINE_FUZZ_CORPUS.
 #include "tests/fuzz/driver.hpp"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 namespace {
 
 constexpr std::size_t places_count = 1 << 16;
-/// How often each place in the code was passed with this input; places are hashed. Empty without trace-pc. A plain
-/// array: the operator of std::array is traced like any other function, and would call the tracing that calls it.
+/// How often this input passed each place in the code; places are hashed. It is empty without trace-pc. It is a plain
+/// array, because the operator of std::array is traced like any function, and the tracing would call itself.
 std::uint8_t passed[places_count];
 
 }  // namespace
@@ -37,11 +37,11 @@ extern "C" __attribute__((no_sanitize_coverage, no_sanitize("address", "undefine
 
 namespace {
 
-/// Which places were passed by any input so far, and how often to the order of magnitude.
+/// The places that any input has passed so far, and how often, by order of magnitude.
 class coverage {
  public:
-  /// Adds what was passed since the last call; true when something of it is new. With small inputs this is most of what
-  /// an execution costs, so places that were not passed are skipped by words, and nothing here is instrumented.
+  /// Adds what was passed since the last call and returns whether some of it is new. With small inputs this is most of
+  /// the cost of an execution, so unpassed places are skipped by words, and nothing here is instrumented.
   [[gnu::no_sanitize_coverage, gnu::no_sanitize("address", "undefined")]] bool grow() {
     bool grew = false;
     const std::uint8_t* const times = passed;
@@ -94,31 +94,31 @@ class mutator {
                                             0x7fff, 0xffff, 0x7fffffff, 0xffffffff, ~std::uint64_t{0}};
     const std::size_t at = below(s.size() + 1);
     switch (below(7)) {
-      case 0:  // another byte
+      case 0:  // changes a byte
         if (at < s.size()) s[at] = static_cast<char>(random_());
         break;
-      case 1:  // another bit
+      case 1:  // changes a bit
         if (at < s.size()) s[at] = static_cast<char>(s[at] ^ 1 << below(8));
         break;
-      case 2:  // a boundary value
+      case 2:  // writes a boundary value
         for (std::size_t i = 0, n = std::size_t{1} << below(4), v = below(std::size(boundaries));
              i < n && at + i < s.size(); ++i) {
           s[at + i] = static_cast<char>(boundaries[v] >> 8 * i);
         }
         break;
-      case 3:  // less
+      case 3:  // removes bytes
         s.erase(at, below(16));
         break;
-      case 4:  // more
+      case 4:  // inserts bytes
         s.insert(at, below(8), static_cast<char>(random_()));
         break;
-      case 5: {  // a piece of another seed
+      case 5: {  // copies a piece of another seed
         const std::string& other = pool_[below(pool_.size())];
         const std::size_t from = below(other.size());
         s.insert(at, other.substr(from, below(32)));
         break;
       }
-      default:  // the end is missing
+      default:  // cuts the end
         if (below(4) == 0) s.resize(at);
     }
   }
@@ -133,7 +133,7 @@ void feed(std::string input) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(current.data()), current.size());
 }
 
-// Small inputs are tried faster and say more.
+// Small inputs run faster and reveal more.
 constexpr std::size_t kept_bytes_max = 4096;
 constexpr std::size_t kept_count_max = 20'000;
 
@@ -148,7 +148,7 @@ void read_corpus(const std::filesystem::path& folder, std::vector<std::string>& 
   }
 }
 
-/// Under a name that depends on the bytes alone.
+/// Stores the input under a name that depends only on its bytes.
 void keep_in(const std::filesystem::path& folder, const std::string& input) {
   char name[24];
   std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(std::hash<std::string>()(input)));

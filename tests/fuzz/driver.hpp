@@ -7,10 +7,10 @@
 
 namespace redline::fuzz {
 
-/// Inputs that the target takes, to start from. Each *_fuzz.cpp defines it.
+/// Valid inputs of the target, to start from. Each *_fuzz.cpp defines them.
 std::vector<std::string> seeds();
 
-/// What a parser gave: a value, or an error with a message.
+/// Checks the result of a parser: a value, or an error with a message.
 template<class Answer>
 void check(const Answer& answer) {
   if (!answer && answer.error().message.empty()) std::abort();

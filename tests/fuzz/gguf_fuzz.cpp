@@ -1,4 +1,4 @@
-// Any bytes are refused or open as a GGUF file; then every view can be read.
+// Any bytes are refused or open as a GGUF file whose views can all be read.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Reads every byte of a view, so that the sanitizer notices one outside of the file.
+/// Reads every byte of a view, so that the sanitizer notices one outside the file.
 std::uint64_t touch(std::span<const std::byte> bytes) {
   std::uint64_t sum = 0;
   for (const std::byte byte : bytes) sum += std::to_integer<std::uint64_t>(byte);
@@ -40,7 +40,7 @@ std::uint64_t touch(const redline::gguf::gguf_file& file) {
 
 std::vector<std::string> redline::fuzz::seeds() {
   const auto bytes = redline::test::make_tiny_model({.layers = 1}).writer().bytes();
-  // The structure is at the start of the file; in the whole file most mutations would only change weights.
+  // The structure is at the start of the file; in the rest most mutations would only change weights.
   const std::string whole(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return {whole, whole.substr(0, 16384), whole.substr(0, 2048)};
 }
@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   volatile std::uint64_t used = touch(**file);
   static_cast<void>(used);
-  // What a worker sends of its file is a file as well, and its own header.
+  // The header that a worker sends is also a file, and equals its own header.
   const std::string header = (*file)->copy_header();
   const auto sent = std::as_bytes(std::span(header));
   const auto received = redline::gguf::gguf_file::from_bytes({sent.begin(), sent.end()}, "header");

@@ -1,5 +1,5 @@
-// Any bytes as a schema, a position in it as it comes over the wire, and text from there: refused, or followed within
-// the tables and in few steps; what must follow is what trying every byte finds.
+// Any bytes as a schema, a position in it as received, and text from there: refused, or followed within the tables and
+// in few steps; the bytes that must follow are those found by trying every byte.
 #include <cstdlib>
 
 #include "runtime/grammar/copy_grammar.hpp"
@@ -12,8 +12,8 @@ using namespace redline;
 
 namespace {
 
-// A kind of grammar; of JSON and of GBNF: the schema or the grammar and a zero byte; the number of cells, the cells,
-// the text.
+// The input: a kind of grammar; for JSON and GBNF the schema or the grammar and a zero byte; the number of cells, the
+// cells, the text.
 constexpr char json = 'j', copies = 'c', gbnf = 'g';
 
 void check(bool good) {
@@ -31,7 +31,7 @@ void check_run(const grammar::byte_automaton& m, grammar::automaton_state s) {
   }
 }
 
-/// is_own: the state is the grammar's own, so each that follows is valid too.
+/// is_own: the grammar made the state, so each following state is valid too.
 void follow(const grammar::byte_automaton& m, grammar::automaton_state s, std::string_view text, bool is_own) {
   for (const char c : text) {
     check_run(m, s);
@@ -98,7 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto text = bytes.substr(1 + count);
   follow(*m, m->begin(), text, true);
   std::vector<std::uint32_t> cells;
-  // The last value stands for all that is too large.
+  // The last value stands for everything that is too large.
   for (const char c : bytes.substr(1, count)) {
     const auto cell = static_cast<std::uint8_t>(c);
     cells.push_back(cell == 0xff ? UINT32_MAX : cell);

@@ -1,5 +1,5 @@
-// Any bytes are refused or read as documents of a Hugging Face folder: a configuration, and a tokenizer that a GGUF
-// file can hold.
+// Any bytes are refused or parse as documents of a Hugging Face folder: a configuration, and a tokenizer that fits into
+// a GGUF file.
 #include <cstdlib>
 
 #include "runtime/huggingface/model_config.hpp"

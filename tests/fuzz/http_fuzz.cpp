@@ -1,5 +1,5 @@
-// Any bytes on a connection give the same requests and the same answers wherever they are cut: whole, in two at a place
-// that depends on the bytes, and, of one input in sixteen, byte by byte.
+// Any bytes on a connection give the same requests and the same answers wherever they are cut: whole, in two at a
+// position that depends on the bytes, and, for one input in sixteen, byte by byte.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t input_bytes_max = 1024;
 constexpr std::size_t body_bytes_max = 64;
 
-/// A server whose thread is the test's: it runs when there is something to do.
+/// A server on the test's thread, which runs it when there is something to do.
 class server {
  public:
   server() {
@@ -41,7 +41,7 @@ class server {
     front_ = std::move(*made);
   }
 
-  /// What the server saw and said. The pieces arrive one after the other, and then the client stops sending.
+  /// Returns what the server received and answered. The pieces arrive in order, and then the client stops sending.
   std::string serve(const std::vector<std::string_view>& pieces) {
     seen_.clear();
     const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -50,7 +50,7 @@ class server {
     to.sin_port = htons(front_->port());
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (::connect(client, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) std::abort();
-    // Closing resets the connection, so that a long run does not run out of ports.
+    // Closing resets the connection, so that a long run does not exhaust the ports.
     const linger at_once{1, 0};
     ::setsockopt(client, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     const int now = 1;
@@ -67,7 +67,7 @@ class server {
   }
 
  private:
-  /// Until the server closes.
+  /// Reads until the server closes.
   std::string read_all(int from) {
     std::string all;
     for (;;) {
@@ -82,8 +82,8 @@ class server {
       }
     }
   }
-  /// The answers, without what may differ: the date; "go on", which is said only when a body is not there yet; and
-  /// whether the parser sees that a request is wrong, and how, before or after it is complete. It is not served either
+  /// Returns the answers without what may differ: the date; "100 Continue", which is only sent when a body is not there
+  /// yet; and whether and how the parser rejects a request before or after it is complete, as it is not served either
   /// way.
   static std::string to_answers(std::string text) {
     for (const std::string refused : {"HTTP/1.1 4", "HTTP/1.1 5"})
@@ -142,7 +142,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const char c : bytes) sum = sum * 31 + static_cast<unsigned char>(c);
   const std::size_t cut = sum % bytes.size();
   check(s.serve({bytes.substr(0, cut), bytes.substr(cut)}), whole);
-  // A send for each byte takes as long as a hundred other inputs, so only some are sent that way.
+  // Sending byte by byte takes as long as a hundred other inputs, so only some are sent that way.
   if (bytes.size() > 64 && (sum >> 16) % 16 != 0) return 0;
   std::vector<std::string_view> singles;
   for (std::size_t i = 0; i < bytes.size(); ++i) singles.push_back(bytes.substr(i, 1));

@@ -1,5 +1,5 @@
-// Any bytes from an editor: the same messages wherever the stream is cut, nothing but well-formed JSON in answer, one
-// answer at most per request, and the server is sent the text that the editor has.
+// Any bytes from an editor: the messages are the same wherever the stream is cut, answers are well-formed JSON, there
+// is at most one answer per request, and the server receives the editor's text.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -25,7 +25,7 @@ void check(bool is_true, const char* what) {
   std::abort();
 }
 
-/// Ends each call when the next message has been read, in one of the ways that a server has.
+/// Ends each call after the next message has been read, in one of the ways of a server.
 class desk final : public call_desk {
  public:
   void start(std::uint64_t ticket, server_call what) override { calls_.emplace(ticket, std::move(what)); }
@@ -83,7 +83,7 @@ std::vector<frame> frames_of(const std::vector<std::string_view>& pieces) {
 }
 
 void serve(const std::vector<frame>& frames) {
-  std::map<std::string, int> open;  // requests by their ids
+  std::map<std::string, int> open;  // requests by id
   desk calls;
   language_server::instant now{std::chrono::hours(1)};
   language_server server(

@@ -1,5 +1,5 @@
-// Any series of operations on four page tables that share a pool, nearly full, leaves what a list of tokens says. Three
-// bytes are an operation: which and on which table, where, how much.
+// Any series of operations on four page tables that share a nearly full pool gives the same as a list of tokens. Three
+// bytes encode an operation: its kind and table, position and amount.
 #include <algorithm>
 #include <cstdlib>
 
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t t = data[i] / 8 % w.tables.size();
     kv::page_table& table = w.tables[t];
     const std::uint32_t count = table.token_count();
-    const std::uint32_t at = data[i + 1] * (count + 1) / 256;  // anywhere, the end included
+    const std::uint32_t at = data[i + 1] * (count + 1) / 256;  // any position, including the end
     const std::uint32_t much = data[i + 2];
     bool done = true;
     switch (data[i] % 8) {

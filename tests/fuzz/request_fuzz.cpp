@@ -1,4 +1,4 @@
-// Any bytes give, with every request parser, a request within its limits or an error with a message.
+// For any bytes, every request parser gives a request within its limits or an error with a message.
 #include <cstdlib>
 
 #include "actors/http/request/event_id.hpp"

@@ -1,4 +1,4 @@
-// Any bytes -> safetensors_file -> every tensor read, or refused.
+// Any bytes are refused or open as a safetensors_file whose tensors can all be read.
 #include <cstdlib>
 
 #include "runtime/huggingface/safetensors.hpp"

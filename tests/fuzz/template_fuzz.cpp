@@ -1,4 +1,4 @@
-// Any text as a chat template -> rendered within the limits, or refused with a reason.
+// Any text as a chat template is rendered within the limits, or refused with a reason.
 #include <cstdlib>
 
 #include "runtime/jinja/chat_template.hpp"

@@ -1,4 +1,4 @@
-// Any bytes -> tokens -> the same bytes; any bytes as token ids -> text or refused.
+// Any bytes become tokens and the same bytes again; any token ids become text or are refused.
 #include <cstdlib>
 #include <cstring>
 

@@ -9,7 +9,7 @@
 namespace redline::kernels {
 namespace {
 
-/// One (layer, KV head) with a sequence in it, keys rotated for the position minus the offset of their piece.
+/// One (layer, KV head) with a sequence. Keys are rotated for their position minus the offset of their piece.
 struct sequence {
   std::size_t head_dim = 0;
   std::size_t rotary_dim = 0;
@@ -18,12 +18,12 @@ struct sequence {
   element_type type = element_type::f32;
   std::vector<std::uint32_t> slots;    // by token
   std::vector<std::int32_t> offsets;   // by token
-  std::vector<float> keys, values, q;  // [tokens, head_dim]; q: [tokens, group, head_dim]; none rotated
+  std::vector<float> keys, values, q;  // [tokens, head_dim]; q: [tokens, group, head_dim]; none are rotated
   std::size_t page_stride_bytes = 0;
   std::vector<std::byte> storage;
   std::size_t window = 0;
   float soft_cap = 0;
-  std::vector<float> sinks;  // [group], or none
+  std::vector<float> sinks;  // [group], or empty
   [[nodiscard]] std::size_t tokens() const { return slots.size(); }
 };
 
@@ -45,13 +45,13 @@ class attention : public kernel_test {
             s.type};
   }
 
-  /// Tokens in random pages; `moved`: with offsets.
+  /// Puts tokens in random pages; `moved` gives them offsets.
   sequence make(std::size_t tokens, std::size_t head_dim, std::size_t group, element_type type, bool scattered,
                 bool moved) {
     sequence s{.head_dim = head_dim, .rotary_dim = head_dim, .group = group, .type = type};
     const std::size_t pages = tokens / kv_page_tokens * 2 + 3;
     s.page_stride_bytes = kv_head_bytes(type, head_dim) + 64;
-    s.storage.resize(pages * s.page_stride_bytes, std::byte{0xff});  // NaN everywhere that is not written
+    s.storage.resize(pages * s.page_stride_bytes, std::byte{0xff});  // NaN wherever nothing is written
     std::vector<std::uint32_t> order(pages);
     std::iota(order.begin(), order.end(), 0U);
     if (scattered) std::shuffle(order.begin(), order.end(), random_);
@@ -75,7 +75,7 @@ class attention : public kernel_test {
     return s;
   }
 
-  /// What families add to plain attention, alone and together. kind: below `kinds`.
+  /// Adds what families have beyond plain attention, singly and combined. `kind` is below `kinds`.
   static constexpr int kinds = 5;
   void add_extras(sequence& s, int kind) {
     if (kind == 1 || kind == 4) s.window = 1 + below(kind == 1 ? 30 : s.tokens());
@@ -94,7 +94,7 @@ class attention : public kernel_test {
     }
   }
 
-  /// Tiles as the model makes them; with extra random cuts when asked for.
+  /// Cuts tiles as the model does; `cut` adds random cuts.
   std::vector<attention_tile> tiles_of(const sequence& s, std::vector<std::int32_t>& distinct, bool cut) {
     std::vector<attention_tile> tiles;
     for (std::uint32_t t = 0; t < s.tokens(); ++t) {
@@ -112,8 +112,8 @@ class attention : public kernel_test {
     return tiles;
   }
 
-  /// Outputs of rows [first, last): a row is the query at that token.
-  /// splits_apart: each KV split in a call of its own, the last first.
+  /// Returns the outputs of rows [first, last); a row is the query at that token. splits_apart: each KV split has its
+  /// own call, and the last one is first.
   std::vector<float> attend(const kernel_table& with, sequence& s, std::size_t first, std::size_t last, bool cut,
                             bool splits_apart = false) {
     std::vector<std::int32_t> distinct;
@@ -167,7 +167,7 @@ class attention : public kernel_test {
   }
 };
 
-/// In double, with keys and queries rotated for their positions: no pieces, no offsets.
+/// Computes in double, with keys and queries rotated for their positions, and without pieces or offsets.
 std::vector<float> plain_attention(const sequence& s, std::size_t row) {
   const auto turn = [&](const float* x, std::size_t position, std::vector<double>& out) {
     out.assign(x, x + s.head_dim);
@@ -226,7 +226,7 @@ TEST_P(attention, over_moved_and_scattered_pieces_equals_exactly_rotated_contigu
   }
 }
 
-/// A target together with the one whose bits it must give.
+/// Compares a target with the one whose bits it must match.
 class twin_attention : public attention {};
 
 TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
@@ -236,7 +236,7 @@ TEST_P(twin_attention, gives_the_bits_of_the_other_target) {
     const kernel_table& other = is_scalar ? scalar() : *choose_table("amx_emulated").table;
     for (const std::size_t head_dim : {2, 18, 64, 128, 256, 576}) {
       for (const std::size_t group : {1, 2, 7}) {
-        const std::size_t more = head_dim == 18 ? kv_split_tokens : 0;  // another KV split
+        const std::size_t more = head_dim == 18 ? kv_split_tokens : 0;  // extends into another KV split
         sequence s = make(40 + more + below(head_dim <= 64 ? 200 : 60), head_dim, group, type, true, true);
         add_extras(s, world++ % kinds);
         sequence copy = s;
@@ -304,7 +304,7 @@ TEST_P(attention, kv_splits_computed_apart_and_joined_give_the_same_bits) {
   }
 }
 
-// Blocks, tiles and KV splits that a window leaves out, cuts and ends at, by rows in calls of many heights.
+// Windows that skip, cut or end at blocks, tiles and KV splits, with rows in calls of many heights.
 TEST_P(attention, through_a_window_sees_its_last_tokens_alone_and_in_any_batch) {
   for (const element_type type : {element_type::f32, element_type::q8_0, element_type::i16}) {
     for (const std::size_t window : {1, 16, 127, 128, 129, 512, 700}) {
@@ -354,14 +354,14 @@ TEST_P(attention, reads_no_token_that_a_row_may_not_see) {
     sequence s = make(50, 16, 2, type, false, false);
     store_all(table(), s);
     const auto before = attend(table(), s, 20, 30, false);
-    // Keys after the last row share its tile: they may be read, but must not change the output. Values are not read, or
+    // Keys after the last row share its tile: they may be read but must not change the output. Values are not read, or
     // count as zeros.
     const std::vector<float> bad(16, nan);
     for (std::size_t t = 30; t < 50; ++t) {
       table().store_kv(view_of(s), s.slots[t], 16, bad.data(), bad.data());
     }
     EXPECT_TRUE(same_bits(before, attend(table(), s, 20, 30, false)));
-    // Likewise of tokens before the windows of all rows.
+    // The same holds for tokens before the windows of all rows.
     s.window = 9;
     const auto in_window = attend(table(), s, 20, 30, false);
     for (std::size_t t = 0; t < 12; ++t) table().store_kv(view_of(s), s.slots[t], 16, bad.data(), bad.data());
@@ -369,7 +369,7 @@ TEST_P(attention, reads_no_token_that_a_row_may_not_see) {
   }
 }
 
-/// A token whose key or value holds no numbers, and rows [first, first + 60) of one call, some of which see it.
+/// A token whose key or value is not finite, and rows [first, first + 60) of one call, some of which see it.
 struct spoilt_token {
   std::size_t token, first, window;
   float number;
@@ -389,8 +389,7 @@ std::vector<spoilt_token> spoilt_tokens() {
   return all;
 }
 
-// So that an answer whose numbers overflow ends with an error on every target, and its neighbours' rows stay as they
-// are.
+// An answer whose numbers overflow must end with an error on every target, and its neighbors' rows must not change.
 TEST_P(attention, a_token_that_is_no_number_changes_the_rows_that_see_it_and_no_others) {
   for (const auto type : all_element_types) {
     for (const spoilt_token& spoilt : spoilt_tokens()) {
@@ -424,7 +423,7 @@ TEST_P(attention, a_token_that_is_no_number_changes_the_rows_that_see_it_and_no_
 
 constexpr std::array integer_types = {element_type::q8_0, element_type::i16};
 
-/// The sequence as its storage holds it, keys turned back.
+/// The sequence as stored, with keys rotated back.
 sequence as_stored(const sequence& s, const kv_view& kv) {
   sequence stored = s;
   for (std::size_t t = 0; t < s.tokens(); ++t) {
@@ -451,8 +450,8 @@ TEST_P(attention, over_integers_is_off_by_the_rounding_of_the_query_and_the_weig
         for (std::size_t row = first; row < tokens; ++row) {
           const auto expected = plain_attention(stored, row);
           for (std::size_t i = 0; i < expected.size(); ++i) {
-            // Steps of 1 / 32767: a score of 128 products of up to 4 is off by less than a thousandth. Those of 1 /
-            // 8191 are four times as long, and so are those of weights, eight times.
+            // Steps of 1 / 32767: a score of 128 products of up to 4 is off by less than a thousandth. Steps of 1 /
+            // 8191 are four times as long, and those of weights eight times.
             ASSERT_NEAR(found[(row - first) * expected.size() + i], expected[i],
                         type == element_type::q8_0 ? 5e-4 : 2e-3)
                 << name_of(type) << ", head " << head_dim << ", row " << row << " of " << tokens;
@@ -463,7 +462,7 @@ TEST_P(attention, over_integers_is_off_by_the_rounding_of_the_query_and_the_weig
   }
 }
 
-// Sums of products end below 2^31: with the largest keys, queries, values and weights, all of one sign.
+// Sums of products stay below 2^31 even with the largest keys, queries, values and weights, all of one sign.
 TEST_P(attention, over_integers_sums_the_largest_of_them) {
   for (const element_type type : integer_types) {
     sequence s = make(2 * attention_block_tokens, 64, 1, type, false, false);
@@ -482,12 +481,12 @@ TEST_P(attention, over_integers_sums_the_largest_of_them) {
   }
 }
 
-// A first token that takes most of the attention has a value near zero in many models.
+// In many models a first token that takes most of the attention has a value near zero.
 TEST_P(attention, over_integers_keeps_light_tokens_beside_a_heavy_one_whose_value_is_nothing) {
   for (const element_type type : integer_types) {
     sequence s = make(100, 64, 1, type, false, false);
     for (std::size_t d = 0; d < 64; ++d) {
-      s.q[99 * 64 + d] = s.keys[d] = d < 32 ? 1.0F : 0.0F;  // score 8, the others' about 0
+      s.q[99 * 64 + d] = s.keys[d] = d < 32 ? 1.0F : 0.0F;  // its score is 8, and the others' are about 0
       s.values[d] *= 1e-3F;
       for (std::size_t t = 1; t < 100; ++t) s.keys[t * 64 + d] *= 0.1F;
     }
@@ -509,7 +508,7 @@ TEST_P(attention, over_integers_ends_with_no_number_where_a_query_is_none) {
     for (const float bad : {nan, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
       sequence s = make(40, 64, 2, type, false, false);
       store_all(table(), s);
-      s.q[39 * 128 + 5] = bad;  // of the last row's first head
+      s.q[39 * 128 + 5] = bad;  // in the last row's first head
       const auto found = attend(table(), s, 30, 40, false);
       for (std::size_t i = 0; i < found.size(); ++i) {
         const bool is_bad = i >= found.size() - 128 && i < found.size() - 64;

@@ -27,7 +27,7 @@ std::vector<weight_type> block_types() {
   return types;
 }
 
-// ---- the definition, written as kernels/README.md says it ----------------------------------------------------------
+// ---- the definition, as in kernels/README.md ------------------------------------------------------------------------
 
 /// Columns that share a scale: w = scale * q + minimum.
 struct group {
@@ -144,8 +144,8 @@ void append_iq4_xs(const std::byte* block, std::vector<group>& out) {
   }
 }
 
-/// iq2, iq3 and iq1: the integers are the weights that a scale of 1 gives (weight_blocks_test.cpp knows them from
-/// elsewhere), less the small scales.
+/// iq2, iq3 and iq1: the integers are the weights at a scale of 1, without the small scales (weight_blocks_test.cpp
+/// checks those weights against another source).
 void append_grid(weight_type type, const std::byte* block, std::vector<group>& out) {
   const float by = type == weight_type::iq3_s ? 1 : type == weight_type::iq3_xxs ? 0.25F : 0.125F;
   const bool sixteen = type == weight_type::iq2_xs || type == weight_type::iq2_s || type == weight_type::iq1_m;
@@ -284,7 +284,7 @@ class gemm_int8 : public kernel_test {
   [[nodiscard]] bool is_emulated() const { return choose_table(GetParam()).table == nullptr; }
   [[nodiscard]] std::size_t products_max() const { return is_emulated() ? 40000 : 300000; }
 
-  /// Any bits are blocks; the halves of tame ones are ordinary numbers of either sign.
+  /// Any bits form valid blocks; the halves of tame ones are ordinary numbers of either sign.
   std::vector<std::byte> random_blocks(weight_type type, std::size_t rows, std::size_t columns, bool tame) {
     std::vector<std::byte> bytes(rows * row_bytes(type, columns));
     for (std::byte& b : bytes) b = static_cast<std::byte>(random_());
@@ -354,7 +354,7 @@ TEST_P(gemm_int8, long_rows_in_several_stretches_are_their_definition) {
   }
 }
 
-// Scales that are NaN or infinite, and every integer there is, -128 among them.
+// Covers scales that are NaN or infinite, and every integer, including -128.
 TEST_P(gemm_int8, hostile_blocks_have_the_defined_outcome) {
   for (const weight_type type : block_types()) {
     const std::size_t n = 48, k = 512;
@@ -499,8 +499,8 @@ TEST_P(gemm_int8, loses_no_more_than_rounding_x_to_bytes_does) {
   }
 }
 
-/// Some are no targets by themselves: `avxvnni` is what `avx2` becomes where the CPU has it, and `neon_dotprod` and
-/// `neon_i8mm` are what `neon` becomes.
+/// Some are not separate targets: `avx2` becomes `avxvnni` where the CPU has it, and `neon` becomes `neon_dotprod` or
+/// `neon_i8mm`.
 std::vector<const char*> int8_targets() {
   auto names = targets_of_build({"scalar", "neon", "avx2", "avx512", "avx512vnni", "amx", "amx_emulated"});
 #if defined(__x86_64__)

@@ -81,8 +81,8 @@ std::vector<float> as_bf16(const std::vector<float>& numbers) {
   return rounded;
 }
 
-/// The definition of products by tiles: factors rounded to bf16; per 32 columns one chain over the even and one over
-/// the odd ones; their sum joins the sum so far.
+/// The definition of products by tiles: factors are rounded to bf16; per 32 columns there is one chain over the even
+/// ones and one over the odd ones, and their sum is added to the sum so far.
 std::vector<float> tile_sums(const matrix& m, std::size_t n, std::size_t k, const std::vector<float>& x,
                              std::size_t rows, const float* bias) {
   const auto narrow_x = as_bf16(x), narrow_w = as_bf16(m.floats);
@@ -143,7 +143,7 @@ TEST_P(exact_gemm, unpacks_the_floats_it_multiplies_with) {
   }
 }
 
-// Many rows and long stretches take other code paths; the definition is too slow for all formats.
+// Many rows and long spans take other code paths; the definition is too slow for all formats.
 TEST_P(exact_gemm, large_products_are_their_definition_too) {
   for (const auto& [rows, n, k] : {std::array<std::size_t, 3>{530, 40, 32},
                                    {70, 70, 1024},
@@ -244,7 +244,7 @@ TEST_P(gemm, rows_that_were_prepared_give_the_same_bits) {
     table().gemm(args);
     const memory_block out(table().prepared_bytes(rows, k));
     if (out.size() == 0) continue;              // this target takes floats
-    std::memset(out.data(), 0xff, out.size());  // missing rows may hold anything
+    std::memset(out.data(), 0xff, out.size());  // missing rows may contain anything
     const std::size_t middle = below(rows + 1);
     table().prepare_rows(x.data(), k + 3, middle, rows, k, out.data());
     table().prepare_rows(x.data(), k + 3, 0, middle, k, out.data());
@@ -272,7 +272,7 @@ TEST_P(gemm, agrees_with_sums_in_double_within_rounding) {
       for (std::size_t j = 0; j < k; ++j) {
         expected += static_cast<double>(x[i / n * k + j]) * static_cast<double>(m.floats[i % n * k + j]);
       }
-      // A sum of k products loses at most k roundings of the largest partial sum, and what its products lose.
+      // A sum of k products loses at most k roundings of the largest partial sum, plus the loss of its products.
       const float loss = std::numeric_limits<float>::epsilon() * 4 + table().product_error;
       ASSERT_NEAR(found[i], expected, largest * static_cast<float>(k) * loss) << name_of(type);
     }

@@ -19,7 +19,7 @@ inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 using test::targets_of_build;
 
-/// One target per instance; skipped where the CPU lacks it and nothing emulates what it lacks.
+/// One target per instance; skipped where the CPU lacks it and the missing instructions are not emulated.
 class kernel_test : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -53,7 +53,7 @@ inline ::testing::AssertionResult same_bits(const std::vector<float>& a, const s
   return ::testing::AssertionSuccess();
 }
 
-/// Lengths around the vector width, and a few more.
+/// Lengths around the vector width, and a few others.
 inline const std::vector<std::size_t>& ragged_sizes() {
   static const std::vector<std::size_t> sizes{0, 1, 2, 15, 16, 17, 31, 32, 33, 100, 257};
   return sizes;

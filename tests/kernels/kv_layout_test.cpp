@@ -24,7 +24,7 @@ class kv_layout : public kernel_test {
     read_value(kv, slot, head_dim, t.value.data());
     return t;
   }
-  /// A key or value of these numbers, stored and read.
+  /// Stores a key or value with these numbers and reads it back.
   std::vector<float> stored(element_type type, std::vector<float> numbers, bool as_key) {
     const kv_view kv = make(type, numbers.size());
     table().store_kv(kv, 5, numbers.size(), numbers.data(), numbers.data());
@@ -47,7 +47,7 @@ TEST_P(kv_layout, gives_back_what_was_stored_in_any_slot_and_order) {
         all[slot] = {uniforms(head_dim), uniforms(head_dim)};
         table().store_kv(kv, slot, head_dim, all[slot].key.data(), all[slot].value.data());
       }
-      // Half a unit of numbers below 1; a step is the largest of them / 127, or / 4095 of the values in i16.
+      // Half a unit of numbers below 1; a step is the largest of them / 127, or / 4095 for values in i16.
       const float error = type == element_type::f32    ? 0
                           : type == element_type::f16  ? 0x1p-12F
                           : type == element_type::bf16 ? 0x1p-9F
@@ -104,7 +104,7 @@ TEST_P(kv_layout, takes_no_more_than_a_thirtieth_beside_half_floats_with_two_byt
 TEST_P(kv_layout, ends_at_the_largest_half_float_and_keeps_small_and_zero_blocks) {
   for (const element_type type : {element_type::q8_0, element_type::i16}) {
     for (const bool as_key : {true, false}) {
-      // Largest and small numbers differ by as much as a scale of bf16 may be off, or half a step.
+      // Largest and small numbers may differ by the rounding of a bf16 scale, or by half a step.
       const float unit = type == element_type::q8_0 ? 1.0F / 218 : 1.0F / 8190;
       auto large = stored(type, {1, -infinity, infinity, 70000}, as_key);
       EXPECT_NEAR(large[1], -65504, 65504 * unit);
@@ -119,7 +119,7 @@ TEST_P(kv_layout, ends_at_the_largest_half_float_and_keeps_small_and_zero_blocks
   }
 }
 
-// Two dimensions share a scale when they lie in one block of a key, or in one value.
+// Two dimensions share a scale when they are in one block of a key, or in one value.
 TEST_P(kv_layout, a_number_that_is_none_makes_none_of_the_numbers_that_share_its_scale) {
   for (const element_type type : {element_type::q8_0, element_type::i16}) {
     std::vector<float> numbers(64, 0.5F);

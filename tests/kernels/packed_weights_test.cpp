@@ -15,7 +15,7 @@
 namespace redline::kernels {
 namespace {
 
-// The threads share the panels of all; a last panel that is not full, and memory of the caller's, are as they were.
+// The threads share the panels of all matrices, including a last panel that is not full and memory of the caller.
 TEST(packed_weights, several_at_once_are_what_each_is_alone) {
   const kernel_table& table = *process_table().table;
   worker_team team(3);
@@ -45,15 +45,15 @@ TEST(packed_weights, several_at_once_are_what_each_is_alone) {
   EXPECT_TRUE(packed_weights::pack_all(table, team, weight_type::q8_0, columns, {}).empty());
 }
 
-/// The integer of so many bits that the layout keeps for a column of a row.
+/// The integer of `bits` bits that the layout stores for a column of a row.
 unsigned integer_at(const std::byte* words, std::size_t column, std::size_t lane, unsigned bits) {
   std::uint32_t word;
   std::memcpy(&word, words + column * bits / 32 * layout::words_bytes + lane * 4, 4);
   return word >> layout::bit_of_column(column, bits) & ((1U << bits) - 1);
 }
 
-// Words are put together four columns at a time. Here column by column, of the formats whose blocks are plain enough to
-// be read so; the products' tests see the others.
+// Words are assembled four columns at a time. This test reads column by column, for formats with simple blocks; the
+// tests of the products cover the others.
 TEST(packed_weights, integers_lie_where_the_layout_says) {
   const std::size_t rows = 16, columns = 256;
   std::mt19937 chance(2);

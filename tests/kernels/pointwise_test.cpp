@@ -33,7 +33,7 @@ TEST_P(pointwise, rms_norm_equals_the_definition) {
 TEST_P(pointwise, silu_equals_the_definition) {
   for (const std::size_t n : ragged_sizes()) {
     auto x = uniforms(n + 1);
-    for (float& v : x) v *= 120;  // into the clamped ends of the exponential
+    for (float& v : x) v *= 120;  // reaches the clamped ends of the exponential
     const auto y = uniforms(n + 1);
     auto expected = x;
     auto found = x;
@@ -159,7 +159,7 @@ TEST_P(pointwise, best_of_row_is_the_first_of_the_greatest_numbers) {
     for (int trial = 0; trial < 8; ++trial) {
       auto x = uniforms(n);
       for (float& v : x) {
-        if (trial > 0) v = std::round(v * 4);  // many are equal, zeros of both signs among them
+        if (trial > 0) v = std::round(v * 4);  // many are equal, including zeros of both signs
         if (trial > 1 && below(10) == 0) v = odd[below(trial == 2 ? 2 : std::size(odd))];
         if (trial == 3) v = odd[below(2)];
       }
@@ -271,7 +271,7 @@ TEST_P(pointwise, floats_narrow_to_nearest_even_on_every_target) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       ASSERT_EQ(expected[i], found[i]) << values[i] << ", bits " << std::bit_cast<std::uint32_t>(values[i]);
     }
-    // Nearest: no neighbour is closer, and of two equally close the even one was taken.
+    // Nearest: no neighbor is closer, and of two equally close ones the even one was taken.
     for (std::size_t i = 0; i < values.size(); i += 97) {
       const float v = values[i];
       if (!std::isfinite(v) || std::fabs(v) > 65000) continue;
@@ -293,7 +293,7 @@ TEST_P(pointwise, floats_narrow_to_nearest_even_on_every_target) {
       }
     }
   }
-  // What halves cannot hold becomes the largest that they can: an infinity would spoil rows that do not even see it.
+  // Numbers too large for halves become the largest half: an infinity would spoil rows that do not even attend to it.
   const float odd[] = {65520.0F, 65519.0F, nan, -1e9F, infinity, -infinity};
   std::uint16_t halves[6];
   table().narrow(element_type::f16, odd, 6, halves);

@@ -13,7 +13,7 @@ struct key_store {
     return {bytes.data(), bytes.data() + round_up(kv_key_bytes(type, head_dim), 64), kv_head_bytes(type, head_dim),
             type};
   }
-  /// Dimension d of the key in a slot, as it is stored, in floats.
+  /// Dimension d of the key in a slot, as stored, converted to float.
   [[nodiscard]] float at(std::size_t slot, std::size_t d) {
     std::vector<float> key(head_dim);
     read_key(view(), slot, head_dim, key.data());
@@ -63,13 +63,13 @@ TEST_P(rotate_keys, rotates_a_range_by_the_definition_and_leaves_the_rest) {
           if (!own_bits) {
             ASSERT_EQ(after.bytes, expected.bytes) << "the bits of the scalar target";
           }
-          // Integers: half a step of the largest number that a turn can make of numbers below 1.
+          // Integers: half a step of the largest number that a rotation can make from numbers below 1.
           const float unit = type == element_type::f32    ? 0x1p-23F
                              : type == element_type::f16  ? 0x1p-10F
                              : type == element_type::bf16 ? 0x1p-7F
                              : type == element_type::q8_0 ? 1.4143F / 127 / 2 * 1.01F
                                                           : 1.4143F / 8191 / 2 * 1.01F;
-          // Numbers beside turned ones in a block get that block's new scale.
+          // Numbers that share a block with rotated ones get the block's new scale.
           const std::size_t changed = holds_integers(type) ? round_up(rotary_dim, integer_key_block) : rotary_dim;
           for (std::size_t slot = 0; slot < pages * kv_page_tokens; ++slot) {
             const bool inside = slot >= first && slot < first + count;

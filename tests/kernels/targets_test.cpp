@@ -39,7 +39,7 @@ class digest {
   std::uint64_t hash_ = 14695981039346656037U;
 };
 
-/// Digests of what a target computes from numbers that are the same everywhere. No NaN: its bits are the CPU's.
+/// Digests of a target's results for numbers that are the same everywhere. There is no NaN: its bits are the CPU's.
 class targets : public kernel_test {
  protected:
   std::map<std::string, std::string> digests() {
@@ -55,7 +55,7 @@ class targets : public kernel_test {
   void digest_products() {
     constexpr std::size_t outputs = 90, columns = 512;
     for (const weight_type type : all_weight_types) {
-      const auto before = random_;  // what follows types that are only read keeps its numbers
+      const auto before = random_;  // later numbers must not depend on types that are only read
       std::vector<std::byte> rows(outputs * row_bytes(type, columns));
       for (std::size_t r = 0; r < outputs && is_written(type); ++r) {
         quantize_row(type, uniforms(columns).data(), columns, rows.data() + r * row_bytes(type, columns));
@@ -100,7 +100,7 @@ class targets : public kernel_test {
 
   digest digest_integers(const packed_weights& w) {
     const kernel_table& integers = *int8_table_of(table());
-    const auto before = random_;  // what follows keeps its numbers
+    const auto before = random_;  // later numbers must not depend on this
     digest d;
     for (const std::size_t count : {1, 2, 7, 30}) {
       const auto x = uniforms(count * w.columns());
@@ -157,8 +157,8 @@ class targets : public kernel_test {
       keep_row(pairs == rope_pairs::adjacent ? "rotate_adjacent" : "rotate_half_split");
     }
     for (const element_type type : all_element_types) {
-      if (holds_integers(type)) continue;  // no types of single numbers
-      // From the smallest halves to beyond the largest.
+      if (holds_integers(type)) continue;  // these types have no single numbers
+      // The range extends from the smallest halves beyond the largest.
       for (std::size_t i = 0; i < n; ++i) wide[i] = std::ldexp(x[i], static_cast<int>(i % 50) - 30);
       std::vector<std::byte> narrow(n * bytes_of(type));
       table().narrow(type, wide.data(), n, narrow.data());
@@ -167,7 +167,7 @@ class targets : public kernel_test {
     }
   }
 
-  /// 300 tokens in pages that lie backwards, the last 7 attending; then their keys turned.
+  /// 300 tokens in pages in reverse order, the last 7 attending; then their keys are rotated.
   void digest_caches() {
     constexpr std::size_t tokens = 300, rows = 7, group = 3, head_dim = 80, pages = 10;
     for (const element_type type : all_element_types) {
@@ -226,8 +226,8 @@ class targets : public kernel_test {
   worker_team team_{1};
 };
 
-// The file was written by `scalar` on x86-64; the same file is read on aarch64. REDLINE_GOLDEN=write makes it anew: who
-// does that changes what models answer.
+// `scalar` wrote the file on x86-64, and aarch64 reads the same file. REDLINE_GOLDEN=write rewrites it, which means
+// that models answer differently.
 TEST_P(targets, give_the_bits_of_every_other_cpu) {
   const std::string path = test::source_path("tests/kernels/reference/target_digests.txt");
   const auto found = digests();

@@ -36,7 +36,7 @@ std::vector<float> normals(std::size_t count, float spread, unsigned seed = 3) {
   for (float& v : x) v = pick(random);
   return x;
 }
-/// Root mean square of the error over that of the numbers.
+/// The root mean square of the error divided by that of the numbers.
 double relative_error(const std::vector<float>& x, const std::vector<float>& y) {
   double error = 0, all = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -75,7 +75,7 @@ TEST(weight_blocks, weights_are_the_floats_that_exact_arithmetic_gives) {
     const auto got = dequantized(type, row);
     ASSERT_EQ(weights.size(), got.size() * 8);
     for (std::size_t i = 0; i < got.size(); ++i) {
-      ASSERT_EQ(got[i], float_of_hex(weights.substr(i * 8, 8))) << name << " weight " << i;  // 0 and -0 are equal here
+      ASSERT_EQ(got[i], float_of_hex(weights.substr(i * 8, 8))) << name << " weight " << i;  // 0 and -0 count as equal
     }
   }
   for (const auto type : all_weight_types) {
@@ -84,7 +84,7 @@ TEST(weight_blocks, weights_are_the_floats_that_exact_arithmetic_gives) {
   }
 }
 
-/// splitmix64, a byte at a time, the lowest of each number first.
+/// splitmix64 as bytes, the lowest byte of each number first.
 class splitmix_bytes {
  public:
   std::byte next() {
@@ -120,7 +120,7 @@ std::string digest_of_all_points(weight_type type) {
   return hex.str();
 }
 
-// What llama.cpp's own library made of these blocks; reference/grid_blocks.py says how it was asked.
+// The weights that llama.cpp's own library made from these blocks; reference/grid_blocks.py explains how.
 TEST(weight_blocks, points_of_grids_are_the_floats_that_the_formats_first_library_gives) {
   std::istringstream lines(test::read_file(test::source_path("tests/kernels/reference/grid_blocks.txt")));
   std::string name, block, weights;
@@ -193,7 +193,7 @@ TEST(weight_blocks, quantising_again_loses_next_to_nothing) {
 }
 
 TEST(weight_blocks, no_weight_is_off_by_more_than_half_a_step) {
-  // Of the symmetric formats' end with one step less: a whole step. 1.01: the scale's own rounding.
+  // Symmetric formats lack one step at one end, where the error is a whole step. 1.01 allows for the scale's rounding.
   const std::pair<weight_type, float> steps[] = {
       {weight_type::q8_0, 127 * 2}, {weight_type::q4_0, 8}, {weight_type::q5_0, 16}};
   const auto x = normals(32 * 300, 1);
@@ -293,7 +293,7 @@ TEST(weight_blocks, keeps_zeros_and_single_spikes) {
     x[37] = -3;
     const auto y = dequantized(type, quantized(type, x));
     EXPECT_NEAR(y[37], -3, 0.01) << name_of(type);
-    // The least of iq4's numbers is 1, of 127.
+    // The smallest of iq4's numbers is 1 of 127.
     const bool has_zero = type != weight_type::iq4_nl && type != weight_type::iq4_xs;
     EXPECT_NEAR(y[36], 0, has_zero ? 0.01 : 3.1 / 127) << name_of(type);
   }
@@ -319,7 +319,7 @@ TEST(weight_blocks, reads_nibbles_from_the_low_halves_first) {
 }
 
 TEST(weight_blocks, adds_the_fifth_bit_of_each_column) {
-  auto block = bytes_of({0x00, 0x3c, 0x01, 0x00, 0x01, 0x80});  // scale 1; columns 0, 16 and 31 have the bit
+  auto block = bytes_of({0x00, 0x3c, 0x01, 0x00, 0x01, 0x80});  // scale 1; columns 0, 16 and 31 have the high bit
   block.insert(block.end(), 16, std::byte{0});
   std::vector<float> y(32);
   dequantize_row(weight_type::q5_0, block.data(), 32, y.data());
@@ -327,7 +327,7 @@ TEST(weight_blocks, adds_the_fifth_bit_of_each_column) {
 }
 
 TEST(weight_blocks, reads_the_cut_scales_of_the_last_groups) {
-  // d = 1, dmin = 1; all levels 1. Scales 1..8 would fit plainly; here group 5 is 0x2a = 42 and its minimum 0x15 = 21.
+  // d = 1, dmin = 1; all levels are 1. Scales 1..8 would fit simply; here group 5 has 0x2a = 42 and minimum 0x15 = 21.
   std::vector<std::byte> block(144, std::byte{0});
   block[1] = block[3] = std::byte{0x3c};
   block[4 + 1] = static_cast<std::byte>(42 >> 4 << 6);  // upper bits of scale 5 above scale 1

@@ -52,7 +52,7 @@ TEST(worker_team, a_thread_that_has_finished_helps_the_others) {
   worker_team team(2);
   std::atomic<int> begun{0};
   std::atomic<std::size_t> done{0};
-  // One thread stays in its first stretch until everything else is done, which is more than the other's own half.
+  // One thread stays in its first item range until everything else is done, which is more than the other's own half.
   team.parallel_stretches(100, [&](std::size_t begin, std::size_t end, std::uint32_t) {
     if (begun.fetch_add(1) == 0) {
       while (done.load() + (end - begin) < 100) std::this_thread::yield();
@@ -64,8 +64,8 @@ TEST(worker_team, a_thread_that_has_finished_helps_the_others) {
 
 TEST(worker_team, shows_each_loop_what_the_one_before_wrote) {
   worker_team team(3);
-  // Plain memory, read by other items than wrote it: a missing fence is a race for the thread sanitizer. Two buffers,
-  // so that items of one loop share nothing.
+  // Plain memory, read by other items than wrote it, so that a missing fence is a race for the thread sanitizer. There
+  // are two buffers, so that items of one loop share nothing.
   constexpr std::uint64_t size = 64;
   constexpr std::uint64_t rounds = 2000;
   std::vector<std::uint64_t> now(size);

@@ -55,11 +55,11 @@ TEST(admission, the_longest_idle_yields_its_place_after_a_while) {
   a.update({2}, closed(50));
   a.update({3}, asks(200));
   a.admit(at(50) + idle_before_yield - microseconds{1});
-  EXPECT_EQ(placed(a), (ids{1, 2})) << "both may be back at once";
+  EXPECT_EQ(placed(a), (ids{1, 2})) << "both may return at once";
   a.admit(at(50) + idle_before_yield);
   EXPECT_EQ(placed(a), (ids{1, 3}));
   a.update({2}, asks(0));
-  EXPECT_EQ(a.waiting_count(), 1u) << "it queues up again";
+  EXPECT_EQ(a.waiting_count(), 1u) << "it waits again";
 }
 
 TEST(admission, prefills_get_places_last_and_yield_them) {
@@ -106,7 +106,7 @@ TEST(admission, a_tenant_alone_has_all_places_and_a_second_one_gets_its_share_at
   EXPECT_EQ(placed(a), (ids{1, 2, 3, 4}));
   a.update({20}, of_tenant(2, 20));
   a.admit(at(20));
-  EXPECT_EQ(placed(a), (ids{1, 2, 3, 20})) << "the latest comer of the first yields";
+  EXPECT_EQ(placed(a), (ids{1, 2, 3, 20})) << "the latest arrival of the first tenant yields";
   a.update({21}, of_tenant(2, 21));
   a.update({22}, of_tenant(2, 22));
   a.admit(at(22));
@@ -116,7 +116,7 @@ TEST(admission, a_tenant_alone_has_all_places_and_a_second_one_gets_its_share_at
   EXPECT_EQ(placed(a), (ids{1, 2, 21, 22})) << "to the tenant that has fewer";
   for (const std::uint64_t s : {21U, 22U}) a.remove({s});
   a.admit(at(24));
-  EXPECT_EQ(placed(a), (ids{1, 2, 3, 4})) << "those that yielded go on first";
+  EXPECT_EQ(placed(a), (ids{1, 2, 3, 4})) << "those that yielded continue first";
 }
 
 TEST(admission, nobody_yields_while_in_flight) {

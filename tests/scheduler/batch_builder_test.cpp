@@ -28,7 +28,7 @@ batch_plan build(const std::vector<work_item>& items, const budget& limits, cons
 
 constexpr budget roomy{.rows_max = 512, .prompt_chunk_rows_max = 256, .free = kv::pages(1000)};
 
-/// 100 us per row, nothing else.
+/// A model in which each row costs 100 us and nothing else counts.
 cost::cost_model per_row() {
   cost::cost_model cost;
   for (std::uint64_t i = 0; i < 200; ++i) {
@@ -71,7 +71,7 @@ TEST(batch_builder, takes_everything_that_fits_in_the_order_given) {
   EXPECT_TRUE(plan.runs[0].wants_logits);
   EXPECT_EQ(plan.runs[1].rows(), 40u);
   EXPECT_EQ(plan.size.rows, 46u);
-  EXPECT_EQ(plan.size.pairs, 6u * 10 + 21 + 820);  // each row attends to all before it and to itself
+  EXPECT_EQ(plan.size.pairs, 6u * 10 + 21 + 820);  // each row attends to all earlier rows and to itself
 }
 
 TEST(batch_builder, cuts_a_prompt_into_chunks_without_logits) {
@@ -82,7 +82,7 @@ TEST(batch_builder, cuts_a_prompt_into_chunks_without_logits) {
   EXPECT_EQ(plan.runs[0].log_count, 16u);
   EXPECT_EQ(plan.runs[0].draft_count, 0u);
   EXPECT_FALSE(plan.runs[0].wants_logits);
-  // The last chunk brings the draft along.
+  // The last chunk includes the draft.
   const auto last = build({item(1, 32, 8, 7)}, limits);
   EXPECT_EQ(last.runs[0].rows(), 15u);
   EXPECT_TRUE(last.runs[0].wants_logits);
@@ -94,7 +94,7 @@ TEST(batch_builder, gives_every_log_its_row_before_any_draft) {
   const auto plan = build({item(1, 10, 1, 4), item(2, 10, 1, 9), item(3, 10, 1)}, limits);
   ASSERT_EQ(plan.runs.size(), 3u);
   EXPECT_TRUE(plan.left.empty());
-  EXPECT_EQ(plan.runs[0].draft_count + plan.runs[1].draft_count, 5u);  // drafts share the rows left
+  EXPECT_EQ(plan.runs[0].draft_count + plan.runs[1].draft_count, 5u);  // drafts share the remaining rows
 }
 
 TEST(batch_builder, says_when_rows_ran_out) {
@@ -111,13 +111,13 @@ TEST(batch_builder, says_when_rows_ran_out) {
 TEST(batch_builder, says_when_pages_ran_out_and_tries_the_next) {
   budget limits = roomy;
   limits.free = kv::pages(0);
-  // 1 stands at the end of its last page, 2 has room in it.
+  // 1 is at the end of its last page; 2 has space in its page.
   const auto plan = build({item(1, 64, 1), item(2, 60, 1, 20)}, limits);
   ASSERT_EQ(plan.left.size(), 1u);
   EXPECT_EQ(plan.left[0].sequence.value, 1u);
   EXPECT_EQ(plan.left[0].why, limit::memory);
   ASSERT_EQ(plan.runs.size(), 1u);
-  EXPECT_EQ(plan.runs[0].rows(), 4u);  // to the end of the page, no further
+  EXPECT_EQ(plan.runs[0].rows(), 4u);  // only up to the end of the page
   EXPECT_EQ(plan.runs[0].draft_count, 3u);
 }
 
@@ -127,7 +127,7 @@ TEST(batch_builder, gives_out_each_page_once) {
   const auto plan = build({item(1, 0, 40), item(2, 0, 40), item(3, 0, 40)}, limits);
   ASSERT_EQ(plan.runs.size(), 2u);
   EXPECT_EQ(plan.runs[0].rows(), 40u);  // two pages
-  EXPECT_EQ(plan.runs[1].rows(), 32u);  // the third
+  EXPECT_EQ(plan.runs[1].rows(), 32u);  // the third page
   EXPECT_FALSE(plan.runs[1].wants_logits);
   ASSERT_EQ(plan.left.size(), 1u);
   EXPECT_EQ(plan.left[0].why, limit::memory);
@@ -151,14 +151,14 @@ TEST(batch_builder, keeps_within_the_predicted_time) {
 }
 
 TEST(batch_builder, takes_one_row_of_the_first_run_whatever_it_costs) {
-  cost::cost_model per_pair;  // what a row attends to costs 1 us a token
+  cost::cost_model per_pair;  // each attended token costs 1 us
   for (std::uint64_t i = 0; i < 200; ++i) {
     const cost::work_size size{1 + i % 50, (i * 7919) % 50'000, (i * 104729) % 3000};
     per_pair.observe(size, microseconds{static_cast<std::int64_t>(size.rows + size.pairs)});
   }
   budget limits = roomy;
   limits.time_max = microseconds{1};
-  for (const std::uint32_t pending : {2U, 1U}) {  // prompts, decodes
+  for (const std::uint32_t pending : {2U, 1U}) {  // prompts, then decodes
     const auto plan = build({item(1, 20'000, pending), item(2, 20'000, pending)}, limits, per_pair);
     ASSERT_FALSE(plan.runs.empty());
     EXPECT_EQ(plan.runs[0].rows(), 1u);
@@ -171,7 +171,7 @@ TEST(batch_builder, takes_one_row_of_the_first_run_whatever_it_costs) {
 TEST(batch_builder, prompts_keep_the_time_limit_also_where_few_rows_take_long) {
   budget limits = roomy;
   limits.rows_min = 64;
-  limits.time_max = microseconds{4000};  // forty rows
+  limits.time_max = microseconds{4000};  // time for forty rows
   auto items = decodes(16);
   for (std::uint64_t s = 17; s <= 20; ++s) items.push_back(item(s, 0, 450));
   const auto plan = build(items, limits, per_row());
@@ -180,7 +180,7 @@ TEST(batch_builder, prompts_keep_the_time_limit_also_where_few_rows_take_long) {
 }
 
 TEST(batch_builder, prompts_have_two_thirds_of_a_pass_where_one_row_takes_longer_than_the_limit) {
-  cost::cost_model cost;  // 60 ms of reading weights, 1 ms a row
+  cost::cost_model cost;  // 60 ms to read the weights, and 1 ms per row
   for (std::uint64_t i = 0; i < 200; ++i) {
     const cost::work_size size{1 + i % 50, (i * 7919) % 5000, (i * 104729) % 3000};
     cost.observe(size, microseconds{static_cast<std::int64_t>(60'000 + size.rows * 1000)});
@@ -204,7 +204,7 @@ TEST(batch_builder, a_quarter_of_a_pass_is_for_prompts) {
   limits.rows_min = 64;
   limits.time_max = microseconds{2000};
   auto plan = build(items, limits, per_row());
-  EXPECT_EQ(plan.size.rows, 64u + 21) << "decodes alone take longer than is allowed";
+  EXPECT_EQ(plan.size.rows, 64u + 21) << "decodes alone take longer than the limit";
   EXPECT_EQ(rows_of_prompt(plan), 21u);
   limits.rows_min = 1;
   plan = build(items, limits, per_row());
@@ -233,7 +233,7 @@ TEST(batch_builder, what_prompts_do_not_need_is_for_decodes) {
 
 TEST(batch_builder, a_short_prompt_does_not_wait_for_a_long_one) {
   budget limits = roomy;
-  limits.time_max = microseconds{6000};  // sixty rows
+  limits.time_max = microseconds{6000};  // time for sixty rows
   const auto plan = build({item(1, 0, 30'000), item(2, 0, 300), item(3, 0, 20), item(4, 0, 16'000)}, limits, per_row());
   ASSERT_EQ(plan.runs.size(), 3u);
   EXPECT_EQ(plan.runs[0].sequence.value, 3u);
@@ -243,7 +243,7 @@ TEST(batch_builder, a_short_prompt_does_not_wait_for_a_long_one) {
   EXPECT_EQ(plan.runs[2].sequence.value, 1u);
   EXPECT_EQ(plan.runs[2].rows(), 30u) << "for the first";
   const auto alike = build({item(1, 0, 300), item(2, 0, 200)}, limits, per_row());
-  EXPECT_EQ(alike.runs.at(0).rows(), 60u) << "of two alike the first is done first";
+  EXPECT_EQ(alike.runs.at(0).rows(), 60u) << "of two equal ones the first is completed first";
 }
 
 TEST(batch_builder, short_prompts_leave_the_first_its_pages) {
@@ -255,8 +255,8 @@ TEST(batch_builder, short_prompts_leave_the_first_its_pages) {
   EXPECT_EQ(plan.runs[1].rows(), 256u);
 }
 
-/// Machines, as the time of a pass by its rows, in microseconds.
-double laptop(double rows) { return 22'000 + 3'400 * rows; }                  // two cores, bound by arithmetic
+/// Machines: the microseconds of a pass as a function of its rows.
+double laptop(double rows) { return 22'000 + 3'400 * rows; }                  // two cores, limited by arithmetic
 double server(double rows) { return 9'000 + 60 * std::max(0.0, rows - 48); }  // 64 cores: flat, then a slope
 double accelerator(double rows) { return 12'000 + 2 * rows; }                 // flat
 double stairs(double rows) { return 2'000 + 4'000 * std::ceil(rows / 16); }
@@ -272,7 +272,7 @@ cost::cost_model taught(double (*machine)(double)) {
   return cost;
 }
 
-/// Of drafts of 64 tokens, as their record has it after 200 of them.
+/// The segments of a 64-token draft, as the record estimates them after 200 such drafts.
 std::vector<cost::draft_segment> of_chance(int right_in_ten) {
   const draft::graded_run run{draft::source::lookup, 3, 64};
   draft::acceptance_record r;
@@ -294,7 +294,7 @@ double chance_at(const std::vector<cost::draft_segment>& draft, std::uint32_t pl
   return 1;
 }
 
-/// The tokens per microsecond that a plan is expected to yield.
+/// The tokens per microsecond that a plan is expected to give.
 double rate_of(const std::vector<std::uint32_t>& widths,
                const std::vector<const std::vector<cost::draft_segment>*>& drafts, double (*machine)(double)) {
   double tokens = 0;
@@ -327,7 +327,7 @@ TEST(batch_builder, chooses_widths_near_the_best_there_are) {
       ASSERT_EQ(widths.size(), users.size());
       double best = 0;
       std::vector<std::uint32_t> tried(users.size(), 0);
-      for (bool more = true; more;) {  // all combinations
+      for (bool more = true; more;) {  // tries all combinations
         best = std::max(best, rate_of(tried, theirs, machine));
         more = false;
         for (std::size_t i = 0; i < tried.size() && !more; ++i) {
@@ -412,7 +412,7 @@ work_item scored(std::uint64_t sequence, std::uint32_t computed, std::uint32_t p
 }
 
 TEST(batch_builder, computes_the_tokens_of_a_scored_prompt_whatever_they_cost) {
-  // A draft that does not pay is cut; one that is a prompt is owed.
+  // A draft that costs more than it saves is cut, but a draft of prompt tokens must be computed.
   cost::cost_model cost;
   for (std::uint64_t i = 1; i < 200; ++i) {
     const cost::work_size size{1 + i % 50, (i * 7919) % 5000, (i * 104729) % 3000};
@@ -445,18 +445,18 @@ TEST(batch_builder, gives_a_scored_prompt_no_more_than_a_chunk_has) {
 TEST(batch_builder, a_scored_prompt_gets_on_by_a_token_or_says_what_it_lacks) {
   budget limits = roomy;
   limits.free = kv::pages(0);
-  const auto full = build({scored(1, 31, 1, 10)}, limits);  // a place for the log's last token, none for another
+  const auto full = build({scored(1, 31, 1, 10)}, limits);  // space for the log's last token and for no other
   EXPECT_TRUE(full.runs.empty());
   ASSERT_EQ(full.left.size(), 1u);
   EXPECT_EQ(full.left[0].why, limit::memory);
-  // In time that is over already, too.
+  // The same holds if the time is already over.
   limits = roomy;
   limits.time_max = microseconds{1};
   limits.rows_min = 1;
   const auto late = build({scored(1, 10, 1, 10)}, limits, per_row());
   ASSERT_EQ(late.runs.size(), 1u);
   EXPECT_GE(late.runs[0].draft_count, 1u);
-  // What is computed again may fill the pass to its last row.
+  // Recomputed tokens may fill the pass to its last row.
   limits = roomy;
   limits.rows_max = 8;
   const auto again = build({scored(1, 0, 8, 10)}, limits);

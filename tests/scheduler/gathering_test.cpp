@@ -1,5 +1,5 @@
 // The rule for when a pass waits, first on values, then in a closed loop of sessions whose clock and accidents come
-// from a seed. No model runs: a pass takes what it took on a machine that was measured.
+// from a seed. No model runs; a pass takes the time that was measured on a real machine.
 
 #include "scheduler/gathering.hpp"
 
@@ -17,7 +17,7 @@
 namespace redline::scheduler {
 namespace {
 
-/// A Qwen2-0.5B shape in Q8_0 on two AVX-512 cores: milliseconds of a pass of 1, 2, 4, ... rows, all with logits.
+/// Milliseconds of a pass with 1, 2, 4, ... rows, all with logits: a Qwen2-0.5B shape in Q8_0 on two AVX-512 cores.
 microseconds time_of(const cost::work_size& size) {
   constexpr std::array<double, 10> ms = {16.4, 16.9, 16.9, 17.2, 29.7, 58.7, 117, 234, 468, 936};
   const double octave = std::log2(std::max<double>(static_cast<double>(size.rows), 1));
@@ -42,7 +42,7 @@ cost::cost_model model_of_machine() {
   return cost;
 }
 
-/// Comes back after this long, nearly always.
+/// A sequence that nearly always returns after this time.
 expected_round comes_after(microseconds time, std::uint64_t rows = 1) {
   const return_times blank(16);
   return_times seen(16);
@@ -78,7 +78,7 @@ TEST(gathering, two_groups_take_turns_where_a_draft_takes_as_long_as_a_pass) {
 TEST(gathering, many_do_not_wait_long_for_one) {
   const expected_round slow = comes_after(microseconds{4'000});
   EXPECT_TRUE(wait_for(1, {slow}));
-  EXPECT_FALSE(wait_for(32, {slow})) << "it loses one round, they would lose four milliseconds each";
+  EXPECT_FALSE(wait_for(32, {slow})) << "it loses one round, while they would lose four milliseconds each";
 }
 
 TEST(gathering, counts_on_nobody_who_seldom_comes) {
@@ -114,7 +114,7 @@ TEST(gathering, waits_for_nobody_before_costs_are_known) {
 
 struct pass_record {
   instant began;
-  std::size_t rows = 0;  // decoding sequences
+  std::size_t rows = 0;  // counts decoding sequences
 };
 
 class closed_loop {
@@ -126,7 +126,7 @@ class closed_loop {
     queue_.learn_costs(measured());
   }
 
-  /// return_us: what a session takes between an answer and its next question, up to twice that.
+  /// return_us: a session takes this long, up to twice that, between an answer and its next question.
   void open(std::uint64_t id, std::uint32_t prompt = 4, std::int64_t return_us = 300) {
     sessions_[id] = {.return_us = return_us, .prompt = prompt};
     at(now_, [this, id] { ask(id); });
@@ -140,7 +140,7 @@ class closed_loop {
   void lose_kv(std::uint64_t id) {
     if (!queue_.standing_of({id}).in_flight) queue_.forget_kv({id});
   }
-  /// It stops asking, as one whose client does not read.
+  /// The session stops asking, like one whose client does not read.
   void fall_silent(std::uint64_t id) { sessions_.at(id).silent = true; }
 
   void run_for(microseconds time) {
@@ -153,7 +153,7 @@ class closed_loop {
     }
     now_ = until;
   }
-  /// Passes that began from `since` on.
+  /// The row counts of passes that began at or after `since`.
   [[nodiscard]] std::vector<std::size_t> rows_since(instant since) const {
     std::vector<std::size_t> rows;
     for (const auto& p : passes_) {
@@ -227,7 +227,7 @@ class closed_loop {
   std::vector<pass_record> passes_;
 };
 
-/// Time for three rounds of all, even if they take turns.
+/// The time for three rounds of all sessions, even if they take turns.
 microseconds three_rounds(std::size_t n) { return 3 * 2 * time_of({n, n, n, n}); }
 
 class equal_sessions : public testing::TestWithParam<std::uint64_t> {};
@@ -249,14 +249,14 @@ TEST_P(equal_sessions, come_to_one_pass_within_three_rounds_of_anything_and_stay
       loop.run_for(microseconds{static_cast<std::int64_t>(random() % 20'000)});
       loop.open(id);
     }
-    // The last ones are computed first, and then seen to come back.
+    // The last sessions are computed first, and only then known to return.
     expect_together(n, "arrivals", 2 * time_of({n, n, n, n}));
     loop.open(100);
     expect_together(n + 1, "one more");
     loop.end(100);
     expect_together(n, "an end");
     loop.lose_kv(1);
-    expect_together(n, "a preemption", microseconds{500'000});  // its log is computed again
+    expect_together(n, "a preemption", microseconds{500'000});  // its log is recomputed
     loop.open(101, 600);                                        // half a second of prompt
     loop.run_for(microseconds{1'500'000});
     loop.end(101);
@@ -288,7 +288,7 @@ TEST_P(equal_sessions, do_so_in_another_process_a_millisecond_away) {
   loop.run_for(40 * ideal);
   const auto rows = loop.rows_since(since);
   const auto rounds = std::accumulate(rows.begin(), rows.end(), std::size_t{0});
-  // Where arithmetic is the bound (64 rows) it makes no difference whether a few are in another pass.
+  // Where arithmetic is the limit (64 rows), it makes no difference whether a few are in another pass.
   EXPECT_GE(rounds, 39 * n) << "all together, each time after the slowest";
   if (n <= 16) {
     for (const std::size_t each : rows) ASSERT_EQ(each, n);
@@ -300,11 +300,11 @@ INSTANTIATE_TEST_SUITE_P(gathering, equal_sessions, testing::Values(2, 3, 4, 8, 
 TEST(gathering, a_tenant_whose_sessions_never_come_back_costs_the_others_little) {
   const auto rounds_of_the_others = [](bool is_there) {
     closed_loop loop(3);
-    for (std::uint64_t id = 3; id <= 12; id += 3) loop.open(id);  // of tenant 0
+    for (std::uint64_t id = 3; id <= 12; id += 3) loop.open(id);  // these belong to tenant 0
     std::uint64_t next = 1000;
     instant since{};
     for (int i = 0; i < 200; ++i) {
-      // Sessions of tenant 1 that ask once or twice, then no more, and are replaced.
+      // Sessions of tenant 1 ask once or twice, then fall silent and are replaced.
       if (is_there) {
         loop.open(3 * next + 1);
         loop.run_for(microseconds{30'000});
@@ -327,7 +327,7 @@ TEST(gathering, a_tenant_whose_sessions_never_come_back_costs_the_others_little)
 TEST(gathering, sessions_that_draft_as_long_as_a_pass_takes_keep_two_groups) {
   closed_loop loop(5);
   for (std::uint64_t id = 1; id <= 2; ++id) {
-    loop.open(id, 4, 12'000);  // 12 to 24 ms
+    loop.open(id, 4, 12'000);  // returns after 12 to 24 ms
     loop.run_for(microseconds{15'000});
   }
   loop.run_for(microseconds{1'000'000});
@@ -336,7 +336,7 @@ TEST(gathering, sessions_that_draft_as_long_as_a_pass_takes_keep_two_groups) {
   const auto rows = loop.rows_since(since);
   std::size_t sum = 0;
   for (const std::size_t each : rows) sum += each;
-  // Together they would have a round each 16.9 + 21 ms at best.
+  // If they shared a pass, each would have a round every 16.9 + 21 ms at best.
   EXPECT_GT(static_cast<double>(sum), 0.97 * 2 * 2'000 / (16.9 + 21));
 }
 

@@ -1,5 +1,5 @@
-// Users in a closed loop over curves of whole machines: what the widths chosen by cost and by the drafter's record give
-// beside every fixed width. The clock is the curve's; no model runs.
+// Users in a closed loop over measured curves of machines: the widths chosen by cost and by the drafter's record
+// compared with every fixed width. The clock is the curve's; no model runs.
 
 #include <gtest/gtest.h>
 
@@ -13,11 +13,11 @@
 namespace redline::scheduler {
 namespace {
 
-/// Milliseconds of a pass of k rows at a context, k and context as the table's; between them linear.
+/// The milliseconds of a pass of k rows at a context, interpolated linearly between the table's values.
 struct machine {
   const char* name;
-  std::array<double, 8> ms;     // of 1, 4, 8, 16, 32, 64, 128, 512 rows at context 0
-  double ms_per_thousand_read;  // tokens of context, over all runs
+  std::array<double, 8> ms;     // at context 0, for 1, 4, 8, 16, 32, 64, 128 and 512 rows
+  double ms_per_thousand_read;  // per thousand tokens of context, over all runs
   double ms_per_million_pairs;
 };
 constexpr std::array<double, 8> table_rows = {1, 4, 8, 16, 32, 64, 128, 512};
@@ -26,7 +26,7 @@ constexpr machine machines[] = {
     {"two cores", {26.2, 42, 54.5, 80, 128, 239, 445, 1750}, 1.25, 0.45},
     // The same shape with matrix units: flat up to 16 rows.
     {"two cores with tiles", {15.5, 15.9, 16.4, 17.5, 21, 30, 52, 190}, 0.4, 0.12},
-    // Many cores: bound by memory up to 48 rows.
+    // Many cores, limited by memory up to 48 rows.
     {"64 cores", {3.1, 3.2, 3.2, 3.3, 3.5, 4.4, 7.9, 29}, 0.05, 0.01},
     {"accelerator", {11.8, 11.8, 11.9, 11.9, 12.0, 12.1, 12.6, 15}, 0.002, 0.0004},
 };
@@ -46,8 +46,8 @@ constexpr std::uint32_t draft_width = 40;
 constexpr std::uint32_t prompt_count = 300;
 constexpr std::uint64_t tokens_each = 2400;
 
-/// Whether the drafter knows the user's token at this index: nearly always while the answer repeats the old file,
-/// seldom where it is new. Some users' answers are new for longer.
+/// Whether the drafter knows the user's token at this index: nearly always while the answer repeats the old file, and
+/// seldom where it is new. Some users' answers have longer new parts.
 bool is_known(std::uint64_t user, std::uint64_t index) {
   const auto random = [](std::uint64_t a, std::uint64_t b) {
     return static_cast<double>(philox4x32(
@@ -60,10 +60,10 @@ bool is_known(std::uint64_t user, std::uint64_t index) {
 }
 
 struct setting {
-  std::optional<std::uint32_t> width;  // absent: chosen by the scheduler
+  std::optional<std::uint32_t> width;  // nullopt means that the scheduler chooses
 };
 
-/// Tokens per second of `users` after the widths were learned.
+/// The tokens per second of `users` after the widths were learned.
 double goodput(const machine& m, std::uint64_t users, const setting& how) {
   run_queue q({.running_max = 64, .waiting_max = 1, .tokens_max = 1 << 20, .memory = kv::pages(1 << 20)},
               *make_policy("fifo"));
@@ -93,7 +93,7 @@ double goodput(const machine& m, std::uint64_t users, const setting& how) {
              {{1}, 1 << 20}, now);
   };
   for (std::uint64_t user = 0; user < users; ++user) ask(user);
-  // The same stretch of everybody's text for every setting; the first quarter is for learning.
+  // Every setting gets the same part of each user's text; the first quarter is for learning.
   const std::uint64_t tokens_max = users * tokens_each;
   std::uint64_t tokens = 0;
   std::uint64_t counted = 0;
@@ -107,7 +107,7 @@ double goodput(const machine& m, std::uint64_t users, const setting& how) {
       const std::uint64_t end = run.first + run.log_count;
       while (accepted < run.draft_count && is_known(run.sequence.value, end + accepted)) ++accepted;
       answers.push_back({accepted, std::vector<token>(accepted + 1, 1)});
-      // The drafter compares its draft, which may have been cut, with the token after the accepted ones, too.
+      // The drafter also compares its draft, which may have been cut, with the token after the accepted ones.
       const bool is_next_right = accepted < width && is_known(run.sequence.value, end + accepted);
       const std::uint32_t right = accepted + (is_next_right ? 1 : 0);
       const bool is_wrong = accepted < width && !is_next_right;

@@ -65,7 +65,7 @@ TEST(placement, waits_for_no_long_prompt_where_another_begins_sooner) {
   const placement_question short_prompt{.prompt_tokens = 100};
   EXPECT_GT(p.predict_us(1, short_prompt), p.predict_us(2, short_prompt));
   EXPECT_EQ(p.choose(short_prompt), 2U);
-  // Its own worker, which keeps all of it, is worth the wait for less than the prompt only.
+  // A worker that has the whole prompt cached is worth a wait that is shorter than the prompt takes.
   const auto text = prompt_of(2048);
   const auto keys = keys_of({}, text);
   p.learn(1, {.is_all = true, .added = keys});
@@ -79,7 +79,7 @@ TEST(placement, waits_for_no_long_prompt_where_another_begins_sooner) {
 TEST(placement, waits_for_no_pass_where_nothing_runs) {
   placement p;
   auto slow = idle();
-  slow.pass_us = 200'000;  // of what it did last
+  slow.pass_us = 200'000;  // the time of its last pass
   p.note(1, slow);
   p.note(2, busy(3));
   EXPECT_LT(p.predict_us(1, {}), p.predict_us(2, {}));
@@ -95,7 +95,7 @@ TEST(placement, counts_what_it_placed_since_the_last_report) {
 }
 
 TEST(placement, spreads_a_herd_that_comes_between_two_reports_over_two_gateways) {
-  // Both gateways know the same reports, and nothing of each other's choices.
+  // Both gateways have the same reports and do not know each other's choices.
   placement a, b;
   for (worker_number n = 1; n <= 10; ++n) {
     a.note(n, busy(n == 1 ? 0 : 2));
@@ -129,7 +129,7 @@ TEST(placement, keeps_an_affinity_until_waiting_there_costs_more_than_the_prompt
   full.waiting = 8;
   p.note(first, full);
   p.note(3 - first, idle());
-  EXPECT_EQ(p.choose(q), 3 - first) << "it has no room";
+  EXPECT_EQ(p.choose(q), 3 - first) << "it has no free slot";
 }
 
 TEST(placement, finds_the_worker_with_the_longest_known_beginning) {
@@ -139,11 +139,11 @@ TEST(placement, finds_the_worker_with_the_longest_known_beginning) {
   const auto long_hashes = keys_of({}, prompt);
   const auto home = *p.choose({.prompt_tokens = 4096, .prefixes = long_hashes});
   for (worker_number n = 1; n <= 16; ++n) p.note(n, idle());
-  // The same file, another question: most of the beginning is the same.
+  // The same file with another question: most of the beginning is the same.
   for (std::size_t i = 4000; i < prompt.size(); ++i) prompt[i] = 1;
   const auto hashes = keys_of({}, prompt);
   EXPECT_EQ(p.choose({.prompt_tokens = 4096, .prefixes = hashes, .random = 5}), home);
-  // Of another tenant it is another beginning.
+  // For another tenant it is another beginning.
   const auto others = keys_of({9}, prompt);
   int elsewhere = 0;
   for (std::uint32_t random = 0; random < 16; ++random) {
@@ -188,7 +188,7 @@ TEST(placement, believes_what_a_worker_says_that_it_keeps) {
   const double nowhere = p.predict_us(9, q);
   p.learn(9, {.is_all = true, .added = std::span(keys).first(8)});
   EXPECT_DOUBLE_EQ(nowhere - p.predict_us(9, q), 8 * 256 * 100.0);
-  EXPECT_EQ(p.choose(q), 9U) << "though this gateway has placed nothing there";
+  EXPECT_EQ(p.choose(q), 9U) << "although this gateway has placed nothing there";
 }
 
 TEST(placement, believes_no_longer_what_a_worker_says_that_it_dropped) {
@@ -228,11 +228,11 @@ TEST(placement, spreads_a_prompt_that_many_keep_over_them) {
   }
   std::map<worker_number, int> placed;
   for (std::uint32_t i = 0; i < 200; ++i) {
-    placement another_gateway = p;  // which knows nothing of the other choices
+    placement another_gateway = p;  // it does not know the other choices
     ++placed[*another_gateway.choose({.prompt_tokens = 2048, .prefixes = keys, .random = i * 2654435761U})];
   }
   for (const auto& [n, count] : placed) {
-    EXPECT_LE(n, 20U) << "it does not keep the prompt";
+    EXPECT_LE(n, 20U) << "it has not cached the prompt";
     EXPECT_LE(count, 50) << "worker " << n;
   }
 }

@@ -64,7 +64,7 @@ TEST(fifo, lets_decodes_take_turns_that_found_no_room) {
 TEST(fair_share, puts_the_tenant_first_that_used_least) {
   const auto p = *make_policy("fair_share");
   const std::vector<work_item> items{decode_of(1, 1, 1), decode_of(2, 2, 2), decode_of(3, 3, 3)};
-  EXPECT_EQ(ranked(*p, items), (order{1, 2, 3}));  // nobody used anything: fifo
+  EXPECT_EQ(ranked(*p, items), (order{1, 2, 3}));  // no tenant has used anything, so fifo decides
   p->charge({1}, microseconds{100});
   p->charge({2}, microseconds{30});
   p->charge({3}, microseconds{60});
@@ -86,7 +86,7 @@ TEST(fair_share, gives_no_credit_for_absence) {
   // Tenant 2 is away while tenant 1 works.
   p->charge({1}, microseconds{1000});
   (void)ranked(*p, {both[0]}, 1'000'001);
-  // Back at tenant 1's level: arrival decides, not the thousand microseconds it did not use.
+  // Tenant 2 returns at tenant 1's level: arrival decides, not the thousand microseconds that tenant 2 did not use.
   EXPECT_EQ(ranked(*p, both, 1'000'002), (order{1, 2}));
   p->charge({1}, microseconds{1});
   EXPECT_EQ(ranked(*p, both, 1'000'003), (order{2, 1}));
@@ -97,7 +97,7 @@ TEST(fair_share, an_account_survives_the_time_between_two_rounds) {
   const std::vector<work_item> both{decode_of(1, 1, 1), decode_of(2, 2, 2)};
   (void)ranked(*p, both);
   p->charge({1}, microseconds{1000});
-  (void)ranked(*p, {both[1]}, 20'000);  // the sessions of tenant 1 make their drafts
+  (void)ranked(*p, {both[1]}, 20'000);  // the sessions of tenant 1 are drafting
   EXPECT_EQ(ranked(*p, both, 40'000), (order{2, 1}));
 }
 

@@ -30,7 +30,7 @@ TEST(preemption, helps_the_oldest_of_those_that_starve) {
 
 TEST(preemption, takes_from_the_latest_comer) {
   EXPECT_EQ(choose_victim(all{asks(1, 10), asks(2, 20), asks(3, 30)}, asks(1, 10), now), sequence_id{3});
-  EXPECT_EQ(choose_victim(all{asks(2, 5), asks(3, 5)}, asks(1, 5), now), sequence_id{3}) << "all of one instant";
+  EXPECT_EQ(choose_victim(all{asks(2, 5), asks(3, 5)}, asks(1, 5), now), sequence_id{3}) << "all began at one instant";
 }
 
 TEST(preemption, takes_nothing_from_those_that_came_before) {
@@ -58,8 +58,8 @@ TEST(preemption, waits_for_those_in_flight) {
 TEST(preemption, a_sequence_alone_with_all_pages_gives_up_its_own) {
   auto alone = asks(1, 1);
   EXPECT_EQ(choose_victim(all{alone}, alone, now), sequence_id{1});
-  EXPECT_EQ(choose_victim({}, alone, now), std::nullopt) << "it has none to give";
-  EXPECT_EQ(choose_victim(all{asks(0, 0), alone}, alone, now), std::nullopt) << "the older one gives some back soon";
+  EXPECT_EQ(choose_victim({}, alone, now), std::nullopt) << "it has no pages to give";
+  EXPECT_EQ(choose_victim(all{asks(0, 0), alone}, alone, now), std::nullopt) << "the older one returns some soon";
   alone.at.in_flight = true;
   EXPECT_EQ(choose_victim(all{alone}, alone, now), std::nullopt);
 }
@@ -80,13 +80,14 @@ TEST(preemption, takes_from_the_tenant_that_holds_most_for_one_that_has_less_tha
 TEST(preemption, never_takes_a_tenants_first_sequence_nor_turns_the_scales) {
   EXPECT_EQ(choose_victim(all{of(1, 300, asks(1, 10))}, of(2, 0, asks(9, 90)), now), std::nullopt);
   const all even{of(1, 50, asks(1, 10)), of(1, 50, asks(2, 20)), of(2, 60, asks(3, 30))};
-  EXPECT_EQ(choose_victim(even, of(2, 0, asks(9, 90)), now), std::nullopt) << "then the first would take it back";
+  EXPECT_EQ(choose_victim(even, of(2, 0, asks(9, 90)), now), std::nullopt) << "otherwise the first would take it back";
 }
 
 TEST(preemption, only_the_oldest_of_all_takes_from_tenants_within_their_share) {
   const all two{of(1, 300, asks(1, 10)), of(1, 10, asks(2, 20)), of(2, 50, asks(3, 30))};
   EXPECT_EQ(choose_victim(two, of(1, 10, asks(2, 20)), now), std::nullopt);
-  EXPECT_EQ(choose_victim(two, of(1, 300, asks(1, 10)), now), sequence_id{3}) << "so that something always gets on";
+  EXPECT_EQ(choose_victim(two, of(1, 300, asks(1, 10)), now), sequence_id{3})
+      << "so that some sequence always progresses";
 }
 
 TEST(preemption, somebody_always_gets_on_however_the_kv_is_held) {
@@ -102,7 +103,7 @@ TEST(preemption, somebody_always_gets_on_however_the_kv_is_held) {
       with_kv.push_back(
           of(random(3), static_cast<std::uint32_t>(1 + random(100)), asks(i, static_cast<std::int64_t>(i))));
     }
-    // All starve: the oldest finds a victim, and nobody takes from it.
+    // If all starve, the oldest finds a victim and is never one itself.
     EXPECT_TRUE(choose_victim(with_kv, with_kv.front(), now));
     for (const auto& starving : with_kv) {
       const auto victim = choose_victim(with_kv, starving, now);

@@ -7,7 +7,7 @@
 namespace redline::scheduler {
 namespace {
 
-/// Sequences whose prompts are 0, 1, 2, ... up to `own`, then their own number.
+/// Sequences whose prompts have `common` tokens 0, 1, 2, ... and then `own` tokens that no other sequence has.
 struct fixture {
   run_queue queue{{.running_max = 8, .waiting_max = 8, .tokens_max = 1000, .memory = kv::pages(100)},
                   *make_policy("fifo")};
@@ -36,7 +36,7 @@ struct fixture {
     queue.wait_until({sequence}, instant::max());
     followers.follow({sequence}, {{leader}, common, false});
   }
-  /// Each sequence that can computes a chunk of this many tokens.
+  /// Runs a pass in which each runnable sequence computes a chunk of at most this many tokens.
   batch_plan pass(std::uint32_t rows) {
     const auto plan = queue.plan(
         {.rows_max = rows, .prompt_chunk_rows_max = rows, .free = kv::pages(100), .time_max = microseconds{1'000'000}},
@@ -131,7 +131,7 @@ TEST(prefix_followers, do_not_wait_for_a_leader_that_does_not_get_on) {
   f.add(1, 300, 200);
   f.add(2, 300, 50);
   f.follow(2, 1, 288);
-  EXPECT_TRUE(f.followers.release_stalled(f.pass(32), f.queue).empty()) << "it gets on";
+  EXPECT_TRUE(f.followers.release_stalled(f.pass(32), f.queue).empty()) << "it progresses";
   const batch_plan others;
   EXPECT_TRUE(f.followers.release_stalled(others, f.queue).empty());
   EXPECT_TRUE(f.followers.release_stalled(others, f.queue).empty());
@@ -165,7 +165,7 @@ TEST(prefix_followers, sequences_that_end_are_forgotten) {
   f.follow(3, 1, 96);
   f.followers.remove({2});
   f.queue.release({2});
-  f.followers.remove({2});  // is not known any more
+  f.followers.remove({2});  // sequence 2 is no longer known
   EXPECT_EQ(f.followers.release_followers({1}), std::vector<sequence_id>{{3}});
   f.followers.remove({1});
   f.queue.release({1});

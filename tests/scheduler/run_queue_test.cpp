@@ -66,7 +66,7 @@ std::vector<round_outcome> pass(run_queue& q, std::int64_t now = 0, std::uint32_
 
 std::vector<token> tokens(std::size_t count) { return std::vector<token>(count, 7); }
 
-/// A machine where every row has its price.
+/// A machine on which every row has a cost.
 microseconds time_of_rows(std::uint64_t rows) { return microseconds{static_cast<std::int64_t>(2000 + 1000 * rows)}; }
 
 run_queue make_where_rows_cost() {
@@ -78,7 +78,7 @@ run_queue make_where_rows_cost() {
   return q;
 }
 
-/// Answers at once what may be computed now; sequences in the pass.
+/// Completes at once what may be computed now; returns the number of sequences in the pass.
 std::size_t compute(run_queue& q, std::int64_t now) {
   const auto plan = q.plan(roomy, at(now));
   q.begin(plan);
@@ -99,7 +99,7 @@ TEST(run_queue, answers_a_round_and_appends_what_was_said) {
   EXPECT_EQ(done[0].rows, 6u);
   EXPECT_EQ(q.known_count({1}), 6u);
   EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
-  // The next round sends nothing but its number; one token is left to compute.
+  // The next round sends only its number; one token is left to compute.
   EXPECT_EQ(submit(q, {.round = 2, .from = 6, .tail = {}}), submit_outcome::taken);
   const auto plan = q.plan(roomy, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
@@ -114,7 +114,7 @@ TEST(run_queue, says_how_many_rows_are_ahead_of_it) {
   submit(q, {.sequence = 1, .tail = tokens(60), .tokens_max = 100});
   submit(q, {.sequence = 2, .tail = tokens(30), .tokens_max = 100});
   EXPECT_EQ(q.pending_rows(), 90U);
-  // Prefills go last and are in nobody's way.
+  // Prefill-only rounds go last and delay no other round.
   submit(q, {.sequence = 3, .tail = tokens(40), .tokens_max = 100, .prefill_only = true});
   EXPECT_EQ(q.pending_rows(), 90U);
   pass(q);
@@ -122,7 +122,7 @@ TEST(run_queue, says_how_many_rows_are_ahead_of_it) {
   EXPECT_GT(q.prompt_row_us(), 0);
 }
 
-// Of passes of which one in ten takes half as long again as the others, nineteen in twenty keep the limit.
+// If one pass in ten takes half as long again as the others, nineteen in twenty keep the limit.
 TEST(run_queue, long_passes_keep_their_limit_where_some_take_longer_than_predicted) {
   auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 2'000'000, .memory = kv::pages(100'000)});
   std::mt19937 random(5);
@@ -142,7 +142,7 @@ TEST(run_queue, long_passes_keep_their_limit_where_some_take_longer_than_predict
     if (i < 200) continue;
     ++passes;
     late += took > limits.time_max ? 1 : 0;
-    EXPECT_GT(took, limits.time_max / 2) << "and are not much shorter than they may be";
+    EXPECT_GT(took, limits.time_max / 2) << "and are not much shorter than allowed";
   }
   EXPECT_LT(late, passes / 20);
 }
@@ -214,14 +214,14 @@ TEST(run_queue, a_flood_of_one_tenant_does_not_keep_another_out) {
       }
     };
     for (int i = 0; i < 5; ++i) ask_again(pass(q));
-    // One request after the other; the flood's answers never end meanwhile.
+    // One request comes after the other, while the flood's answers never end.
     for (std::uint64_t s = 100; s < 140; ++s) {
       ASSERT_EQ(submit(q, {.sequence = s, .tenant = 2}), submit_outcome::taken) << policy;
       const auto done = pass(q);
       EXPECT_TRUE(std::ranges::any_of(done, [&](const auto& d) { return d.sequence.value == s; })) << "the next pass";
       q.release({s});
       ask_again(done);
-      EXPECT_EQ(q.running_count(), 8u) << "and then all places are the flood's again";
+      EXPECT_EQ(q.running_count(), 8u) << "then the flood has all slots again";
     }
     EXPECT_EQ(submit(q, {.sequence = 25}), submit_outcome::queue_full);
   }
@@ -233,7 +233,7 @@ TEST(run_queue, ignores_the_answer_to_a_released_run) {
   const auto plan = q.plan(roomy, at(0));
   q.begin(plan);
   q.release({1});
-  submit(q, {.tail = {9}});  // the same number again
+  submit(q, {.tail = {9}});  // a new sequence with the same number
   EXPECT_TRUE(q.complete(plan, std::vector<run_answer>{{0, {50}}}, microseconds{1}, at(1)).empty());
   EXPECT_EQ(q.known_count({1}), 1u);
   q.check_integrity();
@@ -253,7 +253,7 @@ TEST(run_queue, opens_runs_again_that_were_put_back) {
 TEST(run_queue, an_edit_leaves_a_hole_that_is_computed_before_the_end) {
   auto q = make();
   submit(q, {.tail = tokens(20)});
-  pass(q);  // 21 tokens known, 20 computed
+  pass(q);  // 21 tokens in the log, 20 of them computed
   const std::vector<token> fresh{8, 9, 10};
   const log_splice edit{.at = 5, .removed_count = 2, .tokens = fresh, .policy = kv::splice_policy::pie};
   const auto done = offer(q, {.round = 2, .from = 22, .tail = {}, .splices = {edit}});
@@ -275,7 +275,7 @@ TEST(run_queue, an_edit_leaves_a_hole_that_is_computed_before_the_end) {
   EXPECT_EQ(pass(q).size(), 1u);
   EXPECT_EQ(q.log({1}).tokens()[5], 8);
   EXPECT_EQ(q.known_count({1}), 23u);
-  // Losing KV that was moved is told: computing anew gives other bits.
+  // Losing KV that was moved is reported, because computing it again gives other bits.
   q.forget_all_kv();
   submit(q, {.round = 3, .from = 23, .tail = {}});
   EXPECT_EQ(pass(q)[0].recomputed_count, 1u);
@@ -299,7 +299,7 @@ TEST(run_queue, takes_splices_with_their_round_or_not_at_all) {
   auto q = make();
   const log_splice edit{.at = 2, .removed_count = 1, .policy = kv::splice_policy::pie};
   const log_splice outside{.at = 3, .removed_count = 2};
-  EXPECT_EQ(submit(q, {.splices = {edit}}), submit_outcome::log_gap) << "nothing is known yet";
+  EXPECT_EQ(submit(q, {.splices = {edit}}), submit_outcome::log_gap) << "nothing is known so far";
   submit(q, {});
   pass(q);
   EXPECT_EQ(submit(q, {.round = 2, .from = 1, .tail = {}, .splices = {edit, outside}}), submit_outcome::log_gap);
@@ -345,7 +345,7 @@ TEST(run_queue, a_round_for_the_cache_waits_until_nobody_else_wants_the_pass) {
   EXPECT_EQ(plan.runs[0].sequence.value, 2u);
   EXPECT_FALSE(q.next_look());
   EXPECT_EQ(compute(q, 0), 1U);
-  // The other makes its next draft, perhaps.
+  // The other sequence may be making its next draft.
   EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
   ASSERT_TRUE(q.next_look());
   EXPECT_GE(*q.next_look(), at(30'000)) << "a chunk takes longer than a draft model";
@@ -371,13 +371,13 @@ TEST(run_queue, a_pass_that_nobody_waits_for_has_one_chunk) {
 TEST(run_queue, a_round_that_nobody_waits_for_makes_room_for_the_next) {
   auto q = make();
   submit(q, {.tail = tokens(40)});
-  q.give_up({1}, {7}, at(0));  // another round
+  q.give_up({1}, {7}, at(0));  // the number of another round
   EXPECT_TRUE(q.awaits_answer({1}));
   q.give_up({1}, {1}, at(0));
   EXPECT_FALSE(q.awaits_answer({1}));
   q.check_integrity();
   EXPECT_EQ(submit(q, {.round = 2, .tail = tokens(40)}), submit_outcome::taken);
-  // One in flight is waited for, and what it computed is kept.
+  // A round in flight is awaited, and its result is kept.
   const auto plan = q.plan({.rows_max = 32, .prompt_chunk_rows_max = 32, .free = kv::pages(8)}, at(0));
   q.begin(plan);
   q.give_up({1}, {2}, at(0));
@@ -407,12 +407,12 @@ TEST(run_queue, sequences_that_ask_for_nothing_lend_their_places) {
   pass(q);
   submit(q, {.sequence = 3}, 1000);
   EXPECT_EQ(q.waiting_count(), 1u);
-  EXPECT_TRUE(q.plan(roomy, at(1000)).runs.empty());  // both may be back at once
+  EXPECT_TRUE(q.plan(roomy, at(1000)).runs.empty());  // both may return at once
   EXPECT_EQ(q.plan(roomy, at(300'000)).runs.size(), 1u);
   EXPECT_EQ(q.waiting_count(), 0u);
   EXPECT_EQ(q.running_count(), 2u);
   q.check_integrity();
-  // One of the two goes on where it was; the other still has its place.
+  // One of the two continues where it was; the other one keeps its slot.
   std::uint32_t rows = 0;
   for (std::uint64_t s = 1; s <= 2; ++s) submit(q, {.sequence = s, .round = 2, .from = 4, .tail = {}}, 300'000);
   for (int i = 0; i < 4; ++i) {
@@ -444,7 +444,7 @@ TEST(run_queue, work_that_nobody_waits_for_yields_its_pages_and_takes_none_from_
   const auto first = q.plan(chunks, at(0));
   q.begin(first);
   q.complete(first, std::vector<run_answer>(1), microseconds{1}, at(0));
-  submit(q, {.sequence = 2, .tail = tokens(40), .tokens_max = 64}, 5);  // needs both pages, and came later
+  submit(q, {.sequence = 2, .tail = tokens(40), .tokens_max = 64}, 5);  // needs both pages and came later
   auto plan = q.plan(full, at(5));
   ASSERT_TRUE(plan.runs.empty());
   EXPECT_EQ(q.choose_victim(plan, at(5)), sequence_id{1});
@@ -475,13 +475,13 @@ TEST(run_queue, knows_from_where_on_kv_is_another_than_the_log_would_give) {
   edit(2, 10, 0, true);
   EXPECT_EQ(q.log({1}).exact_count(), 12u);
   finish();
-  EXPECT_EQ(q.log({1}).exact_count(), 12u) << "what comes behind stale tokens has seen them";
-  EXPECT_EQ(q.log({1}).computed_prefix().size(), 12u) << "others may have what is exact";
+  EXPECT_EQ(q.log({1}).exact_count(), 12u) << "tokens after stale ones attended to them";
+  EXPECT_EQ(q.log({1}).computed_prefix().size(), 12u) << "others may share exact KV";
   edit(3, 15, 1, true);
   EXPECT_EQ(q.log({1}).exact_count(), 12u);
   finish();
   edit(4, 12, 0, false);
-  EXPECT_EQ(q.log({1}).exact_count(), q.known_count({1})) << "all that was stale is computed again";
+  EXPECT_EQ(q.log({1}).exact_count(), q.known_count({1})) << "everything stale is recomputed";
   finish();
   edit(5, 3, 2, true);
   EXPECT_EQ(q.log({1}).exact_count(), 5u);
@@ -535,7 +535,7 @@ TEST(run_queue, does_not_wait_for_ever_for_what_is_known) {
   EXPECT_EQ(q.plan(roomy, at(1000)).runs.size(), 1u);
   q.wait_until({1}, at(2000));
   q.forget_all_kv();
-  EXPECT_EQ(q.plan(roomy, at(0)).runs.size(), 1u) << "what it waited for is gone";
+  EXPECT_EQ(q.plan(roomy, at(0)).runs.size(), 1u) << "its leader is gone";
 }
 
 TEST(run_queue, counts_the_tokens_that_a_round_found) {
@@ -563,7 +563,7 @@ TEST(run_queue, shortens_a_draft_to_the_promised_length) {
   EXPECT_EQ(q.draft({1}).size(), 2u);
 }
 
-/// Fills the pool with sequences of `each` tokens.
+/// Fills the pool with `count` sequences of `each` tokens.
 void fill(run_queue& q, std::uint64_t count, std::size_t each, bool same_instant) {
   for (std::uint64_t s = 1; s <= count; ++s) {
     ASSERT_EQ(submit(q, {.sequence = s, .tail = tokens(each), .tokens_max = 64},
@@ -591,7 +591,7 @@ TEST(run_queue, widths_follow_the_chances_that_come_with_the_draft) {
     return plan.runs[0].draft_count;
   };
   EXPECT_EQ(width({{12, 0.99}}), 12U);
-  EXPECT_EQ(width({}), 12U) << "nothing speaks against it";
+  EXPECT_EQ(width({}), 12U) << "nothing prevents it";
   EXPECT_EQ(width({{5, 0.99}, {7, 0.05}}), 5U);
   EXPECT_LT(width({{12, 0.1}}), 2U);
 }
@@ -658,7 +658,7 @@ TEST(run_queue, tries_a_draft_that_seems_not_to_pay_now_and_then) {
     on_trials += took - time_of_rows(plan.runs[0].log_count);
     trials += plan.runs[0].draft_count > 0 ? 1 : 0;
   }
-  EXPECT_GT(trials, 5U) << "or it would not be seen when drafts became cheap";
+  EXPECT_GT(trials, 5U) << "otherwise it would not notice that drafts became cheap";
   EXPECT_LT(on_trials, all / 20);
 }
 
@@ -676,7 +676,7 @@ TEST(run_queue, a_pass_waits_for_the_session_that_was_just_answered) {
   }
   const std::int64_t answered = now - 500;
   submit(q, {.sequence = 2, .tail = tokens(300), .tokens_max = 1000}, answered);
-  EXPECT_TRUE(q.plan(roomy, at(answered)).runs.empty()) << "or the first would be in every second pass only";
+  EXPECT_TRUE(q.plan(roomy, at(answered)).runs.empty()) << "otherwise the first would only be in every second pass";
   ASSERT_TRUE(q.next_look());
   EXPECT_GE(*q.next_look(), at(answered + 500));
   EXPECT_LE(*q.next_look(), at(answered + 1000));
@@ -688,7 +688,7 @@ TEST(run_queue, a_pass_waits_for_the_session_that_was_just_answered) {
   submit(q, {.sequence = 2, .round = 2, .from = q.known_count({2}), .tail = {}, .tokens_max = 1000}, now);
   EXPECT_TRUE(q.plan(roomy, at(now)).runs.empty());
   const auto over = *q.next_look();
-  EXPECT_EQ(q.plan(roomy, over).runs.size(), 1U) << "one that does not come is waited for once";
+  EXPECT_EQ(q.plan(roomy, over).runs.size(), 1U) << "one that does not return is awaited once";
   EXPECT_EQ(q.gathered().missed, 1U);
 }
 
@@ -713,7 +713,7 @@ TEST(run_queue, counts_who_could_have_been_in_a_pass) {
   for (std::uint64_t s = 1; s <= 2; ++s) submit(q, {.sequence = s, .tail = tokens(3), .tokens_max = 1000});
   compute(q, 0);
   EXPECT_EQ(q.gathered().fill, 1);
-  // Each asks while the pass of the other runs.
+  // Each one asks while the other's pass runs.
   std::array<std::uint64_t, 2> rounds{1, 1};
   const auto ask = [&](std::uint64_t s, std::int64_t now) {
     submit(q, {.sequence = s, .round = ++rounds[s - 1], .from = q.known_count({s}), .tail = {}, .tokens_max = 1000},
@@ -756,7 +756,7 @@ TEST(run_queue, finds_a_victim_among_sequences_of_one_instant) {
 }
 
 TEST(run_queue, finds_a_victim_when_the_youngest_ranks_first) {
-  // 1 is old and in the middle of its prompt, 2 is young and decodes: fifo ranks 2 first, yet 2 must yield.
+  // 1 is old and within its prompt, 2 is young and decodes. Fifo ranks 2 first, yet 2 must yield.
   auto q = make({.running_max = 2, .waiting_max = 4, .tokens_max = 96, .memory = kv::pages(3)});
   submit(q, {.sequence = 2, .tail = tokens(32), .tokens_max = 96}, 2);
   pass(q, 2);
@@ -777,7 +777,7 @@ TEST(run_queue, finds_a_victim_when_the_youngest_ranks_first) {
 TEST(run_queue, takes_pages_from_the_idle_before_the_busy) {
   auto q = make({.running_max = 3, .waiting_max = 4, .tokens_max = 96, .memory = kv::pages(3)});
   fill(q, 3, 32, false);
-  // 1 does not come back; 2 and 3 do.
+  // 1 does not return; 2 and 3 do.
   for (std::uint64_t s = 2; s <= 3; ++s) submit(q, {.sequence = s, .round = 2, .from = 33, .tail = {}}, 200);
   const auto plan = q.plan(full, at(200));
   EXPECT_EQ(q.choose_victim(plan, at(1'000'000)), sequence_id{1});
@@ -805,7 +805,7 @@ TEST(run_queue, decodes_and_prompts_that_find_no_room_take_turns) {
       }
       for (const auto& [sequence, passes] : waited) longest = std::max(longest, passes);
       for (const auto& done : q.complete(plan, answers, microseconds{1}, at(50))) {
-        // Each log is used up in the end; then a new sequence takes its place.
+        // Each log eventually reaches its limit, and a new sequence takes its place.
         const auto known = q.known_count(done.sequence);
         const std::uint64_t s = done.sequence.value;
         if (s == 33) q.release({s});
@@ -819,7 +819,7 @@ TEST(run_queue, decodes_and_prompts_that_find_no_room_take_turns) {
   }
 }
 
-// Its own table takes more pages than its tokens need, as after many splices.
+// Its own page table needs more pages than its tokens do, as after many splices.
 TEST(run_queue, a_sequence_that_has_all_pages_and_lacks_more_is_computed_anew) {
   auto q = make();
   submit(q, {.sequence = 1, .tail = tokens(40)});
@@ -861,7 +861,7 @@ struct page_owner {
     const std::uint32_t count = at == tokens.end() ? 0 : at->second;
     return {.room = pages_of(count) * kv::page_tokens - count};
   }
-  /// What the log has no KV for any more goes back.
+  /// Gives back what the log no longer has KV for.
   void trim(const run_queue& q) {
     for (auto& [sequence, count] : tokens) {
       if (q.holds({sequence})) count = std::min(count, q.log({sequence}).kv_count());
@@ -968,7 +968,7 @@ TEST(run_queue, survives_random_operations_and_answers_every_round) {
           }
       }
       q.check_integrity();
-      (void)pages.free_count();  // no more than there are
+      (void)pages.free_count();  // checks the upper bound
       if (::testing::Test::HasFailure()) FAIL() << "seed " << seed;
     }
     EXPECT_GT(answered, 50) << "seed " << seed;

@@ -7,7 +7,7 @@ namespace {
 
 std::vector<token> tokens(std::size_t count, token t = 7) { return std::vector<token>(count, t); }
 
-/// A log of `count` tokens, all but the last with KV.
+/// A log of `count` tokens, all of which except the last have KV.
 sequence_log computed(std::uint32_t count) {
   sequence_log log;
   EXPECT_TRUE(log.change({}, 0, tokens(count)).empty());
@@ -112,7 +112,7 @@ TEST(sequence_log, keeps_less_than_its_memory_can_go_on_from) {
   EXPECT_EQ(log.kv_count(), 7u);
   EXPECT_EQ(log.pending(false), (token_range{7, 20}));
   log.change(std::vector<log_splice>{{.at = 2, .tokens = tokens(3, 9), .policy = kv::splice_policy::pie}}, 23, {});
-  log.keep_kv(4);  // of the two before the hole and the five after it
+  log.keep_kv(4);  // keeps the two before the hole, and two of the five after it
   EXPECT_EQ(log.pending(false), (token_range{2, 5}));
   log.note_computed({2, 5});
   EXPECT_EQ(log.pending(false), (token_range{7, 23}));

@@ -1,5 +1,5 @@
-// Some 200 fixed requests of all kinds, and of an answer what decides it: texts, tokens, log-probabilities, finish reasons and
-// the count of tokens; nothing of times and passes.
+// Some 200 fixed requests of all kinds, and the parts of an answer that matter: texts, tokens, log-probabilities,
+// finish reasons and the number of tokens, but no times and passes.
 import {readFileSync} from "node:fs";
 import {join} from "node:path";
 import {targetModel} from "./redline.mjs";
@@ -39,7 +39,7 @@ const program = (edit, how, more = {}) => ({max_tokens: 400, temperature: 0, ...
         edit[2].split(/(?<=\n)/).map((line, i) => `${i + 1}\t${line}`).join(""))});
 
 const requests = [];
-/** Requests of one `group` have the same answer: only how it is computed differs. */
+/** Requests of one `group` have the same answer, which is computed in different ways. */
 const add = (name, path, body, group = name) => requests.push({name, group, path, body});
 const each = (names, make) => { for (const name of names) make(name); };
 
@@ -178,17 +178,17 @@ function shapes() {
 for (const kind of [drafting, programs, choices, logprobs, sampling, formats, calls, evictions, shapes]) kind();
 export {requests};
 
-/** Edit sessions: their calls follow one another. Each begins with a line of its own, so that none finds another one's KV. */
+/** Edit sessions, whose calls follow one another. Their first lines differ, so that none finds another one's KV. */
 export const sessions = [["exact", {}], ["pie", {healing: false}], ["conflict", {healing: false}], ["pie", {healing: true}]]
     .map(([policy, more], i) => ({name: `session ${policy}${more.healing ? " healed" : ""}`, cache: {policy, ...more},
         file: `# File ${i} of the session.\n${inventory}`}));
 
-/** Whether an answer stays the same when KV that was moved is lost. */
+/** Whether an answer stays the same when moved KV is lost. */
 export const isExact = ({name}) => !/^(evict (shift|lazy)|session (pie|conflict)$)/.test(name);
 
 const calling = (list) => list?.map((call) => [call.function.name, call.function.arguments]);
 
-/** A choice, of chats or completions, whole or as it was gathered from a stream. */
+/** A choice of a chat or completion, whole or gathered from a stream. */
 function choiceOf(c) {
     const l = c.logprobs;
     const logprobs = l?.content ?? l?.tokens?.map((token, i) => [token, l.token_logprobs[i], l.top_logprobs[i], l.text_offset[i]]);
@@ -196,7 +196,7 @@ function choiceOf(c) {
         c.finish_reason, logprobs ?? [], c.token_ids ?? [], c.redline ?? null, c.prompt_logprobs ?? null];
 }
 
-/** What decides the answer. */
+/** The parts that decide the answer. */
 export function essence(answer) {
     if (answer.choices) {
         const choices = answer.choices.map(choiceOf).sort((a, b) => a[0] - b[0]);
@@ -210,7 +210,7 @@ export function essence(answer) {
     return [answer.content, answer.tokens, answer.stop_type, answer.completion_probabilities, answer.tokens_predicted];
 }
 
-/** A stream's chunks as the answer that they are. */
+/** Joins a stream's chunks into the answer. */
 export function gathered(chunks) {
     const all = {choices: [], usage: null};
     for (const chunk of chunks) {

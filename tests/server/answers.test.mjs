@@ -1,6 +1,5 @@
-// The answers of fixed requests, against tests/golden/answers.txt: one after another, eight at once and as streams, with too
-// little memory, and in a pool.
-// REDLINE_GOLDEN=write writes the file anew.
+// Compares the answers of fixed requests with tests/golden/answers.txt: one after another, eight at once and as
+// streams, with too little memory, and in a pool. REDLINE_GOLDEN=write rewrites the file.
 import assert from "node:assert/strict";
 import {createHash} from "node:crypto";
 import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
@@ -17,7 +16,7 @@ import {hermes} from "./tool_templates.mjs";
 const golden = join(exampleConfig, "../../tests/golden/answers.txt");
 let folder;
 let model;
-let known;  // name to digest: what the file says, or what the first run found
+let known;  // name to digest, from the file or from the first run
 
 before(() => {
     folder = mkdtempSync(join(tmpdir(), "redline-answers-"));
@@ -42,7 +41,7 @@ async function post(url, path, body, verb = "POST") {
 const canStream = ({path, body}) => /^\/v1\/(chat\/)?completions$/.test(path) && !body.best_of && body.prompt_logprobs === undefined;
 const digest = (what) => createHash("sha256").update(JSON.stringify(essence(what))).digest("hex").slice(0, 16);
 
-/** An edit session's answers. What is computed beforehand is waited for: with other policies than `exact` it decides. */
+/** An edit session's answers. Work in advance is awaited: except with `exact`, it affects the result. */
 async function serveSession(url, {name, cache, file}) {
     const found = [];
     const path = "/v1/redline/sessions";

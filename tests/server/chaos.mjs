@@ -1,6 +1,6 @@
 // Kills, stops and restarts the processes of a split server at random while clients ask, and compares every answer with
-// what one undisturbed process says. Usage: chaos.mjs [KILLS [STREAMS [SEED]]]. Ends with 1 if an answer was wrong or
-// none came.
+// that of one undisturbed process. Usage: chaos.mjs [KILLS [STREAMS [SEED]]]. Exits with 1 if an answer was wrong or
+// missing.
 import {mkdirSync, mkdtempSync, rmSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
@@ -80,7 +80,7 @@ const clients = Array.from({length: streams}, (_, i) => client(i));
 for (let i = 0; i < kills; ++i) {
     await sleep(200 + below(2500));
     const role = below(2) === 0 ? "target" : "draft";
-    if (below(5) === 0) {  // a process that hangs for a while
+    if (below(5) === 0) {  // a process hangs for a while
         workers[role].child.kill("SIGSTOP");
         await sleep(below(4000));
         workers[role].child.kill("SIGCONT");

@@ -1,5 +1,5 @@
-// Commands in the documents: each block that calls the program (of deploy/ and of clients' and editors' pages, each block of commands) is run as
-// it stands, but for ports, or is named here with the reason why not. A block that is not named fails the test.
+// Commands in the documents. Each block that calls the program (below deploy/ and on clients' and editors' pages, each block of commands) runs
+// unchanged except for ports, or is listed here with the reason why not. A block that is not listed fails the test.
 import assert from "node:assert/strict";
 import {spawn, spawnSync} from "node:child_process";
 import {copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync} from "node:fs";
@@ -13,7 +13,7 @@ const root = resolve(dirname(exampleConfig), "..");
 const files = ["README.md", ...["docs", "deploy"].flatMap((folder) => readdirSync(join(root, folder), {recursive: true}).filter((name) => name.endsWith(".md"))
     .map((name) => `${folder}/${name}`))].sort();
 
-/** Blocks between fences without a language, and indented ones, that call the program or a server. */
+/** Returns blocks that call the program or a server: fenced ones without a language, and indented ones. */
 function blocks(file) {
     const found = [];
     let fence;
@@ -41,7 +41,7 @@ function blocks(file) {
     return found;
 }
 
-// By what a block holds. `pasted`: at once, as one text; `says`: what it prints; `first`, `then`: what is done before and asked afterwards; `not`: why it is not run.
+// Identified by their content. `pasted`: at once, as one text; `says`: the output; `first`, `then`: commands before and after; `not`: why it is not run.
 const systemd = "it wants root and a machine of its own: make systemd-test runs it in a container";
 const agent = ([name, holds]) => ({file: `docs/clients/${name}.md`, holds, not: "an agent of another maker: make clients runs it, by agents.test.mjs"});
 const known = [
@@ -103,7 +103,7 @@ const freePort = () => new Promise((done) => {
     });
 });
 
-/** Runs a script of the shell in a copy of what the documents assume; what it printed. */
+/** Runs a shell script in a copy of what the documents assume; returns its output. */
 async function run(script, one, server) {
     const folder = mkdtempSync(join(tmpdir(), "redline-documents-"));
     try {
@@ -115,14 +115,14 @@ async function run(script, one, server) {
         symlinkSync(resolve(dirname(targetModel)), join(folder, "bench/demo_models"));
         for (const name of ["inventory.py", "inventory.instruction"])
             copyFileSync(join(root, "bench/demo_files", name), join(folder, "bench/demo_files", name));
-        // A server that the block does not start is the test's.
+        // A server that the block does not start is provided by the test.
         const starts = /redline (serve|gateway)\b(?!.*--print-config)/.test(script);
         const ports = {8080: starts ? await freePort() : Number(new URL(server.url).port), 8081: await freePort(), 7777: await freePort(), 11434: await freePort()};
         let text = script;
         for (const [from, to] of one.instead ?? []) text = text.replaceAll(from, to);
         text = text.replaceAll(/:(8080|8081|7777|11434)\b/g, (_, port) => `:${ports[port]}`);
         if (one.without) text = text.split("\n").filter((line) => !one.without.test(line)).join("\n");
-        // Who pastes line by line is slower than a script.
+        // A user who pastes line by line is slower than a script.
         if (!one.pasted) text = text.replaceAll(/&$/gm, "&\nstarted");
         const prologue = `set -e
 export PATH="$PWD:$PATH" HOME="$PWD" REDLINE_LISTEN=127.0.0.1:${ports[8080]} REDLINE_THREADS=1 REDLINE_SERVER=http://127.0.0.1:${ports[8080]}
@@ -133,7 +133,7 @@ trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n`;
         const waits = starts && !one.pasted ? text.replace(/(redline (?:serve|gateway)[^\n]*&)\nstarted/, (line) =>
             `${line.replace(/\nstarted$/, "")}\nready http://127.0.0.1:${/listen 127.0.0.1:(\d+)/.exec(line)?.[1] ?? ports[8080]}/readyz`) : text;
         const then = one.then ? `\n${one.then.replaceAll(/:(8080|8081|11434)\b/g, (_, port) => `:${ports[port]}`)}\n` : "\n";
-        // REDLINE_LISTEN is the gateway's and the server's; a broker's own flag goes before it.
+        // REDLINE_LISTEN applies to the gateway and the server; a broker's own flag takes precedence.
         const child = spawn("bash", ["-c", `${prologue}${one.first ?? ""}\n${waits}${then}`], {cwd: folder, stdio: ["ignore", "pipe", "pipe"]});
         let out = "", err = "";
         child.stdout.setEncoding("utf8").on("data", (more) => { out += more; });

@@ -1,4 +1,4 @@
-// `redline edit` and `redline generate` with a model: the server that they start for themselves.
+// `redline edit` and `redline generate` with a model: the servers that they start for themselves.
 import assert from "node:assert/strict";
 import {spawn, spawnSync} from "node:child_process";
 import {copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
@@ -16,7 +16,7 @@ const hidden = "a prompt that nobody else reads";
 const endless = ["--model", targetModel, "--threads", "1", "-p", hidden, "-n", "1000000", "--ignore-eos", "--eviction", "lazy"];
 const call = (args, more = {}) => spawnSync(program, args, {encoding: "utf8", ...more});
 
-/** A command that goes on and on, once text has come, and the process of its server. */
+/** Starts an endless command and returns it, once text has come, with the process of its server. */
 async function begin() {
     const command = spawn(program, ["generate", ...endless], {stdio: ["ignore", "pipe", "pipe"]});
     const told = {err: ""};
@@ -30,7 +30,7 @@ async function begin() {
 }
 const isThere = (pid) => {
     try {
-        return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));  // a parent has not yet asked how that one ended
+        return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));  // Z: ended, but its parent has not reaped it yet
     } catch {
         return false;
     }

@@ -1,5 +1,5 @@
-// `redline edit` and other commands at the edges: files that are no plain text of line feeds, answers that are cut, folders
-// that lead elsewhere, text that a terminal would obey, output that cannot be written. A stand-in plays the model.
+// `redline edit` and other commands in edge cases: files that are not plain text with line feeds, answers that are cut,
+// folders that lead elsewhere, text that a terminal would obey, unwritable output. A stand-in acts as the model.
 import assert from "node:assert/strict";
 import {spawn, spawnSync} from "node:child_process";
 import {existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync, chmodSync, chownSync} from "node:fs";
@@ -12,7 +12,7 @@ import {program, targetModel} from "./redline.mjs";
 let folder;
 let server;
 let url;
-let said;  // what the model says next, and why it ends
+let said;  // the model's next answer, and why it ends
 let asked;  // the bodies of the requests
 
 before(async () => {

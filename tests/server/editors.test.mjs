@@ -1,4 +1,4 @@
-// The requests of editors' plugins as their sources have them (November 2026), and what the plugins read of the answers.
+// The requests of editors' plugins according to their sources (November 2026), and what plugins read in answers.
 import assert from "node:assert/strict";
 import {after, before, describe, test} from "node:test";
 import {Server, edit} from "./redline.mjs";
@@ -79,7 +79,7 @@ describe("llama.vim and llama.vscode", () => {
             assert.equal(text, native.content);
             assert.equal(finish_reason, stopped ? "stop" : "length");
         }
-        // Drafts change nothing.
+        // Drafts do not change the answer.
         const plain = await ask("/v1/completions", {model: "demo", prompt: head, max_tokens: 60, temperature: 0, grammar,
                                                     redline: {speculation: {method: "regular"}}});
         assert.equal(plain.choices[0].text, native.content);
@@ -206,13 +206,13 @@ describe("what measures servers and chats with them", () => {
             assert.equal(logprobs.tokens.join(""), text);
             assert.equal(logprobs.token_logprobs[0], null);
             assert.equal(logprobs.top_logprobs[0], null);
-            // As lm-eval adds them up, and sees whether a text is the greedy one.
+            // lm-eval adds them up in this way, and checks whether a text is the greedy one.
             for (const [at, logprob] of logprobs.token_logprobs.entries()) {
                 assert.equal(text.slice(0, logprobs.text_offset[at]), logprobs.tokens.slice(0, at).join(""));
                 if (at > 0) assert.ok(logprob <= Math.max(...Object.values(logprobs.top_logprobs[at])));
             }
         }
-        // What the model writes itself is as probable when it is a prompt, whatever is cached of that.
+        // The model's own text has the same probabilities as a prompt, whatever is cached of it.
         const written = (await ask("/v1/completions", {...wish, logprobs: 1, return_token_ids: true})).choices[0];
         const whole = {...scored, prompt: [[...prompts[0], ...written.token_ids]]};
         for (const round of [1, 2]) {
@@ -221,7 +221,7 @@ describe("what measures servers and chats with them", () => {
             for (const [at, logprob] of token_logprobs.slice(prompts[0].length, -1).entries())
                 assert.equal(logprob, Math.max(...Object.values(top_logprobs[prompts[0].length + at])));
         }
-        // The same as a stream, with nothing written, and in vLLM's field.
+        // The same as a stream, with no tokens generated, and in vLLM's field.
         const list = await events("/v1/completions", {...scored, prompt: prompts[0], max_tokens: 0, stream: true});
         const parts = list.filter((e) => e !== "[DONE]").map((e) => JSON.parse(e).choices[0].logprobs).filter((p) => p);
         assert.deepEqual(parts.flatMap((p) => p.token_logprobs), choices[0].logprobs.token_logprobs.slice(0, -1));

@@ -1,4 +1,4 @@
-// Signals and files at the moments when they are least welcome.
+// Signals and files at the worst moments.
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
 import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
@@ -147,7 +147,7 @@ test("a port file that cannot be written is an error", async () => {
     assert.match(server.lines.join(""), /--port-file \S+absent\/port: cannot be written: No such file or directory/);
 });
 
-// The address sanitizer reserves terabytes of addresses: under it no limit can be set.
+// The address sanitizer reserves terabytes of addresses, so no limit can be set with it.
 const canLimit = spawnSync("sh", ["-c", 'ulimit -v 8388608; exec "$0" --version', program]).status === 0;
 
 test("too little memory is an error and an end", {skip: !canLimit}, async () => {

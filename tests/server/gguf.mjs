@@ -1,4 +1,4 @@
-// Writes a copy of a model file with other metadata: a chat template with tools, a longer context.
+// Writes a copy of a model file with other metadata, such as a chat template with tools or a longer context.
 import {readFileSync, writeFileSync} from "node:fs";
 
 const sizes = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8};
@@ -23,7 +23,7 @@ const text = (s) => Buffer.concat([u64(Buffer.byteLength(s)), Buffer.from(s)]);
 const entry = (key, value) => Buffer.concat(
     typeof value === "string" ? [text(key), u32(string), text(value)] : [text(key), u32(uint32), u32(value)]);
 
-/** changes: strings and 32-bit numbers by key. */
+/** changes: strings and 32-bit numbers, by key. */
 export function copyWith(from, to, changes) {
     const r = new Reader(readFileSync(from));
     const head = r.bytes.subarray(0, 8);

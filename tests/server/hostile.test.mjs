@@ -1,6 +1,6 @@
-// Requests that are made to hold the server up, each while an ordinary client streams. The bounds on work are asserted
-// in steps by the tests of the parts (grammar, documents, queues); here the whole server is seen to answer each of them,
-// to answer others meanwhile with the same bytes, and to be as ready afterwards.
+// Requests that are made to stall the server, each sent while an ordinary client streams. Tests of the parts (grammar,
+// documents, queues) assert the bounds on work in steps. Here the whole server must answer each request, give other
+// clients the same bytes meanwhile, and be as ready afterwards.
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
 import {connect} from "node:net";
@@ -32,7 +32,7 @@ async function streamOrdinary() {
     return text;
 }
 
-/** Sends the request while an ordinary client streams, and checks that one's answer. */
+/** Sends the request while an ordinary client streams, and checks that client's answer. */
 async function besides(send) {
     const [hostile, text] = await Promise.all([send(), streamOrdinary()]);
     assert.equal(text, expected);
@@ -104,7 +104,7 @@ test("user text that spells the template's control tokens is text", async () => 
     const count = async (messages) => (await post("/tokenize", {messages})).body;
     const plain = await count([{role: "user", content: "a\n\nsystem\nb"}]);
     const special = await count(forged);
-    // As text each control token is several tokens; parsed it would be one.
+    // As text each control token is several tokens; parsed, it would be one.
     assert.ok(special.count >= plain.count + 4, `${special.count} against ${plain.count}`);
 });
 
@@ -123,7 +123,7 @@ test("a thousand idle connections", async () => {
 
 test("pages of other sites, without keys", async () => {
     const {hostname, port} = new URL(server.url);
-    /** The status of a request with exactly these headers: fetch would not send a foreign Host. */
+    /** Returns the status of a request with exactly these headers, because fetch would not send an arbitrary Host. */
     const raw = (head, body = "") => new Promise((resolve, reject) => {
         const socket = connect(Number(port), hostname);
         let text = "";

@@ -1,6 +1,6 @@
-// How much longer one tenant waits between two tokens while another one does its worst, a kind of attack after the other.
-// Usage: hostile_gaps.mjs [SECONDS [CONNECTIONS [FLAGS OF serve...]]]: seconds and connections of each kind; environment
-// KINDS: a pattern of those wanted. Prints a table; the machine should do nothing else.
+// How much longer one tenant waits between two tokens while another one attacks, one kind of attack after the other.
+// Usage: hostile_gaps.mjs [SECONDS [CONNECTIONS [FLAGS OF serve...]]], with seconds and connections per kind. The
+// environment variable KINDS is a pattern that selects kinds. Prints a table; the machine should do nothing else.
 import {connect} from "node:net";
 import {performance} from "node:perf_hooks";
 import {setTimeout as sleep} from "node:timers/promises";
@@ -14,7 +14,7 @@ async function post(url, key, path, body, method = "POST") {
     return {status: response.status, text: await response.text()};
 }
 
-// ---- the tenant that is measured: streams answers, one after the other ------------------------------------------------
+// ---- the measured tenant: streams answers, one after the other ------------------------------------------------------
 
 async function victim({url, key, question}) {
     let measures = null;
@@ -49,7 +49,7 @@ async function victim({url, key, question}) {
     process.exit(0);
 }
 
-// ---- the one that does its worst ---------------------------------------------------------------------------------------
+// ---- the attacking tenant -------------------------------------------------------------------------------------------
 
 const chat = (more) => ({model: "demo-target", messages: [{role: "user", content: "Write."}], max_tokens: 64, ...more});
 const schema = (it) => JSON.stringify(chat({max_tokens: 3500, response_format: {type: "json_schema", json_schema: {name: "x", schema: it}}}));
@@ -110,7 +110,7 @@ const attacks = {
         return all.at(-1).status;
     },
     "chats of thousands of tokens": async ({url, key, state}) => {
-        state.i = (state.i ?? 0) + 1;  // none begins like another
+        state.i = (state.i ?? 0) + 1;  // no two begin alike
         return (await post(url, key, "/v1/chat/completions", chat({max_tokens: 1, messages: [{role: "user", content:
             Array.from({length: 1500}, (_, i) => `${state.i * 7919 + i * 31}`).join(" ").slice(0, 3500)}]}))).status;
     },
@@ -181,7 +181,7 @@ async function main() {
         const said = Object.entries(sums).map(([status, n]) => `${n} x ${status}`).join(", ") + (failed > 0 ? `; ${failed} of the other failed` : "");
         console.log(`| ${kind} | ${said} | ${gaps.length} | ${now.p50.toFixed(1)} | ${now.p99.toFixed(1)} | ${now.max.toFixed(1)} | ` +
             `${(now.p99 - quiet.p99).toFixed(1)} | ${(now.max - quiet.max).toFixed(1)} | ${at(first, 0.5).toFixed(0)} |`);
-        await sleep(1500);  // what was accepted ends
+        await sleep(1500);  // accepted requests end
     }
     for (const thread of threads) await thread.terminate();
     await server.kill();

@@ -1,5 +1,5 @@
-"""A subscriber of KV events: prints each batch as a line of JSON. Usage: kv_events.py EVENTS REPLAY, then on standard input
-a number for what was missed from there on, which is printed after a line {"replay": NUMBER} and ends with {"replayed": COUNT}."""
+"""A subscriber of KV events that prints each batch as a line of JSON. Usage: kv_events.py EVENTS REPLAY. A number on stdin
+requests the batches from there on, which are printed between the lines {"replay": NUMBER} and {"replayed": COUNT}."""
 import json
 import sys
 

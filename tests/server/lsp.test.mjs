@@ -1,5 +1,5 @@
-// `redline lsp` driven over its standard input and output: by the editors' own library against a server and against
-// stand-ins that misbehave, by bytes that no editor sends, and by Neovim where it is installed.
+// Drives `redline lsp` over its standard input and output: with the editors' own library against a server and
+// misbehaving stand-ins, with bytes that no editor sends, and with Neovim where it is installed.
 import assert from "node:assert/strict";
 import {spawn, spawnSync} from "node:child_process";
 import {mkdtempSync, readFileSync, writeFileSync} from "node:fs";
@@ -21,7 +21,7 @@ const everything = {
     textDocument: {codeAction: {codeActionLiteralSupport: {codeActionKind: {valueSet: ["refactor.rewrite"]}}}},
 };
 
-/** An editor with one connection; it keeps its documents in UTF-16. */
+/** An editor with one connection that stores its documents in UTF-16. */
 class Editor {
     constructor(...args) {
         this.child = spawn(program, ["lsp", ...args], {stdio: ["pipe", "pipe", "pipe"]});
@@ -64,7 +64,7 @@ class Editor {
         return this.rpc.sendNotification("textDocument/didOpen",
             {textDocument: {uri: at, languageId: "python", version: 1, text}});
     }
-    /** Changes as an editor sends them, each against the text after those before it. */
+    /** Sends changes as an editor does, each relative to the text after the previous ones. */
     change(changes, at = uri) {
         const version = this.documents.get(at).version + 1;
         this.documents.set(at, TextDocument.update(this.documents.get(at), changes, version));
@@ -141,7 +141,7 @@ describe("with a server", () => {
         assert.equal(editor.progress[0].kind, "begin");
         assert.equal(editor.progress[0].cancellable, true);
         assert.equal(editor.progress.at(-1).kind, "end");
-        // The next one begins from the text as the editor changed it.
+        // The next edit begins from the text that the editor changed.
         assert.deepEqual(await editor.edit("Change the number 64 to 7."), {applied: true, edits: 1});
         assert.equal(editor.text(), file.replace("10", "7"));
     });
@@ -229,7 +229,7 @@ test("believes no file that others could have planted, and its own server serves
     const usual = process.env.TMPDIR;
     process.env.TMPDIR = mkdtempSync(join(tmpdir(), "redline-planted-"));
     try {
-        // Under the name that a port was once read from, for all processes that may come next.
+        // Plants port files with a predictable name for all process ids that may come next.
         const next = spawnSync("sh", ["-c", "echo $$"], {encoding: "utf8"});
         for (let pid = Number(next.stdout); pid < Number(next.stdout) + 2000; ++pid) {
             writeFileSync(join(process.env.TMPDIR, `redline-port-${pid}`), `${attacker.address().port}\n`);
@@ -261,7 +261,7 @@ test("believes no file that others could have planted, and its own server serves
 test("starts a server of its own, which ends with it", async () => {
     const editor = await Editor.start("--model", targetModel, "--draft", draftModel, "--threads", "1");
     await editor.open(file);
-    // Until it has loaded its model, completions are empty.
+    // Completions are empty until it has loaded its model.
     await until(async () => (await editor.complete({line: 2, character: 5})).items.length > 0, 120);
     assert.deepEqual(await editor.edit("Change the number 10 to 64."), {applied: true, edits: 1});
     const children = () => readFileSync(`/proc/${editor.child.pid}/task/${editor.child.pid}/children`, "utf8").trim();
@@ -282,7 +282,7 @@ test("starts a server of its own, which ends with it", async () => {
 test("starts its server again when it has ended, at another port and with another key", async () => {
     const editor = await Editor.start("--model", targetModel, "--draft", draftModel, "--threads", "1");
     await editor.open(file);
-    // A child of any of its threads.
+    // The server may be a child of any of its threads.
     const child = () => spawnSync("pgrep", ["-P", `${editor.child.pid}`], {encoding: "utf8"}).stdout.trim();
     const key = (pid) => readFileSync(`/proc/${pid}/environ`, "utf8").match(/REDLINE_API_KEY=([0-9a-f]{64})\0/)[1];
     await until(async () => (await editor.complete({line: 2, character: 5})).items.length > 0, 120);
@@ -300,13 +300,13 @@ test("starts its server again when it has ended, at another port and with anothe
     await until(() => child() === "");
 });
 
-/** Stands in for a server: keeps sessions' texts, and answers as it is told. */
+/** A stand-in for a server that stores sessions' texts and answers as instructed. */
 class StandIn {
     constructor() {
         this.texts = new Map();
         this.made = 0;
         this.calls = [];
-        this.hold = [];  // responses that are never given
+        this.hold = [];  // responses that are withheld
         this.refuse = null;
         this.server = createServer((request, response) => this.take(request, response));
     }
@@ -369,7 +369,7 @@ describe("with a stand-in for a server", () => {
         editor = await Editor.start("--server", stand.url, more);
     };
     const end = () => editor.quit();
-    // However a test ended.
+    // The processes end however a test ended.
     afterEach(async () => {
         editor.child.kill("SIGKILL");
         await stand.close();
@@ -383,7 +383,7 @@ describe("with a stand-in for a server", () => {
             let seed = 7;
             const random = (n) => (seed = seed * 1103515245 + 12345 & 0x7fffffff) % n;
             await editor.open("one\r\n\u{1F600}two\r\n");
-            // Of any place in the editor's text: where it is in the units that were agreed on.
+            // Converts an offset in the editor's text to a position in the negotiated units.
             const to_units = (document, offset) => {
                 const {line, character} = document.positionAt(offset);
                 const begin = document.offsetAt({line, character: 0});
@@ -420,7 +420,7 @@ describe("with a stand-in for a server", () => {
         await until(() => stand.hold.includes("complete"));
         source.cancel();
         await assert.rejects(slow, {code: -32800});
-        await until(() => stand.hold.length === 0);  // the server is told, too
+        await until(() => stand.hold.length === 0);  // the server is notified, too
         const edit = editor.edit("Do it.").then(() => "", (e) => e.code);
         const second = editor.complete();
         await until(() => stand.hold.length === 2);
@@ -429,7 +429,7 @@ describe("with a stand-in for a server", () => {
         assert.deepEqual((await second).items, []);
         assert.equal(await edit, -32801);
         await until(() => stand.hold.length === 0);
-        // Of many questions the last counts; nothing piles up.
+        // Only the last of many requests counts, so nothing piles up.
         const many = Array.from({length: 50}, () => editor.complete());
         for (const one of await Promise.all(many.slice(0, -1))) assert.deepEqual(one.items, []);
         await until(() => stand.hold.length === 1);
@@ -506,7 +506,7 @@ describe("with a stand-in for a server", () => {
     });
 });
 
-/** What comes back for bytes, and how it ends. */
+/** What bytes return, and how the process ends. */
 function raw(bytes, ...args) {
     const done = spawnSync(program, ["lsp", ...args], {input: bytes});
     const text = done.stdout.toString();

@@ -1,5 +1,5 @@
-// deploy/monitoring: its rules and its dashboard, with a real Prometheus that scrapes a server at work. Needs Debian's
-// package prometheus; without it the tests are skipped.
+// The rules and the dashboard in deploy/monitoring, with a real Prometheus that scrapes a busy server. This needs
+// Debian's package prometheus, without which the tests are skipped.
 import assert from "node:assert/strict";
 import {spawn, spawnSync} from "node:child_process";
 import {mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
@@ -37,7 +37,7 @@ test("every panel and every recorded series has data from a server at work", {sk
     const home = mkdtempSync(join(tmpdir(), "redline-prometheus-"));
     const port = await freePort();
     const rules = join(home, "rules.yml");
-    // Rates over minutes would keep a test waiting for minutes.
+    // Rates over minutes would take the test minutes.
     const shorter = (text) => text.replaceAll(/\[(1|5|10|15)m\]/g, "[20s]");
     writeFileSync(rules, shorter(readFileSync(join(folder, "redline.rules.yml"), "utf8")));
     writeFileSync(join(home, "prometheus.yml"), JSON.stringify({global: {scrape_interval: "1s", evaluation_interval: "1s"},

@@ -1,5 +1,5 @@
--- Neovim with the settings that docs/editors.md shows: the action, an edit, and a completion that is typed. What came of it
--- is written to $REDLINE_OUT.
+-- Neovim with the settings in docs/editors.md: the action, an edit, and a completion. The results are written to
+-- $REDLINE_OUT.
 local out = {messages = {}}
 vim.lsp.handlers['window/showMessage'] = function(_, result) table.insert(out.messages, result.message) end
 vim.notify = function(text) table.insert(out.messages, text) end
@@ -25,7 +25,7 @@ await('a client is attached', function() return #vim.lsp.buf_get_clients(buffer)
 local client = vim.tbl_values(vim.lsp.buf_get_clients(buffer))[1]
 await('it is initialized', function() return client.initialized end)
 
--- A person who takes the first action and says what to change.
+-- A user who takes the first action and enters an instruction.
 vim.ui.select = function(all, _, choose)
   out.actions = vim.tbl_map(function(one) return one[2].title end, all)
   choose(all[1])
@@ -44,7 +44,7 @@ vim.lsp.buf.range_code_action()
 await('the line is edited', function() return text() ~= out.edited end)
 out.line = vim.api.nvim_buf_get_lines(buffer, 2, 3, false)[1]
 
--- A completion as a person asks for it; the menu opens when the answer is there.
+-- A completion as a user requests it; the menu opens when the answer arrives.
 vim.o.completeopt = 'menuone'
 vim.api.nvim_buf_set_lines(buffer, 2, 3, false, {'LIM'})
 vim.api.nvim_win_set_cursor(0, {3, 3})

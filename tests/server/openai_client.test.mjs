@@ -1,4 +1,4 @@
-// The official OpenAI client against one server, as a stranger would use it.
+// The official OpenAI client against one server, as a new user would use it.
 import assert from "node:assert/strict";
 import {after, before, describe, test} from "node:test";
 import {request as httpRequest} from "node:http";
@@ -11,7 +11,7 @@ let server;
 let client;
 
 before(async () => {
-    // Whole drafts: passes are counted below, and widths would depend on how busy the machine is.
+    // Whole drafts: passes are counted below, and draft widths would depend on the machine's load.
     server = await Server.start("--draft", draftModel, "--draft-length", "whole");
     client = server.client();
 });
@@ -188,7 +188,7 @@ describe("answers under a grammar", () => {
                 assert.ok(["option", "anchors", "confidence", "doubt"].includes(span.reason));
                 if (span.unit === "lines") assert.ok(1 <= span.first && span.first <= span.last && span.last <= lines);
             }
-            // Resolved by hand: what the program says is what the client got.
+            // Resolves the program by hand: the result must be what the client got.
             if (spans.every((span) => span.unit === "lines")) {
                 let text = "";
                 const old = file.split(/(?<=\n)/);
@@ -244,7 +244,7 @@ describe("predicted outputs", () => {
     }
 
     test("that are wrong are counted as rejected, and cost no byte", async () => {
-        // Nothing in the prompt to look up instead.
+        // The prompt has nothing to look up instead.
         const wish = ask({messages: [{role: "user", content: "Write a function."}]});
         const plain = await client.chat.completions.create({...wish, ...using("regular")});
         const wrong = await client.chat.completions.create(
@@ -422,7 +422,7 @@ describe("errors", () => {
 });
 
 describe("clients that leave", () => {
-    // Answers that only their length ends: the model may not say that it is done.
+    // Answers that end only by length: the model cannot end them.
     let ends;
     before(async () => {
         const {tokens} = await bodyOf(await post("/tokenize", JSON.stringify({content: "<|im_end|><|endoftext|>"})));
@@ -483,7 +483,7 @@ describe("a long prompt", () => {
     test("is answered with headers and a role before it is read", async () => {
         const long = [{role: "user", content: "x = 1\n".repeat(550)}];
         const waiting = [];
-        // Others keep the server busy, so that the prompt waits for its turn.
+        // Other answers keep the server busy, so that the prompt waits for its turn.
         for (let i = 0; i < 4; ++i) waiting.push(client.chat.completions.create(ask({messages: [{role: "user", content: `${i}` + "y = 2\n".repeat(550)}]})));
         const stream = await client.chat.completions.create(ask({messages: long, stream: true, max_tokens: 2}));
         let begun = false;
@@ -503,9 +503,9 @@ describe("a guarded, narrow server", () => {
     };
     let narrow;
     before(async () => {
-        // Flags win over the example configuration, which must be one that the program understands.
+        // Flags take precedence over the example configuration, which the program must accept.
         narrow = await Server.start("--config", exampleConfig, "--api-key", "team:secret-key-1", "--running-max", "1", "--waiting-max", "1",
-            // Sanitizers slow an answer down twenty times.
+            // Sanitizers make an answer twenty times slower.
             "--shutdown-timeout", "600");
     });
     after(() => narrow?.kill());
@@ -527,7 +527,7 @@ describe("a guarded, narrow server", () => {
             const headers = error.headers;
             assert.ok(Number(headers.get?.("retry-after") ?? headers["retry-after"]) > 0);
         }
-        // Who refused does not matter; a client's own tries again are counted, too.
+        // The test accepts any refusing part; the client's own retries count too.
         assert.equal(await keyedMetric(narrow, 'redline_refused_total{code="queue_full",status="429"}'), refused.length);
         await mine.chat.completions.create(ask({max_tokens: 2}));
     });

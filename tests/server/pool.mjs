@@ -1,4 +1,4 @@
-// A pool on one machine: brokers, gateways and workers, joined over ipc in a private folder.
+// A pool on one machine: brokers, gateways and workers that are joined over ipc in a private folder.
 import {mkdtempSync, readFileSync, rmSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
@@ -6,7 +6,7 @@ import {setTimeout as sleep} from "node:timers/promises";
 import {Program, Server, draftModel, targetModel} from "./redline.mjs";
 
 export class Pool {
-    /** `brokers`: how many there can be; none is started. */
+    /** `brokers` is the maximum; none is started. */
     constructor(brokers) {
         this.folder = mkdtempSync(join(tmpdir(), "redline-pool-"));
         this.endpoints = Array.from({length: brokers}, (_, i) => `ipc://${this.folder}/${i}`);
@@ -22,7 +22,7 @@ export class Pool {
         gateway.url = (await gateway.says(/serving .* on (http:\S+)/))[1];
         return gateway;
     }
-    /** Does not wait until the gateways know it. */
+    /** Returns before the gateways know the worker. */
     startWorker(role, ...more) {
         const model = more.includes("--model") ? [] : ["--model", role === "draft" ? draftModel : targetModel];
         return this.#note(new Program("worker", "--role", role, ...model, ...this.#joins(), "--threads", "1", ...more));
@@ -45,7 +45,7 @@ function cpuTicks(one) {
     return Number(fields[11]) + Number(fields[12]);
 }
 
-/** The one of the workers that computes now: the one that has used 30 ms of CPU first. */
+/** Returns the worker that is computing: the first to use 30 ms of CPU. */
 export async function busiest(workers, seconds = 10) {
     const before = workers.map(cpuTicks);
     for (let i = 0; i < seconds * 100; ++i) {

@@ -1,4 +1,4 @@
-// A pool whose workers, brokers and models come and go while it answers: the answers stay the same bytes.
+// A pool whose workers, brokers and models come and go while it answers; the answers keep the same bytes.
 import assert from "node:assert/strict";
 import {spawn} from "node:child_process";
 import {mkdtempSync, rmSync} from "node:fs";
@@ -11,7 +11,7 @@ import {Server, call, draftModel, int8Targets, targetModel} from "./redline.mjs"
 import {Pool, busiest} from "./pool.mjs";
 import {chat, lastId, readStream, requests, sum, words} from "./streams.mjs";
 
-const patience = 3;  // seconds that answers wait for a worker
+const patience = 3;  // seconds for which answers wait for a worker
 const long = ["/v1/completions", {model: "demo-target", prompt: "def one():", max_tokens: 1000, ignore_eos: true, temperature: 1,
     seed: 5, logprobs: 1, stream: true, redline: {speculation: {method: "regular"}}}];
 const source = "def f(x):\n    return x\n".repeat(30);
@@ -26,13 +26,13 @@ const fingerprint = ({heads}) => JSON.parse([...heads].at(-1))[3];
 const listed = async (gateway) => (await gateway.client().models.list()).data.map((m) => m.id).sort();
 const isReady = async (gateway) => (await fetch(`${gateway.url}/readyz`)).status === 200;
 const answer = async (gateway, [path, body] = long, stop = undefined) => words(sum(await readStream(gateway.url, path, body, undefined, stop)));
-/** A worker that all gateways have met. */
+/** Starts a worker and waits until all gateways know it. */
 async function startTarget(...more) {
     const worker = pool.startWorker("target", ...more);
     for (const _ of gateways) await worker.says(/handshake|process \d+ is connected/);
     return worker;
 }
-/** Starts the stream, and lets the accident happen to the worker that serves it when its first words have come. */
+/** Starts the stream and, after its first words, applies the accident to the worker that serves it. */
 async function answerWith(accident, gateway = gateways[0]) {
     const serving = busiest(targets);
     let begun;
@@ -54,7 +54,7 @@ async function replace(worker) {
     targets.push(await startTarget());
 }
 
-/** What an edit session says: each call's text. `between(call)` is run before each call. */
+/** Returns the text of each call of an edit session. `between(call)` runs before each call. */
 async function liveSession(gateway, between = async () => {}) {
     const call = async (verb, path, body) => {
         const response = await fetch(`${gateway.url}/v1/redline/sessions${path}`, {method: verb, body: body && JSON.stringify(body)});
@@ -144,9 +144,9 @@ test("a worker that is told to end hands its answers over and ends within second
 test("an edit session goes on after its worker has died", async () => {
     const said = await liveSession(gateways[0], async (v) => {
         if (v !== 4) return;
-        // Which one keeps the session cannot be seen, so each dies once.
+        // It is not visible which worker has the session, so each dies once.
         for (const worker of [...targets]) await replace(worker);
-        // Without any worker new requests are refused; these may take a while to load.
+        // New requests are refused while there is no worker, and these workers may take a while to load.
         await gateways[0].until(() => isReady(gateways[0]));
     });
     assert.deepEqual(said, expected.session);
@@ -181,7 +181,7 @@ test("a worker with another model is another model of the list", async () => {
 test("a worker of other numerics never goes on with an answer; one of the same does, when it comes", async () => {
     const others = await startTarget("--kv", "f32");
     const mine = targets;
-    // The answer must not begin at the other: where it does, it is asked again.
+    // The answer must not begin at the other worker, and is requested again if it does.
     for (let tries = 0; ; ++tries) {
         assert.ok(tries < 20);
         targets = [...mine, others];
@@ -221,7 +221,7 @@ test("a stream goes on with the numerics that it began with, at any gateway", as
         const rest = await readStream(gateways[i % 2].url, path, body, lastId(had));
         assert.deepEqual(words(sum([...had, ...rest])), words(sum(whole)));
     }
-    // Without such a worker it waits, and is then refused rather than continued otherwise.
+    // Without such a worker the answer waits and is then refused rather than continued differently.
     await others.kill();
     targets = targets.slice(1);
     const left = await fetch(gateways[0].url + path, {method: "POST", body: JSON.stringify(body), headers: {"last-event-id": lastId(had)}});
@@ -246,7 +246,7 @@ test("under int8 workers of all kinds of CPUs are one kind, and go on with each 
     assert.equal(card.meta.numerics.length, 1);
     assert.match(card.meta.numerics[0].name, /^int8 products and f16 keys and values, version /);
     assert.equal(card.meta.numerics[0].system_fingerprint, fingerprint(wanted));
-    // Whoever computes dies, until one is left.
+    // The computing worker dies, until one is left.
     let left = mixed;
     const reading = read(gateways[0]);
     while (left.length > 1) {
@@ -331,7 +331,7 @@ test("a file is exchanged for another under one name: who has the name keeps it,
     const conflicts = () => gateway.metric("redline_model_name_conflicts");
     let serving = [await start(files[0]), await start(files[0])];
     await gateway.until(async () => (await listed(gateway)).includes("rolled"));
-    // There and back: the digest of one of the two is the lower one.
+    // Switches in both directions, because the digest of one of the two is lower.
     for (const file of [files[1], files[0]]) {
         const old = await ask();
         const told = [];  // by each of four clients, in order

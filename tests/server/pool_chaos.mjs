@@ -1,7 +1,7 @@
 // Kills, hangs, ends and restarts the workers, brokers and gateways of a pool at random while clients stream answers of
-// every kind, and compares each with what one undisturbed server says. A client whose gateway dies goes on at another one
-// with Last-Event-ID. Usage: pool_chaos.mjs [KILLS [STREAMS [SEED [mixed]]]]; mixed: the model in Q8_0, int8 numerics, and
-// workers of all kernel targets that multiply integers on this CPU, one emulated and one without vectors. Ends with 1 if an answer was wrong or none came.
+// every kind, and compares each with that of one undisturbed server. A client whose gateway dies continues at another one
+// with Last-Event-ID. Usage: pool_chaos.mjs [KILLS [STREAMS [SEED [mixed]]]]. With `mixed` the model is in Q8_0 with int8 numerics, and the
+// workers have all kernel targets that multiply integers on this CPU, one emulated and one without vectors. Exits with 1 if an answer was wrong or missing.
 import {setTimeout as sleep} from "node:timers/promises";
 import {Server, call, draftModel, int8Targets, targetModel} from "./redline.mjs";
 import {Pool} from "./pool.mjs";
@@ -9,7 +9,7 @@ import {ask, chat, lastId, readStream, requests, sum, words} from "./streams.mjs
 
 const [kills, streams, seed] = [100, 16, 1].map((otherwise, i) => Number(process.argv[2 + i] ?? otherwise));
 const isMixed = process.argv[5] === "mixed";
-const silenceSecondsMax = 60;  // of a stream; then it counts as hung
+const silenceSecondsMax = 60;  // longest silence of a stream, after which it counts as hung
 let state = BigInt(seed);
 function below(n) {  // splitmix64
     state = (state + 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn;
@@ -19,7 +19,7 @@ function below(n) {  // splitmix64
     return Number((z ^ (z >> 31n)) % BigInt(n));
 }
 
-// ---- what is asked -------------------------------------------------------------------------------------------------
+// ---- requests ------------------------------------------------------------------------------------------------------
 
 const by = (method) => ({redline: {speculation: {method}}});
 const plain = (more) => ["/v1/completions", {model: "demo-target", prompt: "import json\n\n\ndef load(path):\n", temperature: 1, seed: 11,
@@ -44,7 +44,7 @@ const hasFailed = (events) => events.length > 0 && events.at(-1).data.startsWith
 
 const silences = [];  // the longest of each stream, in milliseconds
 
-/** All events of a stream, at whichever gateways it takes. `pick()` says at which one; what is asked there: `path()`. */
+/** Reads all events of a stream, from as many gateways as needed. `pick()` chooses the gateway, `path()` the path. */
 async function readToTheEnd(pick, path, body) {
     let silence = 0;
     let heard = performance.now();
@@ -85,7 +85,7 @@ const post = async (gateway, verb, path, body) => {
     if (!response.ok) throw new Error(text);
     return text === "" ? {} : JSON.parse(text);
 };
-/** Edits and completes in an edit session; one that dies with its gateway is opened anew with its text at another one. */
+/** Edits and completes in an edit session; if it dies with its gateway, it is opened with its text at another one. */
 async function live(pick) {
     const said = [];
     let text = liveText;
@@ -123,7 +123,7 @@ const mixedModel = `${pool.folder}/demo-target.gguf`;
 if (isMixed) call("quantize", targetModel, mixedModel, "--type", "q8_0");
 const kinds = isMixed ? [...int8Targets(), "scalar"] : [];
 let started = 0;
-/** Of a mixed pool each is of another kind than the one before it. */
+/** In a mixed pool each worker is of another kind than the previous one. */
 const how = () => (isMixed ? ["--model", mixedModel, "--numerics", "int8", {REDLINE_TARGET: kinds[started++ % kinds.length]}] : []);
 const startTarget = () => pool.startWorker("target", ...how());
 const alone = await Server.start("--draft", draftModel, ...how());
@@ -134,7 +134,7 @@ for (const [name, [path, body]] of Object.entries(cases)) {
 expected.live = JSON.stringify(await live(() => alone));
 await alone.kill();
 
-// ---- who is asked --------------------------------------------------------------------------------------------------
+// ---- the pool ------------------------------------------------------------------------------------------------------
 
 const brokers = [await pool.startBroker(0), await pool.startBroker(1)];
 let gateways = await Promise.all([pool.startGateway(), pool.startGateway()]);
@@ -167,7 +167,7 @@ async function client(number) {
                 console.log(`${name}: at ${at} expected ${part(expected[name])}, found ${part(found)}`);
             }
         } catch (e) {
-            // An answer that came out otherwise is wrong, though the client was told instead of given other bytes.
+            // A different answer is wrong, even if the client received an error instead of the other bytes.
             if (e instanceof Refused && !e.message.includes("answer_diverged")) counts.refused += 1;
             else if (e instanceof Hung) counts.hung += 1;
             else counts.wrong += 1;
@@ -183,10 +183,10 @@ async function client(number) {
 const accidents = {killed: 0, stopped: 0, ended: 0, drafter: 0, broker: 0, gateway: 0};
 let slowestEnd = 0;
 const struck = new Set();
-/** Lets the accident happen to one of the list that has none yet. */
+/** Applies the accident to one member of the list that has none yet. */
 async function strike(kind, list, accident) {
     const free = list.map((_, i) => i).filter((i) => !struck.has(list[i]));
-    // A target worker and a gateway are always well: no answer may fail.
+    // One target worker and one gateway stay healthy, because no answer may fail.
     if (free.length <= (list === targets || list === gateways ? 1 : 0)) return;
     const i = free[below(free.length)];
     const one = list[i];
@@ -209,7 +209,7 @@ const doings = [
     ...Array(2).fill(() => strike("ended", targets, async (one, i) => {
         const began = performance.now();
         const {code, signal} = await one.kill("SIGTERM");
-        // One that has just been started may not hear signals yet.
+        // A process that was just started may not handle signals yet.
         if (code !== 0 && one.lines.length > 0) throw new Error(`a worker ended with ${code ?? signal}: ${one.lines.join("").slice(-2000)}`);
         slowestEnd = Math.max(slowestEnd, performance.now() - began);
         targets[i] = startTarget();

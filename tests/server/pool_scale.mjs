@@ -1,6 +1,6 @@
-// What workers of a pool give together: tokens per second of processor time of the workers alone, for 1, 2 and 4 workers of one thread with
-// as many clients each, so that clients, gateway and broker may share processors with them. Then what broker and gateway add to the time to
-// the first token of one client, asked in turns with `serve`. Usage: pool_scale.mjs [SECONDS] [CLIENTS PER WORKER] [FIRST TOKENS]
+// The total output of a pool's workers: tokens per second of the workers' processor time, for 1, 2 and 4 workers of one thread with as many clients
+// each, so that clients, gateway and broker may share processors with them. Then what broker and gateway add to one client's time to the first
+// token, in turns with `serve`. Usage: pool_scale.mjs [SECONDS] [CLIENTS PER WORKER] [FIRST TOKENS]
 import {readFileSync} from "node:fs";
 import {setTimeout as sleep} from "node:timers/promises";
 import {Pool} from "./pool.mjs";
@@ -9,7 +9,7 @@ import {Server} from "./redline.mjs";
 const seconds = Number(process.argv[2] ?? 10);
 const clientsPerWorker = Number(process.argv[3] ?? 8);
 const firstTokens = Number(process.argv[4] ?? 400);
-const ticksPerSecond = 100;  // of /proc, on all of Linux
+const ticksPerSecond = 100;  // in /proc, on every Linux
 
 function cpuSeconds(one) {
     const stat = readFileSync(`/proc/${one.child.pid}/stat`, "utf8");
@@ -18,7 +18,7 @@ function cpuSeconds(one) {
 }
 const sum = (all) => all.reduce((a, b) => a + b, 0);
 
-/** Until it is told to end: one answer after the other; counts what comes. */
+/** Sends one request after the other until it is stopped, and counts the tokens. */
 async function ask(url, seed, state) {
     for (let i = 0; !state.isOver; ++i) {
         const response = await fetch(`${url}/v1/completions`, {method: "POST", body: JSON.stringify({prompt: `def f${seed}_${i}(x):`,
@@ -62,7 +62,7 @@ for (const count of [1, 2, 4]) {
     }
 }
 
-/** Milliseconds until the first event of a new stream. */
+/** Returns the milliseconds until the first event of a new stream. */
 async function firstToken(url, i) {
     const began = performance.now();
     const response = await fetch(`${url}/v1/completions`, {method: "POST", body: JSON.stringify({prompt: `def g_${i}(x):`, max_tokens: 2,

@@ -1,4 +1,4 @@
-// Target and draft model in processes of their own, killed while they work: the answers stay the same bytes.
+// Target and draft model in separate processes that are killed while they work; the answers keep the same bytes.
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
 import {mkdirSync, mkdtempSync, rmSync} from "node:fs";

@@ -1,4 +1,4 @@
-// How long a stream stands still when its worker dies, by the tokens of its log, beside what it takes to compute the log.
+// How long a stream stalls when its worker dies, by the tokens of its log, compared with the time to compute the log.
 // Usage: recovery.mjs [TIMES]. Prints a table of milliseconds.
 import {Pool, busiest} from "./pool.mjs";
 import {readStream} from "./streams.mjs";
@@ -15,7 +15,7 @@ const asked = (tokens, more) => ({model: "demo-target", prompt: `# ${Math.random
     temperature: 1, seed: 1, stream: true, redline: {speculation: {method: "regular"}}, stream_options: {include_usage: true}, ...more});
 const quantile = (list, q) => list.sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(q * list.length))];
 
-/** The longest time between two events after the accident. */
+/** Returns the longest time between two events after the accident. */
 async function standstill(tokens, accident) {
     const arrivals = [];
     const serving = busiest(targets);
@@ -42,7 +42,7 @@ async function standstill(tokens, accident) {
     await new Promise((resolve) => setTimeout(resolve, 500));
     return {longest, tokens: usage.prompt_tokens};
 }
-/** Until the first token of a prompt that no worker has. */
+/** Returns the time until the first token of a prompt that no worker has cached. */
 async function firstToken(tokens) {
     const began = performance.now();
     let first = 0;

@@ -10,9 +10,9 @@ export const targetModel = join(models, "demo-target.gguf");
 export const exampleConfig = join(models, "../../deploy/redline.toml");
 export const draftModel = join(models, "demo-draft.gguf");
 
-/** A child process; `lines` holds what it wrote to standard error. */
+/** A child process; `lines` contains its standard error. */
 export class Program {
-    /** An object after the arguments is added to the environment. */
+    /** An object as the last argument is added to the environment. */
     constructor(...args) {
         const more = typeof args.at(-1) === "object" ? args.pop() : {};
         this.lines = [];
@@ -20,7 +20,7 @@ export class Program {
         this.child.stderr.setEncoding("utf8").on("data", (text) => this.lines.push(text));
         this.exited = new Promise((resolve) => this.child.on("exit", (code, signal) => resolve({code, signal})));
     }
-    /** Waits until standard error matches; the match. */
+    /** Waits until standard error matches, and returns the match. */
     async says(pattern, seconds = 60) {
         for (let i = 0; i < seconds * 20; ++i) {
             const match = this.lines.join("").match(pattern);
@@ -37,14 +37,14 @@ export class Program {
     }
 }
 
-/** Runs a command to its end; what it wrote to standard output. */
+/** Runs a command to its end and returns its standard output. */
 export function call(...args) {
     const done = spawnSync(program, args, {encoding: "utf8"});
     if (done.status !== 0) throw new Error(`redline ${args.join(" ")}: ${done.stderr}`);
     return done.stdout;
 }
 
-/** Kernel targets of this CPU that multiply integers, each of them the same. */
+/** Returns this CPU's kernel targets that multiply integers, all of which give the same results. */
 export function int8Targets() {
     const ours = call("--version").split("kernels:")[1].trim().split(/\s+/);
     return ["amx", "amx_emulated", "avx512vnni", "avx512", "avx2"].filter((name) => ours.includes(name));
@@ -61,7 +61,7 @@ export class Server extends Program {
                 await sleep(50);
             }
         } catch (error) {
-            await server.kill();  // or the test waits for a child that nobody ends
+            await server.kill();  // otherwise the test waits for the child
             throw new Error(`${server.url}: ${error.cause ?? error}: ${server.lines.join("")}`);
         }
         return server;
@@ -69,7 +69,7 @@ export class Server extends Program {
     client(options = {}) {
         return new OpenAI({baseURL: `${this.url}/v1`, apiKey: "none", maxRetries: 0, ...options});
     }
-    /** Sum of a metric over its labels. */
+    /** The sum of a metric over its labels. */
     async metric(name) {
         const text = await (await fetch(`${this.url}/metrics`)).text();
         const found = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm"))];

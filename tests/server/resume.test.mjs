@@ -1,4 +1,4 @@
-// Streams whose server is killed in the middle: another one goes on with them, byte for byte.
+// Streams whose server is killed in the middle: another one continues them, byte for byte.
 import assert from "node:assert/strict";
 import {after, before, describe, test} from "node:test";
 import {spawnSync} from "node:child_process";
@@ -19,7 +19,7 @@ before(async () => {
         expected[name] = await readStream(first.url, path, body);
         assert.ok(sum(expected[name]).isDone, name);
     }
-    // Each on a server of its own, which is killed when a third has come.
+    // Each stream has its own server, which is killed after a third of the stream.
     await first.kill();
     let cut = 0;
     for (const [name, [path, body]] of Object.entries(requests)) {
@@ -43,7 +43,7 @@ describe("a stream whose server was killed", () => {
             const rest = await readStream(server.url, path, body, lastId(had));
             const both = sum([...had, ...rest]);
             assert.deepEqual(words(both), words(sum(expected[name])));
-            // With the text that came, the same.
+            // Sending the received text gives the same result.
             const texts = sum(had).choices.map((c) => c?.text ?? "");
             const helped = await readStream(server.url, path,
                 {...body, redline: {...body.redline, resume_text: texts}}, lastId(had));
@@ -87,7 +87,7 @@ describe("a stream", () => {
     });
 
     test("catches up in few passes with the text that the client has", async () => {
-        // How much of a draft is verified depends on what passes take, but not with whole drafts.
+        // How much of a draft is verified depends on the times of passes, except with whole drafts.
         const steady = await Server.start("--draft-length", "whole");
         const body = ask({temperature: 0.9, redline: {speculation: {method: "regular"}}});
         const whole = await readStream(steady.url, chat, body);
@@ -194,7 +194,7 @@ describe("an id", () => {
     test("that was forged ends the stream with an error instead of wrong text", async () => {
         const [path, body] = requests["the most probable tokens"];
         const bytes = Buffer.from(lastId(expected["the most probable tokens"].slice(0, 6)), "base64url");
-        bytes[bytes.length - 5] ^= 1;  // the digest of the text, before that of the numerics
+        bytes[bytes.length - 5] ^= 1;  // corrupts the digest of the text, which precedes that of the numerics
         const events = await readStream(server.url, path, body, bytes.toString("base64url"));
         assert.equal(JSON.parse(events.at(-1).data).error.code, "answer_diverged");
         assert.equal(events.length, 1);

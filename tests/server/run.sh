@@ -2,7 +2,7 @@
 # Installs the client into the build folder (once) and runs the checks, or one script. Usage: run.sh BUILD_FOLDER
 # [SCRIPT ARGUMENTS...]
 # Environment: REDLINE_BIN (the program), REDLINE_MODELS (folder of the demo models), REDLINE_CHECKS=clients, agents, browser
-# or vscode (the checks in that folder, with clients of other makers, in a browser or an editor; without it those beside this script).
+# or vscode (the checks in that folder, with third-party clients, a browser or an editor; by default those in this folder).
 set -eu
 command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || { echo "no node or npm: skipped"; exit 77; }
 source=$(cd "$(dirname "$0")" && pwd)

@@ -1,5 +1,5 @@
-// Uses every feature of one server for a while, with clients that leave and clients that read slowly, and watches what
-// it holds. Usage: soak.mjs [MINUTES]. Ends with 1 if memory, descriptors or pages grow in the second half.
+// Uses every feature of one server for a while, with clients that leave or read slowly, and watches its resources.
+// Usage: soak.mjs [MINUTES]. Exits with 1 if memory, descriptors or pages grow in the second half.
 import {readFileSync, readdirSync} from "node:fs";
 import {setTimeout as sleep} from "node:timers/promises";
 import {Server, draftModel, edit} from "./redline.mjs";
@@ -66,7 +66,7 @@ while (Date.now() < until) {
     console.log(JSON.stringify({...samples.at(-1), ...counts}));
 }
 await Promise.all(users);
-// What belongs to a client that left without saying so is released after two minutes at the latest.
+// State of a client that left without notice is released after at most two minutes.
 let left = 1;
 for (let seconds = 0; seconds < 150 && left > 0; ++seconds) {
     await sleep(1000);

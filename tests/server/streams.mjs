@@ -1,4 +1,4 @@
-// Reads streams event by event, so that a test can break one, go on with it, and compare what came.
+// Reads streams event by event, so that a test can break one, continue it, and compare the events.
 import assert from "node:assert/strict";
 import {edit, file} from "./redline.mjs";
 
@@ -24,7 +24,7 @@ export const requests = {
         temperature: 1, seed: 3, logprobs: 1, stream: true, stream_options: {include_usage: true}}],
 };
 
-/** Reads whole events until `stop(events)`; an aborted or broken stream ends there. */
+/** Reads whole events until `stop(events)`, or until the stream is aborted or breaks. */
 export async function readStream(url, path, body, lastId = undefined, stop = () => false, deadline = undefined) {
     const leave = new AbortController();
     const events = [];
@@ -53,8 +53,8 @@ export async function readStream(url, path, body, lastId = undefined, stop = () 
 }
 
 /**
- * The first `count` events of a stream and what else came before its server, killed then, was gone. A fast server has
- * sent the whole answer by then: it is cut after `count`, as a connection that fails there cuts it, and isCut is false.
+ * Returns the first `count` events of a stream, and those that came before its server, which is then killed, was gone.
+ * A fast server has sent the whole answer by then: it is cut after `count`, as by a failing connection; isCut is false.
  */
 export async function readUntilKilled(server, path, body, count) {
     let struck = false;
@@ -68,7 +68,7 @@ export async function readUntilKilled(server, path, body, count) {
 
 export const lastId = (events) => events.filter((e) => e.id !== undefined).at(-1)?.id;
 
-/** What a stream says, without where it is cut into events. */
+/** Returns what a stream says, independent of how it is cut into events. */
 export function sum(events) {
     const all = {heads: new Set(), choices: [], usage: null, isDone: false};
     for (const {data} of events) {

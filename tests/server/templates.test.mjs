@@ -1,5 +1,5 @@
-// The chat template that a server is given, and answers that go on with what the client began. What the model says is
-// scripted (`--script`).
+// Chat templates given to a server, and answers that continue text of the client. The model's answers are scripted
+// (`--script`).
 import assert from "node:assert/strict";
 import {spawn, spawnSync} from "node:child_process";
 import {mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";

@@ -1,5 +1,5 @@
-// What speculation brings to edits that an agent makes by tools, beside the same edits written as whole files: answers
-// are scripted, so each is the right one, and all passes are computed. Usage: run.sh BUILD_FOLDER tool_edits.mjs EDITS.jsonl
+// What speculation saves in edits that an agent makes with tools, compared with the same edits as whole files. Answers
+// are scripted, so each is right, and all passes are computed. Usage: run.sh BUILD_FOLDER tool_edits.mjs EDITS.jsonl
 // [REPEATS [OPTIONS OF SERVE...]]
 import {mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
@@ -16,7 +16,7 @@ const tools = [tool("read_file", "path"), tool("write_file", "path", "content"),
                tool("edit_file", "path", "old_string", "new_string")];
 const call = (name, args) => `<tool_call>\n{"name": "${name}", "arguments": ${JSON.stringify(args)}}\n</tool_call>`;
 
-/** The lines that differ, with three around them, as one replacement. */
+/** The differing lines, with three lines around them, as one replacement. */
 function asReplacement(before, after) {
     const a = before.split("\n"), b = after.split("\n");
     let head = 0;

@@ -1,4 +1,4 @@
-// Chat templates with tools, for models whose own has none.
+// Chat templates with tools, for models whose own template has none.
 
 export const hermes = `{%- if tools %}<|im_start|>system
 # Tools

@@ -1,4 +1,4 @@
-// Tools, as the clients that people use send and read them. What the model says is scripted (`--script`): the demo model
+// Tools as common clients send and read them. The model's answers are scripted (`--script`), because the demo model
 // would call nothing. The passes, the grammar and the protocol are real.
 import assert from "node:assert/strict";
 import {mkdtempSync, rmSync, writeFileSync} from "node:fs";
@@ -38,7 +38,7 @@ before(async () => {
     const model = join(folder, "hermes.gguf");
     copyWith(targetModel, model, {"tokenizer.chat_template": hermes});
     writeFileSync(join(folder, "script.json"), JSON.stringify(script));
-    // Whole drafts: passes are counted below, and widths would depend on how busy the machine is.
+    // Whole drafts: passes are counted below, and draft widths would depend on the machine's load.
     server = await Server.start("--model", model, "--alias", "demo-tools", "--draft-length", "whole", "--script",
                                 join(folder, "script.json"));
     client = server.client();
@@ -57,7 +57,7 @@ const tools = [
 const ask = (content, more = {}) => ({model: "demo-tools", messages: [{role: "user", content}], tools, temperature: 0,
                                       max_tokens: 400, ...more});
 
-/** What a file system would do. */
+/** Acts as a file system. */
 function run(files, name, args) {
     if (name === "read_file") return files[args.path] ?? "no such file";
     files[args.path] = args.content;

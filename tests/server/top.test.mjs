@@ -1,4 +1,4 @@
-// `redline top` against a server at work, one that is gone, and one that wants a key.
+// `redline top` against a busy server, one that is gone, and one that requires a key.
 import assert from "node:assert/strict";
 import {spawn} from "node:child_process";
 import {mkdtempSync, writeFileSync} from "node:fs";
@@ -11,7 +11,7 @@ let server;
 before(async () => { server = await Server.start("--draft", draftModel); });
 after(() => server?.kill());
 
-/** Runs it until it ends, or until what it printed matches. */
+/** Runs it until it ends, or until its output matches. */
 function top(args, enough) {
     const child = spawn(program, ["top", ...args], {stdio: ["ignore", "pipe", "pipe"]});
     let out = "", err = "";

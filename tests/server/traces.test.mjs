@@ -1,4 +1,4 @@
-// OpenTelemetry traces: what a collector is sent by the processes of a pool, and that answers do not need one.
+// OpenTelemetry traces: what a pool's processes send to a collector, and that answers do not need one.
 import assert from "node:assert/strict";
 import {createServer} from "node:http";
 import {after, before, test} from "node:test";
@@ -6,7 +6,7 @@ import {setTimeout as sleep} from "node:timers/promises";
 import {Server, draftModel, edit, file} from "./redline.mjs";
 import {Pool} from "./pool.mjs";
 
-/** Keeps the spans that it is sent; `answers`: whether it says anything. */
+/** Stores the spans that it receives; `answers`: whether it responds. */
 class Collector {
     static async start(answers = true) {
         const one = new Collector();
@@ -29,7 +29,7 @@ class Collector {
         one.url = `http://127.0.0.1:${one.server.address().port}`;
         return one;
     }
-    /** The spans of a trace once `names` are among them, by name. */
+    /** Returns the spans of a trace by name, once `names` are among them. */
     async trace(id, names) {
         for (let i = 0; i < 400; ++i) {
             const all = this.spans.filter((span) => span.traceId === id);
@@ -64,7 +64,7 @@ before(async () => {
     [collector, silent] = [await Collector.start(), await Collector.start(false)];
     pool = new Pool(1);
     await pool.startBroker(0);
-    // One by its flag, the other by the environment.
+    // One gets the endpoint from its flag, the other from the environment.
     pool.startWorker("node", "--draft", draftModel, {OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: "some-worker"});
     gateway = await pool.startGateway("--otlp-endpoint", collector.url);
     await gateway.until(async () => (await fetch(`${gateway.url}/readyz`)).status === 200);

@@ -1,4 +1,4 @@
-"""A broker that gives the first process's number to another one: it says so to whoever comes first, and takes the next.
+"""A broker that gives the first process's number to another one: it notifies the first process, and accepts the next.
 Prints the identity of each hello in hexadecimal. Usage: twin_broker.py ENDPOINT"""
 import sys
 

@@ -1,4 +1,4 @@
-// What a router made for vLLM asks of a server: metrics, render, salts.
+// What a router made for vLLM requests from a server: metrics, render, salts.
 import assert from "node:assert/strict";
 import {spawn, spawnSync} from "node:child_process";
 import {mkdtempSync, rmSync} from "node:fs";
@@ -22,7 +22,7 @@ after(async () => {
     rmSync(folder, {recursive: true, force: true});
 });
 
-/** Another implementation of ZeroMQ's and msgpack's readers. */
+/** Another implementation of readers for ZeroMQ and msgpack. */
 class Subscriber {
     constructor(...endpoints) {
         this.lines = [];
@@ -39,7 +39,7 @@ class Subscriber {
         throw new Error(`never came: ${what}; found ${JSON.stringify(this.lines).slice(0, 2000)}`);
     }
     batches() { return this.lines.filter((line) => line.topic); }
-    /** What the server gives again from this number on. */
+    /** Returns the batches that the server replays from this number on. */
     async replay(number) {
         const before = this.lines.length;
         this.child.stdin.write(`${number}\n`);
@@ -101,7 +101,7 @@ test("a salt keeps the KV of prompts apart, and changes no answer", async () => 
 
 test("KV events say which beginnings of prompts are kept, and can be had again", async () => {
     await subscriber.until((line) => line.ready);
-    // Until it has subscribed it misses events: each question keeps something new.
+    // Until it has subscribed it misses events, so each question caches something new.
     const isHeard = () => subscriber.batches().length > 0;
     for (let i = 0; !isHeard(); ++i) {
         await post("/v1/completions", {prompt: `${i}: ${"knock ".repeat(40)}`, max_tokens: 1});
@@ -119,11 +119,11 @@ test("KV events say which beginnings of prompts are kept, and can be had again",
     assert.deepEqual([parent, size, adapter, medium], [null, 32, null, "GPU"]);
     assert.equal(hashes.length * size, ids.length);
     assert.ok(tokens.length - ids.length < 2 * 32, "all whole pages but the last token's");
-    // What goes on from there names its parent.
+    // A continuation names its parent.
     const longer = `${prompt}${"    return 1\n".repeat(40)}`;
     await post("/v1/completions", {prompt: longer, max_tokens: 1});
     await subscriber.until((line) => line.topic && line.batch[1].some(([tag, , before]) => tag === "BlockStored" && hashes.includes(before)));
-    // The numbers have no gap, and the replay gives the same again.
+    // The numbers have no gap, and the replay gives the same batches.
     const all = subscriber.batches();
     all.forEach((one, at) => assert.equal(one.number, all[0].number + at));
     const again = await subscriber.replay(all[0].number);
@@ -131,7 +131,7 @@ test("KV events say which beginnings of prompts are kept, and can be had again",
     const whole = await subscriber.replay(0);
     assert.equal(whole[0].number, 0);
     assert.deepEqual(whole[0].batch[1], [["AllBlocksCleared"]], "the first word of a server");
-    // A salt keeps its prompts to itself.
+    // A prompt with a salt is not shared.
     const known = subscriber.batches().length;
     await post("/v1/completions", {prompt: `salted ${"x ".repeat(200)}`, max_tokens: 1, cache_salt: "s"});
     await post("/v1/completions", {prompt: `then ${"y ".repeat(200)}`, max_tokens: 1});

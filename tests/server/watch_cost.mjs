@@ -1,8 +1,8 @@
-// What it costs a server to be watched: processor time of the same edits without anybody, with a reader of its status, and
-// with traces in their streams as the studio asks for; and what `redline top` takes. Blocks of edits take turns in a changing
-// order, and each is compared with the unwatched one of its round: the speed of a machine drifts by more than what is sought.
-// "nobody, again" shows how far this measurement can be believed. Usage: watch_cost.mjs [EDITS_OF_A_BLOCK [ROUNDS]].
-// The machine should do nothing else.
+// What it costs a server to be watched: processor time of the same edits without a reader, with a reader of its status,
+// and with traces in their streams as the studio requests; and what `redline top` costs. Blocks of edits take turns in
+// a changing order, and each is compared with the unwatched one of its round, because the speed of a machine drifts by
+// more than the difference. "nobody, again" shows the error of this measurement. Usage: watch_cost.mjs
+// [EDITS_OF_A_BLOCK [ROUNDS]]. The machine should do nothing else.
 import {spawn} from "node:child_process";
 import {readFileSync, readdirSync} from "node:fs";
 import {setTimeout as sleep} from "node:timers/promises";
@@ -50,7 +50,7 @@ async function watched(run) {
     return cost;
 }
 
-for (let i = 0; i < 4; ++i) await costOf(edits, false);  // warm
+for (let i = 0; i < 4; ++i) await costOf(edits, false);  // warms up
 const ways = {
     "nobody": () => costOf(edits, false),
     "nobody, again": () => costOf(edits, false),
@@ -69,7 +69,7 @@ const ordered = (all) => all.toSorted((a, b) => a - b);
 const median = (all) => ordered(all)[all.length >> 1];
 for (const [name, all] of Object.entries(costs)) {
     const more = ordered(all.map((cost, r) => 100 * (cost / costs.nobody[r] - 1)));
-    // The interval that holds the true median in 95 of 100 measurements: order statistics of the rounds.
+    // The interval that contains the true median in 95 of 100 measurements, from order statistics of the rounds.
     const reach = Math.ceil(0.98 * Math.sqrt(more.length));
     const [low, high] = [more[Math.max(0, (more.length >> 1) - reach)], more[Math.min(more.length - 1, (more.length >> 1) + reach)]];
     console.log(`${name.padEnd(34)} ${median(all).toFixed(0)} ms of processor for ${edits} edits, ${median(more).toFixed(1)} % more (${low.toFixed(1)} to ${high.toFixed(1)})`);

@@ -1,5 +1,5 @@
-// Equal sessions come to one pass: the real actors in a world whose clock and wires come from a seed, where a pass
-// takes as long as on a machine that was measured. The rule itself is tested in tests/scheduler/gathering_test.cpp.
+// Equal sessions come to share one pass, with the real actors in a world whose clock and wires come from a seed. A pass
+// takes the time that was measured on a machine. The rule itself is tested in tests/scheduler/gathering_test.cpp.
 
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ class users final : public actor::actor_of<users> {
   std::size_t* finished_;
 };
 
-/// n sessions of one process and the target model of another, `latency` apart.
+/// n sessions of one process and the target model of another, with `latency` between them.
 class shared_target {
  public:
   shared_target(std::uint64_t seed, microseconds latency) : world_(seed), chance_(seed), latency_(latency) {
@@ -89,7 +89,7 @@ class shared_target {
   void run_for(microseconds time) { world_.run_for(time); }
   [[nodiscard]] std::size_t finished() const { return finished_; }
 
-  /// Decoding sequences of each pass from now on, for this long.
+  /// The number of decoding sequences in each pass from now on, for this long.
   std::vector<std::size_t> watch(microseconds time) {
     passes_.clear();
     world_.run_for(time);
@@ -143,7 +143,7 @@ class gathering_sim : public testing::TestWithParam<distance> {};
 TEST_P(gathering_sim, equal_sessions_share_each_pass_soon_after_whatever_happens) {
   const auto [n, latency] = GetParam();
   shared_target all(n, latency);
-  // Three rounds of all, even while they take turns, and what each round takes on its way.
+  // Three rounds of all sessions, even while they take turns, including each round's messages.
   const microseconds settle = 6 * (time_of(n) + 2 * latency + microseconds{2'000});
   const auto expect_together = [&](const char* after, microseconds extra = {}) {
     all.run_for(settle + extra);
@@ -159,8 +159,8 @@ TEST_P(gathering_sim, equal_sessions_share_each_pass_soon_after_whatever_happens
   all.lose_next_round();
   expect_together("a lost question", microseconds{3'000'000});  // the session repeats it after two seconds
   all.restart(target_where);
-  expect_together("a restart of the target model", microseconds{6'000'000});  // all logs are computed again
-  EXPECT_EQ(all.finished(), 0U) << "they were all at work";
+  expect_together("a restart of the target model", microseconds{6'000'000});  // all logs are recomputed
+  EXPECT_EQ(all.finished(), 0U) << "all were still working";
   EXPECT_GT(all.fill(), 0.9);
 }
 

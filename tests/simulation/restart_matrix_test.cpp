@@ -1,6 +1,6 @@
-// Stories of requests through the real gateway, in which one actor is killed after the n-th message, for each actor and
-// many n: each request is answered with the bytes of an undisturbed run or with one clear error, and none hangs.
-// REDLINE_RESTART_STRIDE=1 tries every n; the usual run takes every fifth.
+// Series of requests through the real gateway in which one actor is killed after the n-th message, for each actor and
+// many n. Each request gets the bytes of an undisturbed run or one clear error, and none hangs.
+// REDLINE_RESTART_STRIDE=1 tries every n; the default run tries every fifth.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ using test::manager_where, test::target_where;
 
 constexpr std::uint32_t context_max = 256;
 constexpr std::uint32_t pages_count = 12;
-constexpr microseconds story_max{300'000'000};  // virtual
+constexpr microseconds story_max{300'000'000};  // in virtual time
 constexpr auto supervisor_where = actor::make_address(1, 1, 1);
 constexpr auto gateway_where = actor::make_address(1, 1, 2);
 constexpr auto http_where = actor::make_address(1, 2, 8);
@@ -36,7 +36,7 @@ constexpr auto drafter_where = actor::make_address(3, 4, 6);
 constexpr auto header_where = actor::make_address(2, 1, 10);
 constexpr auto placer_where = actor::make_address(1, 1, 11);
 constexpr auto models_where = actor::make_address(1, 1, 12);
-/// With tools, in few tokens: a token of these models is a byte.
+/// A short template with tools, because a token of these models is a byte.
 constexpr std::string_view short_template =
     R"({%- for tool in tools or [] %}{{ tool.function.name }} {% endfor %}{%- for m in messages %}{{ m.content or '' }}
 {% for call in m.tool_calls or [] %}<tool_call>
@@ -69,8 +69,8 @@ struct models {
   }
   const kernels::kernel_table& table = *kernels::process_table().table;
   kernels::worker_team team{1};
-  std::shared_ptr<const std::string> header;  // of the target model's file
-  process_card card;                          // of a worker that has it
+  std::shared_ptr<const std::string> header;  // header of the target model's file
+  process_card card;                          // card of a worker that serves it
   std::shared_ptr<const text::tokenizer> tokenizer;
   std::shared_ptr<const grammar::token_trie> trie;
   std::shared_ptr<const model::weights> big;
@@ -85,17 +85,17 @@ models& shared_models() {
 struct answer {
   std::uint32_t status = 0;
   std::string body;
-  std::string streamed;  // events of an answer that ended with this status
+  std::string streamed;  // the events, if the answer was a stream that ended with this status
 };
 
-/// Requests, one after the other. A path may name the edit session that the first answer opened: {id}.
+/// Requests that are sent one after the other. A path may contain {id}, the edit session that the first answer opened.
 struct request {
   std::string method;
   std::string path;
   json body;
 };
 
-/// What stays the same in another run of the same request.
+/// What stays the same when the same request runs again.
 json essence(const answer& a) {
   json body = json::parse(a.body, nullptr, false);
   if (!body.is_object()) return {};
@@ -113,7 +113,7 @@ json essence(const answer& a) {
   return out;
 }
 
-/// The answer as one that is not streamed, as far as its events came.
+/// Converts a stream into a plain answer, as far as its events came.
 answer join_events(const answer& a) {
   json message = {{"content", ""}};
   json choice = {{"finish_reason", nullptr}};
@@ -150,12 +150,12 @@ struct story {
   }
 };
 
-/// In the place of the HTTP server: one client that sends the story's requests.
+/// Replaces the HTTP server: one client that sends the story's requests.
 class http_client {
  public:
   explicit http_client(std::shared_ptr<story> s) : story_(std::move(s)) {}
 
-  /// Sends the next request when none is open and the target model is known. Steps as the server's thread does.
+  /// Sends the next request when none is open and the target model is known. It steps as the server's thread does.
   void step(test::actor_world& world);
 
   void respond(transport::exchange_id id, unsigned status, const std::vector<transport::http_header>&,
@@ -192,9 +192,9 @@ class http_client {
 
   std::shared_ptr<story> story_;
   std::optional<instant> begins_;
-  std::uint64_t last_ = 0, open_ = 0;  // exchanges
+  std::uint64_t last_ = 0, open_ = 0;  // exchange numbers
   std::string streamed_;
-  std::vector<std::uint64_t> closed_;  // of which the actor is still to be told
+  std::vector<std::uint64_t> closed_;  // exchanges whose closing must still be reported to the actor
 };
 
 using http_side = http_actor<http_client>;
@@ -220,7 +220,7 @@ void http_client::step(test::actor_world& world) {
 
 /// A gateway's process, and workers with the target model and the draft model.
 struct serving_processes {
-  /// is_pool: the gateway learns of the worker from the pool, and of the model from the worker.
+  /// With is_pool, the gateway learns of the worker from the pool, and of the model from the worker.
   serving_processes(test::actor_world& world, std::shared_ptr<story> s, bool is_pool);
   std::unique_ptr<http_client> browser;
 
@@ -296,7 +296,7 @@ void serving_processes::add_pool(test::actor_world& world) {
     return std::make_unique<header_server>(c, shared_models().header);
   });
   auto& io = world.worker_at(placer_where);
-  // The bridge, which tells it to one that starts.
+  // The bridge reports the peers to an actor that starts.
   const auto tell_peers = [&world] {
     world.send(placer_where, actor::peer_state{2, true, {}, actor::encode(shared_models().card), 1});
   };
@@ -357,7 +357,7 @@ struct named_story {
   bool is_pool = false;
 };
 
-/// A round of an edit session.
+/// Whether the frame is a prefill-only round of an edit session.
 bool is_prefill(const actor::frame& f) {
   if (f.head.id != verify_run::id) return false;
   return actor::decode<verify_run>(f.body)->round.kind == scheduler::round_kind::prefill;
@@ -369,7 +369,7 @@ outcome play(const named_story& told, victim who, std::size_t after) {
   test::actor_world world(7);
   auto s = std::make_shared<story>(story{told.requests, {}});
   outcome out;
-  actor::address latest_session, latest_edit_session;  // that said something
+  actor::address latest_session, latest_edit_session;  // the latest ones that sent a message
   bool has_begun = false;
   world.on_wire = [&](actor::frame& f) {
     has_begun = has_begun || f.head.id == http_arrived::id;
@@ -403,7 +403,7 @@ outcome play(const named_story& told, victim who, std::size_t after) {
   return out;
 }
 
-/// Who is there to be killed.
+/// The actors that can be killed in this story.
 std::vector<victim> victims_of(const named_story& told, const outcome& calm) {
   std::vector<victim> all;
   for (std::size_t i = 1; i < victim_names.size(); ++i) {
@@ -498,11 +498,11 @@ std::size_t stride() {
 
 class restart_matrix : public testing::TestWithParam<std::size_t> {};
 
-/// Why this error may be what a client is told when the victim died; else what is wrong with it.
+/// Returns nullopt if the client may receive this error when the victim dies, or else what is wrong with it.
 std::optional<std::string> find_fault(const answer& a, victim who) {
   const json body = json::parse(a.body, nullptr, false);
   if (!body.is_object() || !body.contains("error") || body["error"].value("message", "").empty()) return "no reason";
-  // Of most victims only a request that comes while the target model is not known yet is refused.
+  // For most victims, only a request that comes before the target model is known may be refused.
   const bool is_lost = who == victim::gateway || who == victim::session || who == victim::http;
   if (is_lost || a.status == 503 || (who == victim::edit_session && a.status == 404)) return std::nullopt;
   return "not this error";
@@ -541,13 +541,13 @@ TEST_P(restart_matrix, gives_the_same_bytes_or_one_clear_error_when_an_actor_die
   }
   std::printf("%s: %zu messages; %zu runs gave the same bytes, %zu one error\n", told.name.c_str(), calm.messages, same,
               failed);
-  EXPECT_GT(3 * same, failed) << "of all runs half give the same bytes; of the few with a long stride perhaps a third";
+  EXPECT_GT(3 * same, failed) << "half of all runs give the same bytes; with a long stride perhaps a third";
 }
 
-/// What goes on when one of the gateway's process has died.
+/// What remains after an actor of the gateway's process has died.
 class restart_matrix_leftovers : public testing::Test {
  protected:
-  /// Kills `who` after so many messages from the first round on, when the client has all but its last answer.
+  /// Kills `who` after `after` messages from the first round on, when the client has all but its last answer.
   void strike(const std::vector<request>& requests, actor::address who, std::size_t after) {
     configure_log(log_level::off, log_format::text);
     told = std::make_shared<story>(story{requests, {}});
@@ -569,7 +569,7 @@ class restart_matrix_leftovers : public testing::Test {
   }
   void expect_silence() {
     asked = 0;
-    world.run_for(70 * second);  // longer than an idle edit session is silent
+    world.run_for(70 * second);  // longer than an idle edit session stays silent
     EXPECT_EQ(asked, 0U);
   }
 
@@ -580,7 +580,7 @@ class restart_matrix_leftovers : public testing::Test {
   std::size_t messages = 0, asked = 0, released = 0;
 };
 
-/// Kills so many messages after the first round, and who.
+/// The number of messages after the first round, and the actor to kill.
 class restart_matrix_endless : public restart_matrix_leftovers,
                                public testing::WithParamInterface<std::pair<std::size_t, actor::address>> {};
 
@@ -607,7 +607,7 @@ TEST_F(restart_matrix_leftovers, edit_sessions_of_a_gateway_that_died_end) {
       *std::find_if(stories().begin(), stories().end(), [](const auto& s) { return s.name == "live"; });
   strike({live.requests[0], live.requests[1], live.requests[3]}, gateway_where, 1);
   world.run_for(10 * second);
-  EXPECT_EQ(released, 1U) << "the files and their KV are given back";
+  EXPECT_EQ(released, 1U) << "the files and their KV are released";
   expect_silence();
 }
 

@@ -1,5 +1,5 @@
-// The real actors of the serving path in a world whose clock, wires and accidents come from a seed. The oracle is plain
-// decoding: whatever is lost, delayed, preempted or restarted, a finished answer has exactly its tokens.
+// The real actors of the serving path in a world whose clock, wires and accidents come from a seed. The reference is
+// plain decoding: whatever is lost, delayed, preempted or restarted, a finished answer has exactly its tokens.
 // REDLINE_SIM_SEED=n replays one seed.
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint32_t pages_count = 8;
 constexpr std::uint32_t rows_max = 32;
 constexpr std::uint32_t context_max = 200;
-constexpr microseconds life_max{600'000'000};  // virtual
+constexpr microseconds life_max{600'000'000};  // in virtual time
 
 using test::manager_where, test::target_where;
 constexpr auto client_where = actor::make_address(1, 1, 9);
@@ -33,7 +33,7 @@ constexpr auto drafter_where = actor::make_address(3, 4, 6);
 
 /// The models, loaded once for all seeds. The small one shares the big one's embedding, so it is often right.
 struct models {
-  /// by_integers: quantised, and multiplied so where this machine's kernels can.
+  /// With by_integers the weights are quantized, and multiplied as integers where this machine's kernels can.
   explicit models(bool by_integers) {
     const auto type = by_integers ? gguf::tensor_type::q8_0 : gguf::tensor_type::f32;
     if (by_integers && kernels::int8_table_of(table) != nullptr) table_used = kernels::int8_table_of(table);
@@ -62,7 +62,7 @@ struct models {
   std::shared_ptr<const grammar::token_trie> index;
 };
 
-bool uses_integers = false;  // of the scenario at hand
+bool uses_integers = false;  // set by the current scenario
 
 models& shared_models() {
   static std::array<std::unique_ptr<models>, 2> all;
@@ -71,7 +71,7 @@ models& shared_models() {
   return *one;
 }
 
-/// The same under a grammar: the grammar's own masks and constrained_output, but no draft, no batch and no queue.
+/// Plain decoding under a grammar: with the grammar's own masks and constrained_output, but no draft, batch or queue.
 std::vector<token> plain_constrained_decoding(const generation_spec& g, model::transformer& decoder) {
   auto work = *token_log::make(g, shared_models().tokenizer);
   grammar::grammar_cache grammars(shared_models().index);
@@ -86,7 +86,7 @@ std::vector<token> plain_constrained_decoding(const generation_spec& g, model::t
     }
     const auto log = work.log();
     std::span<const float> logits;
-    // A span that was refused at its first token has added nothing: the last row is asked again, now under the mask.
+    // A span that is refused at its first token adds nothing, so the last row is asked again, now under the mask.
     computed = std::min(computed, log.size() - 1);
     for (; computed < log.size(); ++computed) {
       const kv::piece table{0, static_cast<std::uint32_t>(computed) + 1, 0};
@@ -107,7 +107,7 @@ std::vector<token> plain_constrained_decoding(const generation_spec& g, model::t
   return answer;
 }
 
-/// Plain decoding: one token per forward, nothing shared with the code under test but the model.
+/// Plain decoding: one token per forward pass; only the model is shared with the code under test.
 std::vector<token> plain_decoding(const generation_spec& g) {
   static std::array<std::unique_ptr<model::transformer>, 2> decoders;
   auto& decoder = decoders.at(uses_integers ? 1 : 0);
@@ -152,7 +152,7 @@ struct job {
   std::vector<token> heard;
   std::optional<session_finished> finished;
   bool cancelled = false;
-  bool without_model = false;  // its drafts come from where there is no draft model
+  bool without_model = false;  // it drafts without a draft model
 };
 
 struct story {
@@ -218,7 +218,7 @@ class crowd final : public actor::actor_of<crowd> {
   std::shared_ptr<story> story_;
 };
 
-/// Some of the true answer with disturbances, or what was never said, with ids that do not exist.
+/// A part of the true answer with disturbances, or an unrelated text; some ids do not exist.
 std::vector<token> make_prediction(generation_spec g, test::virtual_environment& chance) {
   g.tokens_max = 60;
   std::vector<token> tokens = chance.below(4) == 0 ? std::vector<token>(40, 7) : plain_decoding(g);
@@ -230,7 +230,7 @@ std::vector<token> make_prediction(generation_spec g, test::virtual_environment&
   return tokens;
 }
 
-/// Programs over what the prompt says, believed in every way, or JSON.
+/// Copy programs over parts of the prompt with any kind of trust, or JSON.
 std::shared_ptr<const output_rules> make_rules(const generation_spec& g, test::virtual_environment& chance) {
   const auto& index = shared_models().index;
   if (chance.below(4) == 0) {
@@ -265,12 +265,12 @@ story make_story(test::virtual_environment& chance, bool with_cancels, bool with
     const std::size_t pattern = 1 + chance.below(12);
     const std::size_t length = 1 + chance.below(70);
     for (std::size_t t = 0; t < length; ++t) {
-      // Repeats with disturbances, so that lookups hit and miss.
+      // Repetitions with disturbances, so that lookups hit and miss.
       g.prompt.push_back(t >= pattern && chance.below(8) != 0 ? g.prompt[t - pattern]
                                                               : static_cast<token>(chance.below(290)));
     }
     if (i > 0 && chance.below(3) == 0) {
-      // Begins as another does, of any tenant.
+      // The prompt begins like another one, of any tenant.
       g.prompt = s.jobs[chance.below(i)].wish.prompt;
       g.prompt.resize(std::min<std::size_t>(g.prompt.size(), 70 - chance.below(30)));
       g.prompt.push_back(static_cast<token>(chance.below(290)));
@@ -296,7 +296,7 @@ story make_story(test::virtual_environment& chance, bool with_cancels, bool with
       g.eviction.n_discard = 1 + static_cast<std::uint32_t>(chance.below(g.eviction.n_ctx - *g.eviction.n_keep - 1));
     }
     if (draft::reads_prediction(g.draft.how) && chance.below(4) != 0) g.prediction = make_prediction(g, chance);
-    // Many at the same instant: ties must not stop the world.
+    // Many begin at the same instant, because ties must not stop the world.
     j.begins = microseconds{chance.below(2) == 0 ? 1000 : chance.below(300'000)};
     if (with_cancels && chance.below(5) == 0) j.cancelled_after = microseconds{chance.below(100'000)};
     s.jobs.push_back(std::move(j));
@@ -345,7 +345,7 @@ void populate(test::actor_world& world, const std::shared_ptr<story>& s, std::ui
                                     [s](actor::actor_context& c) { return std::make_unique<crowd>(c, s); });
 }
 
-/// What is wrong with the answers, in words.
+/// Describes what is wrong with the answers.
 void judge(const story& s, outcome& out) {
   for (const job& j : s.jobs) {
     const std::string name = "session " + std::to_string(j.wish.session.value);
@@ -377,7 +377,7 @@ void judge(const story& s, outcome& out) {
       out.complaints.push_back(name + " lost count of its sources");
     if (j.heard.size() != expected.size()) out.complaints.push_back(name + " stopped early");
     const bool full = expected.size() == j.wish.tokens_max;
-    // A grammar's last token may be the last that there was room for.
+    // The last token of a grammar may also be the last one that fits.
     const bool ended = j.wish.rules && j.finished->reason == finish_reason::stop;
     out.copied_forced += stats.copied_forced;
     out.copied_verified += stats.copied_verified;
@@ -388,7 +388,7 @@ void judge(const story& s, outcome& out) {
 }
 
 outcome run(const scenario& plot) {
-  configure_log(log_level::off, log_format::text);  // the accidents are wanted
+  configure_log(log_level::off, log_format::text);  // the accidents are intended
   uses_integers = plot.integers;
   test::actor_world world(plot.seed);
   auto s = std::make_shared<story>(make_story(world.env(), true, plot.grammars));
@@ -398,7 +398,7 @@ outcome run(const scenario& plot) {
   outcome out;
   world.on_wire = [&](actor::frame& f) {
     if (plot.sabotage) plot.sabotage(f);
-    // Between the processes of the sessions, the cache manager and the drafter frames get lost; inside a process never.
+    // Frames between the processes of sessions, cache manager and drafter can be lost, but never within a process.
     const bool crosses = actor::process_of(f.head.to) != actor::process_of(f.head.from);
     return !(lossy && crosses && chance.below(10) == 0);
   };
@@ -413,7 +413,7 @@ outcome run(const scenario& plot) {
   };
   const bool over = world.run_until([&] { return s->over(); }, life_max, accidents);
   if (!over) out.complaints.push_back("some session neither finished nor failed in time");
-  // What is on the wires arrives, and actors that never heard of an end notice the silence.
+  // Messages in flight arrive, and actors that missed the end of a session notice the silence.
   world.run_for(plot.faults ? microseconds{180'000'000} : microseconds{5'000'000});
   judge(*s, out);
 
@@ -472,8 +472,8 @@ void run_seeds(bool faults, bool grammars = false, bool integers = false) {
       all.size(), static_cast<unsigned long>(sum.finished), static_cast<unsigned long>(sum.accepted),
       static_cast<unsigned long>(sum.drafted), static_cast<unsigned long>(sum.cached),
       static_cast<unsigned long>(sum.preempted), static_cast<unsigned long>(sum.restarts));
-  if (all.size() < many) return;  // which need not meet everything
-  // Not vacuous: drafts were taken and refused, pages ran out.
+  if (all.size() < many) return;  // fewer seeds need not meet everything
+  // Drafts must have been accepted and refused, and pages must have run out.
   for (const auto from : draft::all_sources) {
     if (from == draft::source::program && !grammars) continue;
     EXPECT_GT(sum.accepted_by_source[static_cast<std::size_t>(from)], 0u) << draft::name_of(from);
@@ -513,9 +513,9 @@ TEST(serving_sim, a_beginning_is_computed_once_and_for_one_tenant_alone) {
     s->jobs.push_back(std::move(j));
   };
   ask(1, 90, microseconds{1000});
-  ask(1, 70, microseconds{2'000'000});  // two pages of the first
+  ask(1, 70, microseconds{2'000'000});  // shares two pages with the first
   ask(2, 70, microseconds{2'000'000});
-  ask(1, 64, microseconds{4'000'000});  // ends where a page does; its last token is computed
+  ask(1, 64, microseconds{4'000'000});  // ends at a page boundary; its last token is computed
   ask(1, 90, microseconds{6'000'000});
   ask(1, 31, microseconds{6'000'000});
   ask(3, 70, microseconds{8'000'000});  // two at once: one computes, the other waits for it
@@ -536,7 +536,7 @@ TEST(serving_sim, the_same_seed_gives_the_same_run) {
   EXPECT_NE(run({.seed = 5, .faults = true}).digest, run({.seed = 6, .faults = true}).digest);
 }
 
-// Canaries: the oracle must notice what it is there for.
+// Canaries: the reference must detect deliberate faults.
 TEST(serving_sim, an_acceptance_that_takes_one_wrong_token_is_noticed) {
   bool done = false;
   const outcome o = run({.seed = 3, .sabotage = [&](actor::frame& f) {
@@ -570,7 +570,7 @@ TEST(serving_sim, memory_that_goes_to_another_sequence_is_noticed) {
                            if (done || f.head.id != forward_batch::id) return;
                            auto m = actor::decode<forward_batch>(f.body);
                            for (auto& run : m->runs) {
-                             // Its first tokens lie in the next page, which another sequence has, or none.
+                             // Its first tokens now lie in the next page, which belongs to another sequence or is free.
                              auto& first = run.memory.table.front();
                              if (done || run.logits_begin == run.tokens.size() || first.count < 20) continue;
                              const std::uint32_t slots = pages_count * kv::page_tokens;

@@ -1,5 +1,5 @@
-// Sessions whose logs change in the middle, through the real scheduler, cache manager and target model. The oracle does
-// the same by hand on a model of its own: one table, one forward per hole. REDLINE_SIM_SEED=n replays one seed.
+// Sessions whose logs change in the middle, through the real scheduler, cache manager and target model. The reference
+// does the same by hand on its own model: one table, one forward pass per hole. REDLINE_SIM_SEED=n replays one seed.
 
 #include <gtest/gtest.h>
 
@@ -46,9 +46,9 @@ std::vector<token> answers_by_hand(const script& s) {
 
 struct editor {
   script plan;
-  std::vector<token> log;  // as the scheduler should know it
+  std::vector<token> log;  // the scheduler's expected log
   std::vector<token> heard;
-  std::size_t at = 0;  // round in work
+  std::size_t at = 0;  // the current round
   std::uint32_t knows = 0;
   bool splices_sent = true;
   std::uint32_t recomputed = 0;
@@ -105,7 +105,7 @@ class editors final : public actor::actor_of<editors> {
   void on(const actor::undeliverable&) {}
 
  private:
-  /// Who waits for this answer; null: it comes late.
+  /// Returns the editor that waits for this answer, or null if it comes too late.
   template<class M>
   editor* asked(const M& m) {
     editor& e = (*all_)[m.sequence.value - 1];
@@ -182,7 +182,7 @@ struct outcome {
   std::size_t answers = 0;
 };
 
-/// KV that was lost while it was exact is not told of. Splices that come then find nothing to move, and are exact.
+/// The loss of exact KV is not reported. Later splices then find nothing to move, and are exact.
 bool could_hear(const editor& e, bool faults) {
   script plan = e.plan;
   for (std::size_t i = 0; e.heard != answers_by_hand(plan); ++i) {

@@ -1,4 +1,4 @@
-// Answers that go on beyond their window, through the real session, drafter, scheduler, cache manager and target model.
+// Answers that continue beyond their window, with the real session, drafter, scheduler, cache and target model.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ struct stream {
   generation_spec wish;
   std::vector<token> heard;
   std::optional<session_finished> finished;
-  // Largest of what was seen on the way.
+  // The largest values seen during the run.
   std::uint32_t held_max = 0;
   std::size_t pieces_max = 0;
   std::size_t frame_bytes_max = 0;
@@ -53,7 +53,7 @@ class listener final : public actor::actor_of<listener> {
   stream& stream_;
 };
 
-/// Runs one session to its end. restart_at: the target model dies when so many tokens were heard.
+/// Runs one session to its end. The target model dies when `restart_at` tokens were received.
 stream run(generation_spec wish, std::uint32_t pages_count, std::optional<std::size_t> restart_at = std::nullopt) {
   configure_log(log_level::off, log_format::text);
   stream s{.wish = std::move(wish)};
@@ -130,7 +130,7 @@ TEST_P(window_sim, goes_on_beyond_the_window_as_by_hand_with_every_drafter) {
     EXPECT_EQ(s.finished->reason, finish_reason::length);
     EXPECT_EQ(s.finished->stats.prompt_tokens, 21u);
     EXPECT_EQ(s.finished->stats.completion_tokens, 200u);
-    const std::uint32_t beyond = 21 + 200 - 64;  // tokens said since the window was full
+    const std::uint32_t beyond = 21 + 200 - 64;  // tokens generated since the window was full
     EXPECT_EQ(s.finished->stats.evictions, (beyond + n_discard - 1) / n_discard);
     EXPECT_EQ(s.finished->stats.evicted_tokens, std::uint64_t{s.finished->stats.evictions} * n_discard);
     EXPECT_EQ(s.finished->stats.reevaluated, 0u);
@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(policies, window_sim,
                                   std::to_string(std::get<1>(one.param));
                          });
 
-// A pool that has no page to spare beside the window: what lies between moved tokens must be won back.
+// The pool has no spare page beyond the window, so the gaps between moved tokens must be reclaimed.
 TEST(window, fits_into_a_pool_of_just_its_own_size) {
   for (const auto policy : {kv::eviction_policy::lazy, kv::eviction_policy::shift, kv::eviction_policy::reevaluate}) {
     const stream s = run(wish(policy, 3, 150, 64, draft::method::regular), 2);
@@ -171,7 +171,7 @@ TEST(window, fits_into_a_pool_of_just_its_own_size) {
   }
 }
 
-// REDLINE_STREAM_TOKENS=100000 REDLINE_STREAM_WINDOW=1024 for the long form.
+// The long form uses REDLINE_STREAM_TOKENS=100000 REDLINE_STREAM_WINDOW=1024.
 TEST(window, streams_for_ever_in_bounded_memory) {
   const auto from = [](const char* name, std::uint32_t usual) {
     const char* asked = std::getenv(name);

@@ -28,9 +28,9 @@ actor::worker& actor_world::add_worker(actor::process_number process, std::uint1
 result<void> actor_world::post(frame f) {
   const auto to = actor::node_of(f.head.to);
   if (!nodes_.contains(to)) return failure{errc::unreachable, "no worker at " + actor::to_string(f.head.to)};
-  if (on_wire && !on_wire(f)) return {};  // lost on the way, which the sender cannot know
+  if (on_wire && !on_wire(f)) return {};  // lost in transit, which the sender cannot know
   auto& wire = wires_[{actor::node_of(f.head.from), to}];
-  // Mostly quick, now and then slow: a queue somewhere.
+  // Delays are mostly short and sometimes long, like a queue somewhere.
   const microseconds drawn{env_.below(16) == 0 ? env_.below(20'000) : env_.below(200)};
   const microseconds delay = delay_of ? delay_of(f) : drawn;
   const instant earliest = wire.empty() ? env_.now() : wire.back().due;
@@ -43,7 +43,7 @@ void actor_world::restart(actor::address who) {
   nodes_.at(actor::node_of(who)).core->deliver(frame_of(host, {}, actor::restart_actor{who}));
 }
 
-/// Steps every wire and worker once, in random order; false when none had anything to do.
+/// Steps every wire and worker once, in random order; returns false if none had anything to do.
 bool actor_world::sweep() {
   bool moved = false;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> due;
@@ -99,7 +99,7 @@ bool actor_world::run_until(const std::function<bool()>& done, microseconds limi
       return done();
     }
     env_.advance_to(*next);
-    (void)next_event();  // fires what is due now
+    (void)next_event();  // fires the timers that are due
   }
   return true;
 }

@@ -12,7 +12,7 @@
 
 namespace redline::test {
 
-/// Several workers on one thread, joined by a network that delays frames and interleaves wires by a seed but keeps the
+/// Several workers on one thread, joined by a network that delays frames and interleaves wires by a seed, but keeps the
 /// order of each wire. The same seed and story give the same run, event by event.
 class actor_world {
  public:
@@ -22,10 +22,10 @@ class actor_world {
   [[nodiscard]] virtual_environment& env() { return env_; }
   [[nodiscard]] actor::worker& worker_at(actor::address where) { return *nodes_.at(actor::node_of(where)).core; }
 
-  /// Called with every frame that is sent; may change it; false drops it.
+  /// Called with every frame that is sent; may change it, or drop it by returning false.
   std::function<bool(actor::frame&)> on_wire;
 
-  /// How long a frame is on its way, instead of a drawn time.
+  /// The time that a frame is in transit, instead of a random one.
   std::function<microseconds(const actor::frame&)> delay_of;
 
   template<actor::message M>

@@ -10,8 +10,8 @@
 
 namespace redline::test {
 
-/// Where a block keeps its scale, and after it, in formats with minima, another number; both are halves, but for mxfp4,
-/// which has one byte, and iq1_m, which has four bits of it in each of the last four numbers.
+/// The position of a block's scale, which in formats with minima is followed by another number. Both are halves, except
+/// in mxfp4, whose scale is one byte, and iq1_m, where the last four numbers each contain four bits of it.
 constexpr std::size_t scale_at(kernels::weight_type type) {
   switch (type) {
     case kernels::weight_type::q6_k:
@@ -34,7 +34,7 @@ constexpr std::size_t scale_bytes(kernels::weight_type type) {
   return type == kernels::weight_type::mxfp4 ? 1 : type == kernels::weight_type::iq1_m ? 8 : has_minimum(type) ? 4 : 2;
 }
 
-/// Any bytes are a block; this makes its scale and minimum ordinary numbers.
+/// Any bytes form a valid block; this gives it an ordinary scale and minimum.
 inline void put_scales(kernels::weight_type type, float scale, float minimum, std::byte* block) {
   if (type == kernels::weight_type::mxfp4) {
     block[0] = static_cast<std::byte>(118 + static_cast<int>(scale * 400) % 4);

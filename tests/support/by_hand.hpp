@@ -27,7 +27,7 @@ inline tiny_weights& shared_weights() {
   return w;
 }
 
-/// The log, which of its tokens are in the table, and the table.
+/// A log, the set of its tokens that are in the table, and the table.
 class by_hand {
  public:
   explicit by_hand(std::vector<token> prompt) : log_(std::move(prompt)), has_(log_.size(), false) {}
@@ -38,7 +38,7 @@ class by_hand {
     forget_from(log_count() - 1);
     compute(log_count() - 1, 0);
   }
-  /// Samples the next token and appends it to the log. evicted_count: tokens that have left the log.
+  /// Samples the next token and appends it to the log. `evicted_count` counts the tokens that have left the log.
   token say(const sampling::sampling_params& sampling = {}, std::uint64_t evicted_count = 0) {
     sampling_ = sampling;
     const token next = compute(log_count(), evicted_count);

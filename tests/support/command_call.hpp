@@ -10,13 +10,13 @@
 
 namespace redline::test {
 
-/// What a command wrote, and how it ended.
+/// A command's output and exit code.
 struct command_result {
   std::string out, error;
   int exit_code = 0;
 };
 
-/// Runs one command in this process as `redline LINE` would; the words of `line` have blanks between them.
+/// Runs one command in this process as `redline LINE` would; spaces separate the words of `line`.
 inline command_result call_command(actors::cli::add_command add, const std::string& line) {
   std::vector<std::string> words{"redline"};
   std::istringstream in(line);

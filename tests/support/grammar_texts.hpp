@@ -18,7 +18,7 @@ inline std::shared_ptr<const gbnf_automaton> make(std::string_view text) {
   return made ? *made : nullptr;
 }
 
-/// The state after the text; nothing where some byte is not allowed.
+/// The state after the text; nullopt if some byte is not allowed.
 inline std::optional<automaton_state> after(const byte_automaton& m, std::string_view text) {
   automaton_state s = m.begin();
   for (const char c : text) {
@@ -52,7 +52,7 @@ inline void each_text(std::string_view letters, std::size_t most, const std::fun
   go_on();
 }
 
-/// Whether the grammar takes the text.
+/// Whether the grammar accepts the text.
 inline bool accepts(std::string_view grammar, std::string_view text) {
   const auto m = make(grammar);
   return m && accepts(*m, text);

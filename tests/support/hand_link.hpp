@@ -7,7 +7,7 @@
 #include "runtime/actor/link.hpp"
 #include "runtime/base/environment.hpp"
 
-// Time, chance and wires for tests that step actors by hand.
+// Clock, random numbers and wires for tests that step actors by hand.
 
 namespace redline::test {
 
@@ -25,7 +25,7 @@ class virtual_environment final : public environment {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  /// In [0, n).
+  /// A number in [0, n).
   std::uint64_t below(std::uint64_t n) { return random() % n; }
   void advance(microseconds by) { now_ += by; }
   void advance_to(instant when) { now_ = std::max(now_, when); }
@@ -35,7 +35,7 @@ class virtual_environment final : public environment {
   std::uint64_t state_;
 };
 
-/// Keeps sent frames for the test; nothing arrives by itself.
+/// Stores sent frames for the test; nothing arrives by itself.
 class hand_link final : public actor::link {
  public:
   result<void> send(const actor::frame& f) override {
@@ -46,7 +46,7 @@ class hand_link final : public actor::link {
   std::optional<actor::frame> receive() override { return std::nullopt; }
   void wait(microseconds) override {}
 
-  /// Takes the oldest kept frame if it is an M; otherwise nothing is taken.
+  /// Takes the oldest stored frame if it is an M, and otherwise nothing.
   template<actor::message M>
   std::optional<M> take() {
     if (sent.empty() || sent.front().head.id != M::id) return std::nullopt;

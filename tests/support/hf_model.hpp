@@ -11,7 +11,7 @@
 
 #include "tests/support/tiny_model.hpp"
 
-// The same decoder as a tiny_model, the way the Hugging Face hub would keep it.
+// The same decoder as a tiny_model, in the form of the Hugging Face hub.
 
 namespace redline::test {
 
@@ -24,7 +24,7 @@ struct hf_tensor {
 };
 using hf_tensors = std::map<std::string, hf_tensor>;
 
-/// A safetensors file around any header.
+/// A safetensors file with an arbitrary header.
 inline std::string safetensors_bytes(const std::string& header, const std::string& data) {
   const std::uint64_t length = header.size();
   return std::string(reinterpret_cast<const char*>(&length), sizeof length) + header + data;
@@ -48,7 +48,7 @@ struct hf_model {
   json generation_config;
   hf_tensors tensors;
 
-  /// Documents that are null are left out; no tensors: no file of them.
+  /// Leaves out documents that are null, and the file of tensors if there are none.
   void write(const std::filesystem::path& folder) const {
     std::filesystem::create_directories(folder);
     const auto document = [&](const char* name, const json& what) {
@@ -66,7 +66,7 @@ inline const char* qwen2_words =
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|"
     "\\s+(?!\\S)|\\s+";
 
-/// One regular expression and then bytes.
+/// Splits by one regular expression and then into bytes.
 inline json split_into_bytes(const std::string& expression) {
   const json split = {
       {"type", "Split"}, {"pattern", {{"Regex", expression}}}, {"behavior", "Isolated"}, {"invert", false}};
@@ -112,7 +112,7 @@ inline std::vector<float> factors_of(const tiny_model& m, const std::string& ten
   return factors;
 }
 
-/// m: the model of that shape.
+/// m: the model with that shape.
 inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
   static const std::map<std::string, std::string> names = {
       {"llama", "Llama"},        {"qwen2", "Qwen2"},           {"qwen3", "Qwen3"},
@@ -193,7 +193,7 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
     config["use_qk_norm"] = true;
   }
   if (s.architecture == "deepseek2") {
-    config["head_dim"] = s.rotary_dim;  // as newer files have it
+    config["head_dim"] = s.rotary_dim;  // as in newer files
     config["num_key_value_heads"] = s.heads;
     config["kv_lora_rank"] = s.width;
     config["q_lora_rank"] = s.query_rank == 0 ? json() : json(s.query_rank);
@@ -235,7 +235,7 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
   return config;
 }
 
-/// Numbers of a norm that multiplies by one plus its weight. Exact for numbers from 0.5 to 2.
+/// The weights of a norm that multiplies by one plus its weight. This is exact for numbers from 0.5 to 2.
 inline std::vector<std::byte> minus_one(std::vector<std::byte> bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += sizeof(float)) {
     float x = 0;
@@ -307,8 +307,8 @@ inline std::string hf_name(const std::string& ours, const std::string& architect
          names.at(ours.substr(layer_end + 1, last - layer_end - 1)) + ours.substr(last);
 }
 
-/// Of tensor "blk.3.ffn_up_exps.weight" what comes before and after the expert's number in "model.layers.3...";
-/// nothing for other tensors. Routers are given back whole, in the first.
+/// For a tensor "blk.3.ffn_up_exps.weight", the parts before and after the expert's number in "model.layers.3...";
+/// empty for other tensors. A router's whole name is in the first part.
 inline std::pair<std::string, std::string> hf_expert_names(const std::string& ours, const std::string& architecture) {
   const bool mixtral = architecture == "llama";
   static const std::map<std::string, std::pair<const char*, const char*>> names = {
@@ -328,7 +328,7 @@ inline std::pair<std::string, std::string> hf_expert_names(const std::string& ou
   return {mlp + "experts.", mixtral ? it->second.first : it->second.second};
 }
 
-/// Their rows of queries and keys: in each head first the left sides of all rotated pairs, then the right sides.
+/// The hub's order of rows in queries and keys: in each head the left sides of all rotated pairs, then the right sides.
 inline std::vector<std::byte> halves_apart(const std::vector<std::byte>& pairs, std::size_t row_bytes,
                                            std::size_t head_dim) {
   std::vector<std::byte> out(pairs.size());
@@ -344,7 +344,7 @@ inline std::vector<std::byte> halves_apart(const std::vector<std::byte>& pairs, 
   return out;
 }
 
-/// Gates and ups as one tensor, each expert's after the other; downs as they are.
+/// Stores gates and ups as one tensor, per expert one after the other, and downs unchanged.
 inline void add_granite_experts(hf_tensors& to, const tiny_tensor& t, const tiny_model& m) {
   const std::string moe = "model.layers." + t.name.substr(4, t.name.find('.', 4) - 4) + ".block_sparse_moe.";
   const std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
@@ -366,12 +366,12 @@ inline void add_granite_experts(hf_tensors& to, const tiny_tensor& t, const tiny
   }
 }
 
-/// Gates and ups of gpt-oss, whose rows alternate, or downs: in floats, transposed; or steps and scales of MXFP4 apart,
-/// and the numbers of a block in their order.
+/// Stores gates and ups of gpt-oss, whose rows alternate, or downs: as transposed floats, or as MXFP4 with steps and
+/// scales in separate tensors and the numbers of a block in their order.
 inline void add_gpt_oss_experts(hf_tensors& to, const tiny_tensor& t, const tiny_model& m) {
   const std::string experts = "model.layers." + t.name.substr(4, t.name.find('.', 4) - 4) + ".mlp.experts.";
   const bool is_up = t.name.find("ffn_up") != std::string::npos, is_bias = t.name.ends_with(".bias");
-  if (is_up) return;  // with the gates
+  if (is_up) return;  // stored with the gates
   std::vector<const tiny_tensor*> parts{&t};
   const std::size_t gate = t.name.find("ffn_gate");
   if (gate != std::string::npos) {
@@ -419,7 +419,7 @@ inline void add_gpt_oss_experts(hf_tensors& to, const tiny_tensor& t, const tiny
   }
 }
 
-/// Of each head what makes keys, turned back, and what makes values, one above the other.
+/// For each head, stacks what makes keys, transposed back, on what makes values.
 inline void add_latents(hf_tensors& to, const tiny_tensor& keys, const tiny_tensor& values) {
   const std::uint64_t plain = keys.dimensions[0], rank = keys.dimensions[1], heads = keys.dimensions[2];
   const std::uint64_t number = keys.payload.size() / plain / rank / heads;
@@ -440,7 +440,7 @@ inline void add_latents(hf_tensors& to, const tiny_tensor& keys, const tiny_tens
       gguf::name_of(keys.type), {heads * (plain + values.dimensions[1]), rank}, both};
 }
 
-/// The folder that make_tiny_model(s) comes from when it is converted; s.matrices: f32, f16 or bf16.
+/// The folder whose conversion gives make_tiny_model(s); s.matrices must be f32, f16 or bf16.
 inline hf_model make_hf_model(const tiny_shape& s) {
   const tiny_model m = make_tiny_model(s);
   hf_model out;
@@ -452,7 +452,7 @@ inline hf_model make_hf_model(const tiny_shape& s) {
                           {"add_bos_token", false},
                           {"chat_template", std::get<std::string>(m.metadata.at("tokenizer.chat_template"))}};
   for (const tiny_tensor& t : m.tensors) {
-    if (t.name.starts_with("rope_factors_")) continue;  // they are in the configuration
+    if (t.name.starts_with("rope_factors_")) continue;  // these are in the configuration
     std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
     if (s.architecture == "granitemoe" && t.name.find("_exps.") != std::string::npos) {
       add_granite_experts(out.tensors, t, m);
@@ -464,7 +464,7 @@ inline hf_model make_hf_model(const tiny_shape& s) {
                   *std::find_if(m.tensors.begin(), m.tensors.end(), [&](const auto& o) { return o.name == values; }));
       continue;
     }
-    if (t.name.find("attn_v_b.") != std::string::npos) continue;  // with the keys'
+    if (t.name.find("attn_v_b.") != std::string::npos) continue;  // stored with the keys
     const bool gpt_oss = s.architecture == "gpt-oss";
     if (gpt_oss && t.name.find("_exps.") != std::string::npos) {
       add_gpt_oss_experts(out.tensors, t, m);

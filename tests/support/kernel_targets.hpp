@@ -8,7 +8,7 @@
 
 namespace redline::test {
 
-/// Those of the targets that the build for this architecture has, whether this CPU runs them or not.
+/// The wanted targets that the build for this architecture has, even if this CPU cannot run them.
 inline std::vector<const char*> targets_of_build(std::initializer_list<const char*> wanted) {
   std::vector<const char*> found;
   for (const char* name : wanted) {

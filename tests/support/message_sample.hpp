@@ -8,7 +8,7 @@
 
 namespace redline::test {
 
-/// Fills the fields of any message with values from a seed: every kind of field, short containers, all of them valid.
+/// Fills the fields of any message with values from a seed: every kind of field, with short containers, all valid.
 class message_sample {
  public:
   explicit message_sample(std::uint32_t seed) : random_(seed) {}
@@ -25,7 +25,7 @@ class message_sample {
     } else if constexpr (of::is_id<T>) {
       fill(v.value);
     } else if constexpr (std::is_integral_v<T>) {
-      // Few bits or many, so that every msgpack width is met.
+      // The number of bits varies, so that every msgpack width occurs.
       v = static_cast<T>(((std::uint64_t{random_()} << 32) | random_()) >> below(64));
     } else if constexpr (std::is_floating_point_v<T>) {
       v = static_cast<T>(static_cast<std::int32_t>(random_())) / 65536;

@@ -24,7 +24,7 @@ using lanes = std::array<std::uint32_t, 16>;
 struct place {
   std::size_t begin, size;
 };
-/// Where XSAVE puts a component. Asked once: a virtual machine takes its time for CPUID.
+/// The position of XSAVE's components. It is determined once, because CPUID is slow in a virtual machine.
 const std::array<place, 8>& components() {
   static const std::array<place, 8> all = [] {
     std::array<place, 8> found{};
@@ -33,7 +33,7 @@ const std::array<place, 8>& components() {
       __get_cpuid_count(0xd, number, &size, &begin, &c, &d);
       found[number] = {begin, size};
     }
-    found[1] = {160, 256};  // the lowest quarters, which FXSAVE has had there before
+    found[1] = {160, 256};  // the lowest quarters, which are at FXSAVE's position
     return found;
   }();
   return all;
@@ -41,7 +41,7 @@ const std::array<place, 8>& components() {
 
 // ---- the interrupted thread's registers ----------------------------------------------------------------------------
 
-/// As XSAVE lays them out in a signal's frame.
+/// The registers in a signal frame, as XSAVE lays them out.
 class saved_registers {
  public:
   explicit saved_registers(ucontext_t& context)
@@ -63,7 +63,7 @@ class saved_registers {
   void set_vector(unsigned number, lanes v) {
     for (const part& p : parts_of(number)) std::memcpy(area_ + p.from, bytes_of(v) + p.to, p.count);
   }
-  /// One bit per lane; k0 means all lanes.
+  /// Returns one bit per lane; k0 means all lanes.
   [[nodiscard]] std::uint32_t mask(unsigned number) {
     std::uint32_t bits = 0xffffffff;
     if (number != 0) std::memcpy(&bits, area_ + component(5).begin + 8 * number, sizeof(bits));
@@ -76,7 +76,7 @@ class saved_registers {
   };
   static std::uint8_t* bytes_of(lanes& v) { return reinterpret_cast<std::uint8_t*>(v.data()); }
 
-  /// A component that is in its initial state is written out, so that its parts can be set.
+  /// Writes out a component that is in its initial state, so that its parts can be set.
   place component(unsigned number) {
     const place p = components()[number];
     constexpr std::size_t header = 512;
@@ -104,15 +104,15 @@ class saved_registers {
 
 struct instruction {
   unsigned map = 0, prefix = 0, opcode = 0;  // prefix: 0, 1 (66), 2 (F3) or 3 (F2)
-  unsigned reg = 0, rm = 0, second = 0;      // register numbers; rm when it is not memory
+  unsigned reg = 0, rm = 0, second = 0;      // register numbers; rm only if it is not memory
   std::optional<std::uint64_t> memory;
-  std::uint64_t stride = 0;  // of a tile load: what the index register holds
+  std::uint64_t stride = 0;  // value of a tile load's index register
   unsigned mask = 0;
   bool zeroing = false, broadcast = false, evex = false, wide = false;  // wide: the VEX form with 256 bits
   byte_view next = nullptr;
 };
 
-/// Reads ModRM and what belongs to it. `scale`: what an EVEX displacement of one byte counts in.
+/// Reads ModRM and the bytes that belong to it. `scale` is the unit of an EVEX displacement of one byte.
 void read_operand(byte_view p, saved_registers& r, unsigned high_x, unsigned high_b, unsigned scale, instruction& out) {
   const unsigned modrm = *p++;
   const unsigned mod = modrm >> 6;
@@ -173,12 +173,12 @@ std::optional<instruction> decode(saved_registers& r) {
   i.zeroing = (p[3] >> 7) != 0;
   i.broadcast = (p[3] >> 4 & 1) != 0;
   i.reg = no(p[1], 7) << 3 | no(p[1], 4) << 4;
-  if ((p[3] >> 5 & 3) != 2) return std::nullopt;  // only whole registers of 512 bits
+  if ((p[3] >> 5 & 3) != 2) return std::nullopt;  // only whole registers of 512 bits are supported
   read_operand(p + 5, r, no(p[1], 6), no(p[1], 5), i.broadcast ? 4 : 64, i);
   return i;
 }
 
-// ---- what the instructions do --------------------------------------------------------------------------------------
+// ---- execution ------------------------------------------------------------------------------------------------------
 
 struct tile {
   std::uint32_t words[16][16];
@@ -191,7 +191,7 @@ struct tile_shape {
 };
 thread_local std::array<tile_shape, 8> shapes;
 
-/// As LDTILECFG reads them: bytes per row from byte 16 on, rows from byte 48 on.
+/// Reads the configuration as LDTILECFG does: bytes per row from byte 16 on, rows from byte 48 on.
 void configure(byte_view config) {
   for (std::size_t t = 0; t < shapes.size(); ++t) {
     std::uint16_t row_bytes = 0;
@@ -200,7 +200,7 @@ void configure(byte_view config) {
   }
 }
 
-/// TDPBSSD: signed bytes.
+/// TDPBSSD: products of signed bytes.
 void multiply_bytes(tile& c, const tile& a, const tile& b, std::size_t words) {
   for (std::size_t m = 0; m < 16; ++m) {
     for (std::size_t k = 0; k < words; ++k) {
@@ -216,7 +216,7 @@ void multiply_bytes(tile& c, const tile& a, const tile& b, std::size_t words) {
   }
 }
 
-// Not inlined: its arithmetic has to stay between the two changes of MXCSR.
+// Not inlined, because its arithmetic must stay between the two changes of MXCSR.
 [[gnu::noinline, gnu::target("avx512f,avx2,fma")]] void multiply_sums(tile& c, const tile& a, const tile& b) {
   for (int m = 0; m < 16; ++m) {
     float even[16] = {};
@@ -235,7 +235,7 @@ void multiply_bytes(tile& c, const tile& a, const tile& b, std::size_t words) {
     }
   }
 }
-/// Denormal numbers are zeros and exceptions are silent, whatever the thread's own MXCSR says.
+/// Denormal numbers count as zero and exceptions are silent, whatever the thread's own MXCSR contains.
 void multiply(tile& c, const tile& a, const tile& b) {
   const unsigned before = __builtin_ia32_stmxcsr();
   __builtin_ia32_ldmxcsr(0x9fc0);
@@ -246,7 +246,7 @@ void multiply(tile& c, const tile& a, const tile& b) {
 std::uint32_t to_bf16(std::uint32_t bits) {
   const std::uint32_t magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return bits >> 16 | 0x40;    // a quiet NaN
-  if (magnitude < 0x00800000) return bits >> 16 & 0x8000;  // zero, or a denormal number that counts as one
+  if (magnitude < 0x00800000) return bits >> 16 & 0x8000;  // zero, or a denormal number, which counts as zero
   return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
@@ -260,7 +260,7 @@ lanes narrow(const lanes& high, const lanes& low) {
 
 using half = _Float16;
 half half_of(std::uint32_t bits) { return std::bit_cast<half>(static_cast<std::uint16_t>(bits)); }
-/// One rounding: the sum is exact in 113 bits.
+/// Rounds once: the sum is exact in 113 bits.
 half fused(half a, half b, half c) {
   return static_cast<half>(static_cast<__float128>(a) * static_cast<__float128>(b) + static_cast<__float128>(c));
 }
@@ -284,7 +284,7 @@ lanes third_operand(const instruction& i, saved_registers& r) {
   return v;
 }
 
-/// lane_bits: width of the lane of one mask bit.
+/// lane_bits: the width of a lane, which has one mask bit.
 void write_masked(const instruction& i, saved_registers& r, const lanes& v, unsigned lane_bits) {
   lanes out = i.zeroing ? lanes{} : r.vector(i.reg);
   const std::uint32_t mask = r.mask(i.mask);
@@ -302,7 +302,7 @@ bool execute_on_tiles(const instruction& i) {
   tile& t = tiles[i.reg & 7];
   const tile_shape shape = shapes[i.reg & 7];
   const auto row = [&](std::size_t number) {
-    // The index register is the stride; it is already in the address once.
+    // The index register is the stride, and the address already includes it once.
     return reinterpret_cast<std::uint8_t*>(*i.memory - i.stride) + number * i.stride;
   };
   if (i.opcode == 0x49 && i.prefix == none) {
@@ -325,7 +325,7 @@ bool execute_on_tiles(const instruction& i) {
   return true;
 }
 
-/// Four unsigned bytes of `a` times four signed ones of `b`, added to each lane of `sums`.
+/// Adds the products of four unsigned bytes of `a` and four signed ones of `b` to each lane of `sums`.
 lanes add_byte_products(lanes sums, const lanes& a, const lanes& b, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     for (int byte = 0; byte < 4; ++byte) {
@@ -373,7 +373,7 @@ void on_illegal_instruction(int number, siginfo_t*, void* context) {
     r.go_on_at(i->next);
     return;
   }
-  signal(number, SIG_DFL);  // happens again, and ends the process
+  signal(number, SIG_DFL);  // the signal is raised again and ends the process
 }
 
 bool install() {

@@ -10,8 +10,8 @@
 
 namespace redline::test {
 
-/// A fixture with one actor, on whose behalf the test plays all others: `inject` gives it a message, `expect` takes what
-/// it has sent, in order. What it sends to itself arrives at once.
+/// A fixture with one actor, for which the test acts as all others: `inject` gives it a message, `expect` takes its
+/// messages in the order sent. What it sends to itself arrives at once.
 template<class A>
 class one_actor : public ::testing::Test {
  protected:
@@ -41,14 +41,14 @@ class one_actor : public ::testing::Test {
     EXPECT_EQ(wire.last_to, to);
     return m.value_or(M{});
   }
-  /// Lets so much time go by, `step` at a time.
+  /// Advances the clock by `time`, `step` at a time.
   void pass(microseconds time, microseconds step = microseconds{50'000}) {
     for (const instant end = env.now() + time; env.now() < end; run()) {
       env.advance(step);
       (void)w.fire_timers();
     }
   }
-  /// Null when it has ended.
+  /// Null if the actor has ended.
   [[nodiscard]] auto* self() { return w.find(who); }
 
   virtual_environment env;

@@ -13,8 +13,8 @@
 
 namespace redline::test {
 
-/// Four page tables over one pool beside an obvious model of them: a list of tokens for each table, and for each slot
-/// the key that was last written to it; window pages likewise. `wrong` says where the two differ.
+/// Four page tables over one pool together with an obvious model: a list of tokens for each table, and for each slot
+/// the key that was last written to it; window pages likewise. `wrong` describes where the two differ.
 class plain_pages {
  public:
   explicit plain_pages(kv::pool_size size)
@@ -27,7 +27,7 @@ class plain_pages {
   kv::page_pool pool;
   std::vector<kv::page_table> tables;
 
-  /// False when the table takes tokens without room for them, or refuses some that fit.
+  /// Returns false if the table accepts tokens without space for them, or refuses some that fit.
   [[nodiscard]] bool insert(std::size_t t, std::uint32_t at, std::uint32_t count) {
     const bool fits = tables[t].pages_needed(pool, count) <= pool.available();
     if (tables[t].insert(pool, at, count) != fits) return false;
@@ -82,7 +82,7 @@ class plain_pages {
     for (std::size_t t = 0; t < tables.size(); ++t) truncate(t, 0);
   }
 
-  /// Empty when the tables hold what the model holds. Aborts where one contradicts itself.
+  /// Returns an empty string if the tables contain what the model contains. Aborts if a table contradicts itself.
   [[nodiscard]] std::string wrong() const {
     pool.check_integrity();
     std::set<std::uint32_t> held;
@@ -114,7 +114,7 @@ class plain_pages {
     std::int64_t position = 0;
     bool exact = true;
   };
-  /// Whose key it holds, and the position of its rotation.
+  /// The token whose key it contains, and the position for which that is rotated.
   struct slot {
     std::uint64_t id = 0;
     std::int64_t position = 0;
@@ -126,7 +126,7 @@ class plain_pages {
     const auto page = pool.windows()->of(page_id{at / kv::page_tokens});
     return page ? std::optional(*page * kv::page_tokens + at % kv::page_tokens) : std::nullopt;
   }
-  /// The slots of the table's tokens with the offsets of their pieces.
+  /// Returns the slots of the table's tokens with the offsets of their pieces.
   [[nodiscard]] std::vector<std::pair<std::uint32_t, std::int32_t>> places(std::size_t t) const {
     std::vector<std::pair<std::uint32_t, std::int32_t>> all;
     for (const kv::piece& p : tables[t].pieces()) {

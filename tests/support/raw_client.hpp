@@ -18,7 +18,7 @@ namespace redline::test {
 /// A TCP client that sends exact bytes, for tests of servers. Every wait ends after ten seconds.
 class raw_client {
  public:
-  /// receive_bytes: size of the kernel's receive buffer, to imitate a slow reader; 0: the default.
+  /// receive_bytes: size of the kernel's receive buffer, to imitate a slow reader; 0 means the default.
   explicit raw_client(std::uint16_t port, int receive_bytes = 0, const char* address = "127.0.0.1") {
     const bool is_v6 = std::string_view(address).find(':') != std::string_view::npos;
     socket_ = ::socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -46,7 +46,7 @@ class raw_client {
   [[nodiscard]] bool is_connected() const { return socket_ >= 0; }
   [[nodiscard]] int descriptor() const { return socket_; }
 
-  /// False when the server closed before everything was sent.
+  /// Returns false if the server closed before everything was sent.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       const auto count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -56,7 +56,7 @@ class raw_client {
     return true;
   }
 
-  /// Everything up to and including `mark`, or all received bytes if it does not arrive.
+  /// Reads everything up to and including `mark`, or all received bytes if it does not arrive.
   std::string read_until(std::string_view mark) {
     for (;;) {
       const auto at = received_.find(mark);
@@ -71,7 +71,7 @@ class raw_client {
     return take(std::min(count, received_.size()));
   }
 
-  /// A response with Content-Length: head and body.
+  /// Reads a response with Content-Length: head and body.
   std::pair<std::string, std::string> read_response() {
     const std::string head = read_until("\r\n\r\n");
     const auto at = head.find("Content-Length: ");
@@ -79,14 +79,14 @@ class raw_client {
     return {head, read_exactly(std::stoul(head.substr(at + 16)))};
   }
 
-  /// Until the server closes.
+  /// Reads until the server closes.
   std::string read_all() {
     while (receive()) {
     }
     return take(received_.size());
   }
 
-  /// The server closed, gracefully or not, and nothing was left to read.
+  /// Whether the server closed, gracefully or not, with nothing left to read.
   bool is_closed_by_server() { return received_.empty() && !receive() && ended_; }
 
   void shut_down_sending() { ::shutdown(socket_, SHUT_WR); }

@@ -6,7 +6,7 @@
 
 namespace redline::test {
 
-/// Samples one row: the token that follows `before` and then `accepted`, which counts as output.
+/// Samples one row: the token after `before` and then `accepted`, which counts as output.
 inline token sample(std::span<const float> logits, const sampling::sampling_params& params,
                     const sampling::token_context& before, std::span<const token> accepted = {}) {
   sampling::row_sampler row(params, before);

@@ -9,7 +9,7 @@
 #include "actors/serving/target_model.hpp"
 #include "tests/support/actor_world.hpp"
 
-// The actors of a serving process in an actor_world, for the sessions of a test.
+// The actors of a serving process in an actor_world, for a test's sessions.
 
 namespace redline::test {
 
@@ -18,7 +18,7 @@ inline constexpr auto target_where = actor::make_address(2, 3, 5);
 
 inline constexpr actor::mailbox_limits roomy{4096, 4096};
 
-/// Cache manager and target model. size: of the memory. make: called at each start of the target model.
+/// Adds cache manager and target model. `size` is the size of the memory; `make` is called at each start of the model.
 inline void add_target(actor_world& world, const actors::scheduler_options& options, kv::pool_size size,
                        std::function<std::unique_ptr<model::transformer>()> make,
                        std::shared_ptr<const grammar::token_trie> tokenizer = nullptr) {

@@ -7,7 +7,7 @@
 
 namespace redline::test {
 
-/// What a shell's command wrote to standard output (and error, where the command says 2>&1), and how it ended.
+/// A shell command's standard output (and error, where the command says 2>&1) and exit code.
 struct shell_result {
   std::string out;
   int exit_code = 0;
@@ -28,7 +28,7 @@ inline bool has_program(const std::string& name) {
   return call_shell("command -v " + name + " 2>/dev/null").exit_code == 0;
 }
 
-/// As one word of a shell.
+/// Quotes the text as one word of a shell.
 inline std::string shell_word(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);

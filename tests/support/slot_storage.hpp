@@ -10,24 +10,24 @@
 
 namespace redline::test {
 
-/// What recurrent layers would keep: a slot per sequence with the state before the rows that may still be taken back,
-/// and a record of each of those rows; snapshots of the state at the borders of known pages, in slots that nobody else
-/// needs. Only counts and names; `recurrent_model` has the states.
+/// The memory of recurrent layers: per sequence a slot with the state before the rows that may still be taken back, and
+/// a record of each of those rows; also snapshots of the state at the borders of cached pages, in spare slots. It has
+/// only counts and names; `recurrent_model` has the states.
 class slot_storage final : public kv::storage {
  public:
   slot_storage(std::uint32_t slots, std::uint32_t drafts_max) : drafts_max_(drafts_max), taken_(slots, false) {}
 
-  /// What a run does: go on in this slot, whose state is that of `base` tokens, after the first `records` rows of its
-  /// record; leave the state of `base_after` tokens there; and keep those at the page borders named.
+  /// What a run does: it continues in this slot, whose state is that of `base` tokens, after the first `records` rows
+  /// of its record; leaves the state of `base_after` tokens there; and keeps those at the named page borders.
   struct state_run {
     std::uint32_t slot = 0, base = 0, records = 0, base_after = 0;
     std::map<std::uint32_t, std::uint32_t> snapshots;  // slot by length
   };
-  /// Of the runs of the last pass, by sequence.
+  /// The runs of the last pass, by sequence.
   std::map<std::uint64_t, state_run> runs;
-  /// Slots that were copied for a sequence that adopts: from, to.
+  /// Slots that were copied for an adopting sequence: from, to.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> copies;
-  /// Slots that are nobody's since the model looked last.
+  /// Slots that became free since the model last looked.
   std::vector<std::uint32_t> freed;
 
   [[nodiscard]] kv::amount free() const override {
@@ -62,7 +62,7 @@ class slot_storage final : public kv::storage {
     r.base_after = run.end() - 1 - run.drafts_count;
     h.base = r.base_after;
     h.records = 1 + run.drafts_count;
-    // The state passes these borders on its way; one that is not offered is forgotten at the next pass.
+    // The state passes these borders during the run; one that is not offered is dropped at the next pass.
     for (const auto& [length, slot] : h.borders) give(slot);
     h.borders.clear();
     for (std::uint32_t border = (run.first / kv::page_tokens + 1) * kv::page_tokens; border <= r.base_after;
@@ -131,9 +131,9 @@ class slot_storage final : public kv::storage {
  private:
   struct holding {
     std::uint32_t slot = 0;
-    std::uint32_t base = 0;                          // tokens whose state the slot has
-    std::uint32_t records = 0;                       // rows after them that can be applied
-    std::map<std::uint32_t, std::uint32_t> borders;  // slots by length, of the last pass
+    std::uint32_t base = 0;                          // how many tokens the slot's state covers
+    std::uint32_t records = 0;                       // later rows that can be applied
+    std::map<std::uint32_t, std::uint32_t> borders;  // slots of the last pass, by length
     [[nodiscard]] std::uint32_t end() const { return base + records; }
   };
 
@@ -141,7 +141,7 @@ class slot_storage final : public kv::storage {
     taken_[slot] = false;
     freed.push_back(slot);
   }
-  /// One that nobody has, or that of a snapshot other than the page's.
+  /// Takes an unused slot, or that of a snapshot of another page.
   std::optional<std::uint32_t> take_spare(std::optional<std::uint32_t> not_page = std::nullopt) {
     const auto unused = std::ranges::find(taken_, false);
     if (unused == taken_.end()) {
@@ -158,7 +158,7 @@ class slot_storage final : public kv::storage {
     std::erase(freed, slot);
     return slot;
   }
-  /// For a sequence, which may have any that is no other sequence's.
+  /// Takes a slot for a sequence, which may be any slot that no other sequence owns.
   std::uint32_t take() {
     if (const auto spare = take_spare()) return *spare;
     for (auto& [sequence, h] : held_) {
@@ -176,8 +176,8 @@ class slot_storage final : public kv::storage {
   std::uint32_t drafts_max_;
   std::vector<bool> taken_;
   std::map<std::uint64_t, holding> held_;
-  std::map<std::uint32_t, std::uint32_t> snapshots_;  // slots by known page
-  std::vector<std::uint32_t> used_;                   // those pages, the first kept first
+  std::map<std::uint32_t, std::uint32_t> snapshots_;  // slots by cached page
+  std::vector<std::uint32_t> used_;                   // those pages, least recently used first
 };
 
 }  // namespace redline::test

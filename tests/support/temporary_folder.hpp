@@ -9,7 +9,7 @@
 
 namespace redline::test {
 
-/// A folder of the running test, deleted after it.
+/// A folder of the running test that is deleted afterwards.
 class temporary_folder {
  public:
   temporary_folder()

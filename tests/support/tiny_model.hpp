@@ -18,8 +18,8 @@
 #include "runtime/gguf/gguf_file.hpp"
 #include "runtime/gguf/gguf_writer.hpp"
 
-// A decoder of a few thousand random weights with a byte-level tokenizer, as GGUF bytes: exact, fast, the same for the
-// same seed on every machine. Header-only; users link redline::gguf and redline::kernels.
+// A decoder of a few thousand random weights with a byte-level tokenizer, as GGUF bytes: exact, fast, and for one seed
+// the same on every machine. It is header-only; users link redline::gguf and redline::kernels.
 
 namespace redline::test {
 
@@ -28,7 +28,7 @@ struct tiny_shape {
                                        // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4",
                                        // "command-r" (with norms of heads), "deepseek2", "mellum", "mistral3"
   std::uint32_t layers = 2;
-  std::uint32_t width = 64;  // rows are whole blocks of the matrices' type: so are heads * head_dim and feed_forward
+  std::uint32_t width = 64;  // rows are whole blocks of the matrices' type; so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
   std::uint32_t kv_heads = 2;
   std::uint32_t head_dim = 16;
@@ -38,19 +38,19 @@ struct tiny_shape {
   gguf::tensor_type matrices = gguf::tensor_type::f32;
   bool tied_head = true;
   std::uint64_t seed = 1;
-  // A mixture of experts, where there are any.
+  // A mixture of experts, if `experts` is not 0.
   std::uint32_t experts = 0;
   std::uint32_t experts_used = 2;
   std::uint32_t expert_feed_forward = 32;
   std::uint32_t shared_feed_forward = 0;
-  std::optional<gguf::tensor_type> expert_matrices = std::nullopt;  // as `matrices`, unless it is said
-  std::uint32_t window = 20;                                        // of the even layers, in gemma2, gemma3 and gpt-oss
-  // deepseek2: a token's vector has `width` numbers, a head's own query and key half as many beside the rotated ones,
-  // its value a quarter.
+  std::optional<gguf::tensor_type> expert_matrices = std::nullopt;  // the type of `matrices` unless set
+  std::uint32_t window = 20;                                        // of the even layers in gemma2, gemma3 and gpt-oss
+  // deepseek2: a token's vector has `width` numbers; in addition to the rotated ones, a head's own query and key have
+  // half as many, and its value a quarter.
   std::uint32_t query_rank = 0;
-  bool one_latent_matrix = false;  // as older files: of each head that of keys and that of values in one tensor
+  bool one_latent_matrix = false;  // as in older files: keys and values of all heads are in one tensor
   std::uint32_t dense_layers = 0;
-  bool by_sigmoid = false;  // experts are chosen as in DeepSeek 3, in two groups where their number is even
+  bool by_sigmoid = false;  // experts are chosen as in DeepSeek 3, in two groups if their number is even
 };
 
 struct tiny_tensor {
@@ -60,7 +60,7 @@ struct tiny_tensor {
   std::vector<std::byte> payload;
 };
 
-/// splitmix64: the same numbers everywhere, unlike the standard distributions.
+/// splitmix64, which gives the same numbers everywhere, unlike the standard distributions.
 class tiny_random {
  public:
   explicit tiny_random(std::uint64_t seed) : state_(seed) {}
@@ -71,16 +71,16 @@ class tiny_random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  /// In [0, n).
+  /// A number in [0, n).
   std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>((bits() >> 32) * n >> 32); }
-  /// In [-1, 1).
+  /// A number in [-1, 1).
   float uniform() { return static_cast<float>(static_cast<std::int64_t>(bits() >> 40) - (1 << 23)) * 0x1p-23F; }
 
  private:
   std::uint64_t state_;
 };
 
-/// Random blocks of a type that is only read; weights of the size of `values`.
+/// Random blocks of a read-only type, with weights of the size of `values`.
 inline std::vector<std::byte> tiny_blocks(kernels::weight_type type, const std::vector<float>& values) {
   std::vector<std::byte> bytes(kernels::row_bytes(type, values.size()));
   tiny_random random(values.size());
@@ -102,7 +102,7 @@ inline std::vector<std::byte> tiny_blocks(kernels::weight_type type, const std::
   return bytes;
 }
 
-/// Bytes of `values` in a tensor type that kernels know, or of numbers like them in one that is only read; they fill
+/// The bytes of `values` in a tensor type that kernels can write, or of similar numbers in a read-only type; they fill
 /// whole blocks.
 inline std::vector<std::byte> tiny_encode(gguf::tensor_type type, const std::vector<float>& values) {
   for (const kernels::weight_type known : kernels::all_weight_types) {
@@ -115,7 +115,7 @@ inline std::vector<std::byte> tiny_encode(gguf::tensor_type type, const std::vec
   throw std::invalid_argument("tiny_encode: " + gguf::name_of(type));
 }
 
-/// Whether rows of so many numbers are whole blocks of the type.
+/// Whether rows with this many numbers are whole blocks of the type.
 inline bool tiny_fits(gguf::tensor_type type, std::uint32_t columns) {
   return std::ranges::any_of(kernels::all_weight_types, [&](auto known) {
     return gguf::name_of(type) == kernels::name_of(known) && columns % kernels::block_columns(known) == 0;
@@ -171,7 +171,7 @@ struct tiny_model {
   }
 };
 
-/// 256 byte tokens, 36 two-letter merges, 8 control tokens: 300, which is no multiple of a vector.
+/// 256 byte tokens, 36 two-letter merges, 8 control tokens: 300, which is not a multiple of a vector.
 inline void add_tiny_tokenizer(tiny_model& m) {
   std::vector<std::string> tokens;
   std::vector<std::int32_t> types;
@@ -202,8 +202,8 @@ inline void add_tiny_tokenizer(tiny_model& m) {
       "'\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}");
 }
 
-/// "</", "<copy", "<gen" and "=\"", as vocabularies have them that were made from programs. For the tokenizer alone:
-/// the matrices have no rows for them.
+/// Adds "</", "<copy", "<gen" and "=\"", as in vocabularies made from programs. They are for the tokenizer only: the
+/// matrices have no rows for them.
 inline void add_program_tokens(tiny_model& m) {
   auto& tokens = std::get<std::vector<std::string>>(m.metadata["tokenizer.ggml.tokens"]);
   auto& types = std::get<std::vector<std::int32_t>>(m.metadata["tokenizer.ggml.token_type"]);
@@ -305,7 +305,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     for (float& v : values) v = centre + spread * random.uniform();
     m.tensors.push_back({name, type, std::move(dimensions), tiny_encode(type, values)});
   };
-  // Spread so that activations keep their size from layer to layer and attention is neither flat nor one-hot.
+  // The spread keeps the size of activations from layer to layer, and attention neither flat nor one-hot.
   const auto matrix = [&](const std::string& name, std::uint32_t rows, std::uint32_t columns, float gain = 2) {
     add(name, s.matrices, {columns, rows}, 0, gain / std::sqrt(static_cast<float>(columns)));
   };
@@ -347,7 +347,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       if (s.one_latent_matrix) {
         matrix(b + "attn_kv_b.weight", s.heads * (plain + value), rank);
       } else {
-        // Rows of less than a block have another type, as writers of files choose one.
+        // Rows of less than a block get another type, as in real files.
         const auto of_heads = [&](const std::string& name, std::uint32_t rows, std::uint32_t columns) {
           add(b + name, tiny_fits(s.matrices, columns) ? s.matrices : gguf::tensor_type::q8_0, {columns, rows, s.heads},
               0, 2 / std::sqrt(static_cast<float>(columns)));

@@ -4,8 +4,8 @@
 
 namespace redline::test {
 
-/// Small chat templates, each with tools in the way of a family of models: the variable, the shape of a call in a
-/// message, and what they insist on.
+/// Small chat templates, each of which supports tools like a family of models: the variable, the shape of a call in a
+/// message, and the family's requirements.
 inline constexpr std::string_view hermes_template = R"({%- if tools %}<|im_start|>system
 # Tools
 {% for tool in tools %}{{ tool | tojson }}
@@ -48,12 +48,12 @@ inline constexpr std::string_view llama_template =
 inline constexpr std::string_view mistral_template =
     R"({{ bos_token }}{% if tools %}[AVAILABLE_TOOLS]{{ tools | tojson }}[/AVAILABLE_TOOLS]{% endif %}{%- for m in messages %}{% if m.role == 'user' %}[INST]{{ m.content }}[/INST]{% elif m.tool_calls is defined %}[TOOL_CALLS][{% for call in m.tool_calls %}{% if call.id | length != 9 %}{{ raise_exception('ids have length 9') }}{% endif %}{{ (call.function | tojson)[:-1] }}, "id": "{{ call.id }}"}{{ ', ' if not loop.last }}{% endfor %}]{{ eos_token }}{% elif m.role == 'tool' %}{% if m.tool_call_id | length != 9 %}{{ raise_exception('ids have length 9') }}{% endif %}[TOOL_RESULTS]{"content": {{ m.content }}, "call_id": "{{ m.tool_call_id }}"}[/TOOL_RESULTS]{% else %}{{ m.content }}{{ eos_token }}{% endif %}{% endfor %})";
 
-/// Shows no tools; wants arguments as text, and calls in a message without content.
+/// Shows no tools; requires arguments as text, and calls in a message without content.
 inline constexpr std::string_view deepseek_template =
     R"({{ bos_token }}{% for m in messages %}{% if m.role == 'system' %}{{ m.content }}{% elif m.role == 'user' %}<｜User｜>{{ m.content }}{% elif m.role == 'assistant' and m.content is none %}<｜Assistant｜><｜tool▁calls▁begin｜>{% for call in m.tool_calls %}{{ '<｜tool▁call▁begin｜>' + call.type + '<｜tool▁sep｜>' + call.function.name + '\n```json\n' + call.function.arguments + '\n```<｜tool▁call▁end｜>' }}{% endfor %}<｜tool▁calls▁end｜>{% elif m.role == 'assistant' %}<｜Assistant｜>{{ m.content }}{% else %}<｜tool▁output▁begin｜>{{ m.content }}<｜tool▁output▁end｜>{% endif %}{% endfor %}{% if add_generation_prompt %}<｜Assistant｜>{% endif %})";
 
-/// In the way of gpt-oss's: names are put together, thoughts stand under another name and not beside content, and the
-/// text of a final answer ends otherwise at the end of a conversation.
+/// Like gpt-oss's: names are joined, reasoning has another name and excludes content, and the text of a final answer
+/// ends differently at the end of a conversation.
 inline constexpr std::string_view harmony_template = R"({%- macro tool_lines(name, list) -%}
 {{- "namespace " + name + " {\n" }}
 {%- for tool in list %}{% set tool = tool.function %}{{- "// " + tool.description + "\ntype " + tool.name + " = (_: " + (tool.parameters | tojson) + ") => any;\n" }}{% endfor -%}
@@ -92,7 +92,7 @@ inline constexpr std::string_view harmony_template = R"({%- macro tool_lines(nam
 {%- endfor -%}
 {%- if add_generation_prompt -%}<|start|>assistant{%- endif -%})";
 
-/// In the way of Hermes 2 Pro's for tools, which goes through them without asking whether there are any.
+/// Like Hermes 2 Pro's template for tools, which iterates over them without checking whether there are any.
 inline constexpr std::string_view hermes_tools_template = R"({{- bos_token }}
 {{- '<|im_start|>system
 Functions: <tools> ' }}
@@ -132,7 +132,7 @@ Functions: <tools> ' }}
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant
 ' }}{% endif %})";
 
-/// In the way of Granite 3.3's, which shows tools and results, and of an assistant's message its content only.
+/// Like Granite 3.3's, which shows tools and results, but only the content of an assistant's message.
 inline constexpr std::string_view granite_template =
     R"({%- if tools and not available_tools -%}{%- set available_tools = tools -%}{%- endif -%}
 {{- '<|start_of_role|>system<|end_of_role|>You are helpful.' }}
@@ -152,7 +152,7 @@ inline constexpr std::string_view granite_template =
 {%- if loop.last and add_generation_prompt %}{{- '<|start_of_role|>assistant' }}{% if controls %}{{- ' ' + controls | tojson() }}{% endif %}{{- '<|end_of_role|>' }}{% endif %}
 {%- endfor %})";
 
-/// In the way of Qwen 3's: thoughts stand between tags, of earlier turns only those beside calls.
+/// Like Qwen 3's: reasoning stands between tags, and in earlier turns only together with calls.
 inline constexpr std::string_view thinking_template =
     R"({%- if tools %}{{- '<|im_start|>system\n' }}{% for tool in tools %}{{- tool | tojson + '\n' }}{% endfor %}{{- '<tool_call>{"name": <name>, "arguments": <object>}</tool_call><|im_end|>\n' }}{% endif %}
 {%- set ns = namespace(last=messages | length - 1) %}

@@ -27,7 +27,7 @@ http_url url_of(const http_server_fixture& server, std::string target = "/") {
   return {"127.0.0.1", server.port(), std::move(target)};
 }
 
-/// A server for one connection that says `bytes`, whatever it is asked, and closes.
+/// A server for one connection that sends `bytes` for any request and closes.
 class canned_server {
  public:
   explicit canned_server(std::string bytes, bool closes = true) : acceptor_(io_, {boost::asio::ip::tcp::v4(), 0}) {
@@ -206,7 +206,7 @@ TEST(http_client, asks_the_proxy_for_other_machines_and_no_proxy_for_this_one) {
   EXPECT_EQ(other->body, "proxy");
 }
 
-/// `openssl s_server -www` with a certificate of its own making; no port where there is no openssl.
+/// `openssl s_server -www` with a self-made certificate; the port is 0 without openssl.
 class tls_server {
  public:
   tls_server() {
@@ -226,7 +226,7 @@ class tls_server {
       std::_Exit(127);
     }
     ::close(out[1]);
-    // It says "ACCEPT 127.0.0.1:PORT".
+    // Its output is "ACCEPT 127.0.0.1:PORT".
     std::string said;
     char c = 0;
     while (::read(out[0], &c, 1) == 1) {

@@ -149,7 +149,7 @@ TEST(http_front, closes_when_the_client_asks_for_it) {
 }
 
 TEST(http_front, serves_pipelined_requests_in_order) {
-  std::vector<exchange_id> waiting;  // server thread only
+  std::vector<exchange_id> waiting;  // used only on the server thread
   http_server_fixture server([&](http_front&, exchange_id id, http_request) { waiting.push_back(id); });
   raw_client client(server.port());
   client.send(get("/1") + post("/2", "two") + "\r\n" + get("/3"));
@@ -216,7 +216,7 @@ TEST(http_front, reports_a_slow_reader_and_its_recovery) {
   what.buffered_bytes_low = 16 << 10;
   what.socket_send_bytes = 16 << 10;
   constexpr std::size_t pieces = 200, piece_bytes = 8 << 10;
-  std::size_t written = 0;  // server thread only
+  std::size_t written = 0;  // used only on the server thread
   http_server_fixture server(
       [&](http_front& front, exchange_id id, http_request) {
         front.begin_stream(id, 200, {});
@@ -288,11 +288,11 @@ TEST(http_front, holds_a_whole_answer_open_with_blank_lines) {
   EXPECT_EQ(client.read_exactly(12), "1\r\n\n\r\n1\r\n\n\r\n");
   server.on_server([&](http_front& front) { front.respond({1}, 200, {}, "{\"a\": 1}"); });
   EXPECT_THAT(client.read_until("0\r\n\r\n"), HasSubstr("8\r\n{\"a\": 1}\r\n"));
-  client.send(post("/x", "{}"));  // the connection is kept
+  client.send(post("/x", "{}"));  // the connection stays open
   EXPECT_THAT(client.read_until("\n\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
   client.read_until("1\r\n\n\r\n");
   server.on_server([&](http_front& front) { front.respond({2}, 500, {}, "{}"); });
-  EXPECT_THAT(client.read_until("{}"), Not(HasSubstr("0\r\n\r\n"))) << "it is seen to be broken off";
+  EXPECT_THAT(client.read_until("{}"), Not(HasSubstr("0\r\n\r\n"))) << "the client sees that it was broken off";
 }
 
 TEST(http_front, sends_a_held_answer_that_comes_in_time_as_any_other) {
@@ -445,7 +445,7 @@ TEST(http_front, bounds_what_all_clients_send_together) {
   const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\n\r\n";
   first.send(head + std::string(600 << 10, 'x'));
   second.send(head + std::string(600 << 10, 'x'));
-  // Which of the two sees the limit depends on who is read first.
+  // Which of the two sees the limit depends on which is read first.
   std::string seen = "neither";
   pollfd wait[2] = {{first.descriptor(), POLLIN, 0}, {second.descriptor(), POLLIN, 0}};
   ASSERT_GE(::poll(wait, 2, 10'000), 1);
@@ -481,13 +481,13 @@ TEST(http_front, answers_504_when_the_answer_does_not_come) {
   const auto [head, body] = client.read_response();
   EXPECT_THAT(head, HasSubstr(" 504 "));
   EXPECT_THAT(body, HasSubstr("deadline_exceeded"));
-  EXPECT_TRUE(server.wait_for_closed(1)) << "the handler need not go on";
+  EXPECT_TRUE(server.wait_for_closed(1)) << "the handler need not continue";
 }
 
 TEST(http_front, ends_a_stream_that_falls_silent_with_an_error_event) {
   auto what = http_server_fixture::quick_options();
   what.answer_timeout = milliseconds(60);
-  what.ping_interval = milliseconds(10);  // a ping is no sign of the answer
+  what.ping_interval = milliseconds(10);  // a ping does not count as progress of the answer
   http_server_fixture server(
       [](http_front& front, exchange_id id, http_request request) {
         front.begin_stream(id, 200, request.path == "/sse" ? event_stream : std::vector<http_header>{});
@@ -562,7 +562,7 @@ TEST(http_front, closes_requests_that_do_not_come_to_an_end_for_a_new_connection
   raw_client first(server.port()), second(server.port());
   first.send("GET / HTTP");
   second.send("GET / HTTP");
-  std::this_thread::sleep_for(milliseconds(1'100));  // arriving_min
+  std::this_thread::sleep_for(milliseconds(1'100));  // longer than arriving_min
   raw_client guest(server.port());
   guest.send(get("/"));
   EXPECT_EQ(guest.read_response().second, "GET / ");
@@ -575,7 +575,7 @@ TEST(http_front, leaves_room_for_other_addresses) {
   http_server_fixture server(keep_waiting, what);
   raw_client first(server.port()), second(server.port());
   first.send(get("/"));
-  ASSERT_TRUE(server.wait_for_requests(1));  // so that it has number 1
+  ASSERT_TRUE(server.wait_for_requests(1));  // the first one must have number 1
   second.send(get("/"));
   ASSERT_TRUE(server.wait_for_requests(2));
   EXPECT_THAT(raw_client(server.port()).read_response().first, HasSubstr(" 503 "));
@@ -585,7 +585,7 @@ TEST(http_front, leaves_room_for_other_addresses) {
   ASSERT_TRUE(server.wait_for_closed(1));
   raw_client later(server.port());
   later.send(get("/"));
-  EXPECT_TRUE(server.wait_for_requests(3)) << "there is room again";
+  EXPECT_TRUE(server.wait_for_requests(3)) << "there is space again";
 }
 
 TEST(http_front, does_not_bound_what_a_proxy_on_this_machine_opens) {
@@ -610,7 +610,7 @@ TEST(http_front, leaves_room_for_the_requests_of_other_owners) {
   };
   for (std::size_t n = 1; n <= 6; ++n) {
     ask(get("/", "X-Owner: 1\r\n"));
-    ASSERT_TRUE(server.wait_for_requests(n)) << "beyond its share while there is more for others than one";
+    ASSERT_TRUE(server.wait_for_requests(n)) << "beyond its share while there is space for several others";
   }
   const auto [head, body] =
       ask("POST / HTTP/1.1\r\nHost: h\r\nX-Owner: 1\r\nContent-Length: 900\r\n\r\n").read_response();
@@ -624,12 +624,12 @@ TEST(http_front, leaves_room_for_the_requests_of_other_owners) {
   });
   for (std::size_t n = 0; n < 2; ++n) open[n]->read_response();
   open[0]->send(get("/", "X-Owner: 1\r\n"));
-  EXPECT_TRUE(server.wait_for_requests(8)) << "there is room again";
+  EXPECT_TRUE(server.wait_for_requests(8)) << "there is space again";
   open.clear();
   ASSERT_TRUE(server.wait_for_closed(6));
   for (std::size_t n = 9; n <= 14; ++n) {
     ask(get("/", "X-Owner: 1\r\n"));
-    ASSERT_TRUE(server.wait_for_requests(n)) << "clients that left hold nothing";
+    ASSERT_TRUE(server.wait_for_requests(n)) << "clients that left use no memory";
   }
 }
 
@@ -664,7 +664,7 @@ TEST(http_front, serves_small_requests_while_large_ones_fill_what_there_is) {
     slow.push_back(std::make_unique<raw_client>(server.port()));
     slow.back()->send(head + "1000000\r\n\r\n" + std::string(400 << 10, 'x'));
   }
-  // A small body in two pieces, another client's next request, and one larger than small.
+  // A small body in two pieces, another client's next request, and a body larger than small.
   raw_client small(server.port());
   small.send(head + "20000\r\n\r\n" + std::string(10'000, 'x'));
   kept.send(get("/"));
@@ -675,7 +675,7 @@ TEST(http_front, serves_small_requests_while_large_ones_fill_what_there_is) {
   raw_client large(server.port());
   large.send(head + "250000\r\n\r\n" + std::string(250'000, 'x'));
   EXPECT_EQ(large.read_response().second, "250000") << "it has less than a fair share";
-  EXPECT_THAT(slow.front()->read_response().first, HasSubstr(" 503 ")) << "the slowest gave way";
+  EXPECT_THAT(slow.front()->read_response().first, HasSubstr(" 503 ")) << "the slowest one was dropped";
 }
 
 TEST(http_front, tells_a_client_that_sends_on_that_its_body_is_too_large) {
@@ -683,7 +683,7 @@ TEST(http_front, tells_a_client_that_sends_on_that_its_body_is_too_large) {
   raw_client client(server.port());
   const std::size_t bytes = sizes::http_body_bytes_max + (1U << 20);
   client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(bytes) + "\r\n\r\n");
-  EXPECT_TRUE(client.send(std::string(bytes, 'x'))) << "it reads nothing before it has sent all";
+  EXPECT_TRUE(client.send(std::string(bytes, 'x'))) << "it reads nothing before it has sent everything";
   EXPECT_THAT(client.read_response().first, HasSubstr(" 413 "));
 }
 
@@ -815,7 +815,7 @@ TEST(http_front, listens_on_ipv6) {
   auto what = http_server_fixture::quick_options();
   what.address = "[::1]";
   boost::asio::io_context io;
-  if (!http_front::listen(io, what, {})) GTEST_SKIP() << "no IPv6 here";
+  if (!http_front::listen(io, what, {})) GTEST_SKIP() << "there is no IPv6 here";
   http_server_fixture server(echo, what);
   raw_client client(server.port(), 0, "::1");
   client.send(get("/six"));
@@ -848,7 +848,7 @@ TEST(http_front, can_be_destroyed_with_exchanges_open) {
   client.send(get("/"));
   while (front->open_exchanges() == 0) io.run_one();
   front.reset();
-  io.run();  // ends, since nothing is left to wait for
+  io.run();  // returns because nothing is left to wait for
   EXPECT_EQ(closed_count, 0);
   EXPECT_TRUE(client.is_closed_by_server());
 }

@@ -20,8 +20,8 @@
 
 namespace redline::transport {
 
-/// An http_front on a thread of its own, with everything it reports written down. `serve` runs on that thread. A
-/// request's owner is the number in its header X-Owner.
+/// An http_front on its own thread that records everything it reports. `serve` runs on that thread. A request's owner
+/// is the number in its X-Owner header.
 class http_server_fixture {
  public:
   using serve = std::function<void(http_front&, exchange_id, http_request)>;
@@ -61,7 +61,7 @@ class http_server_fixture {
     thread_.join();
   }
 
-  /// Runs on the server's thread and waits for the end of it.
+  /// Runs `act` on the server's thread and waits for its end.
   void on_server(const std::function<void(http_front&)>& act) {
     std::promise<void> done;
     boost::asio::post(io_, [&] {
@@ -71,7 +71,7 @@ class http_server_fixture {
     done.get_future().wait();
   }
 
-  /// True as soon as `holds` does; false after ten seconds.
+  /// Returns true as soon as `holds` does, or false after ten seconds.
   bool wait_until(const std::function<bool()>& holds) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(10), holds);
@@ -106,7 +106,7 @@ class http_server_fixture {
   }
   boost::asio::io_context& io() { return io_; }
 
-  std::function<void(http_front&, exchange_id, bool)> on_flow;  // set before the first request
+  std::function<void(http_front&, exchange_id, bool)> on_flow;  // must be set before the first request
 
  private:
   template<class Act>

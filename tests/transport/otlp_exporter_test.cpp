@@ -29,7 +29,7 @@ class otlp_exporter_test : public testing::Test {
   void push(std::size_t count) const {
     for (std::size_t i = 0; i < count; ++i) from->push({.where = {1, 2, i + 1}, .name = "span"});
   }
-  /// Of all bodies.
+  /// The number of spans in all bodies.
   static std::size_t count_spans(const std::vector<http_request>& requests) {
     std::size_t count = 0;
     for (const auto& one : requests) {
@@ -51,7 +51,7 @@ TEST_F(otlp_exporter_test, posts_all_spans_and_the_last_ones_at_its_end) {
   const auto requests = collector.requests();
   EXPECT_EQ(count_spans(requests), 1300U);
   EXPECT_EQ(from->counts().exported, 1300U);
-  EXPECT_GE(requests.size(), 3U);  // of 512 at most
+  EXPECT_GE(requests.size(), 3U);  // with at most 512 spans each
   const auto& first = requests.front();
   EXPECT_EQ(first.method + " " + first.path, "POST /v1/traces");
   ASSERT_NE(first.header("content-type"), nullptr);
@@ -77,7 +77,7 @@ TEST_F(otlp_exporter_test, gives_up_what_is_refused_for_good) {
   push(2);
   while (from->counts().failed < 2) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(from->counts().exported, 0U);
-  EXPECT_EQ(count_spans(collector.requests()), 2U);  // once
+  EXPECT_EQ(count_spans(collector.requests()), 2U);  // each arrived once
 }
 
 TEST_F(otlp_exporter_test, counts_what_a_collector_refused_of_a_batch) {

@@ -1,9 +1,9 @@
 """Byte-level BPE with the qwen2 pre-tokenizer: training and encoding, in plain Python.
 
-Words are learnt without the one character that the pre-tokenizer lets stand before letters, so " name", "(name",
-"_name" and "name" all end in the same pieces: a renamed identifier is then the same tokens at every use, which a small
-model copies far better than the variants of an ordinary vocabulary. Only words that are never identifiers (keywords,
-and small words of English) are merged with the blank before them afterwards. The result is an ordinary merge list.
+Words are learned without the one character that the pre-tokenizer allows before letters, so " name", "(name", "_name"
+and "name" all end in the same pieces. A renamed identifier is then the same tokens at every use, which a small model
+copies far better than the variants of an ordinary vocabulary. Only words that are never identifiers (keywords and small
+English words) are merged with the space before them afterwards. The result is an ordinary merge list.
 """
 import heapq
 import json
@@ -21,7 +21,7 @@ WORDS_WITH_BLANK = (
 
 
 def _character_class(categories):
-    """The inside of a regular expression's [...] with every character of these Unicode categories."""
+    """The inside of a regular expression's [...] that matches every character of these Unicode categories."""
     ranges, start = [], None
     for code in range(sys.maxunicode + 2):
         inside = code <= sys.maxunicode and unicodedata.category(chr(code))[0] in categories
@@ -70,7 +70,7 @@ def _without_leading_mark(word):
 
 
 def _learn_merges(word_counts, merge_count):
-    """Classic BPE: joins the most frequent pair of neighbours, `merge_count` times. Ties go by the pair's bytes."""
+    """Classic BPE: joins the most frequent pair of neighbors, `merge_count` times. The pair's bytes break ties."""
     words = sorted(word_counts)
     pieces = [[bytes([byte]) for byte in word] for word in words]
     counts = [word_counts[word] for word in words]
@@ -89,7 +89,7 @@ def _learn_merges(word_counts, merge_count):
                 heapq.heappush(queue, (-pair_counts[pair], pair))
             continue
         joined = pair[0] + pair[1]
-        if joined in known:  # two ways to one piece would make two tokens of one text
+        if joined in known:  # two ways to make one piece would give one text two tokens
             pair_counts.pop(pair)
             continue
         known.add(joined)
@@ -123,7 +123,7 @@ def _join(word, pair, joined):
 
 
 def train(texts, vocabulary_size):
-    """-> the tokenizer as a dictionary: tokens and merges, ready to be saved."""
+    """Returns the tokenizer as a dictionary of tokens and merges, ready to be saved."""
     word_counts = Counter()
     for text in texts:
         for match in PRETOKEN.finditer(text):
@@ -138,7 +138,7 @@ def train(texts, vocabulary_size):
     merges = learnt[: merge_count - len(WORDS_WITH_BLANK)]
     whole = {a + b for a, b in merges}
     with_blank = [(b" ", word.encode()) for word in WORDS_WITH_BLANK if word.encode() in whole]
-    rest = learnt[len(merges) :]  # takes the places of words that are no piece
+    rest = learnt[len(merges) :]  # used in place of words that are not a single piece
     merges += rest[: merge_count - len(merges) - len(with_blank)] + with_blank
     tokens = [LETTER_OF_BYTE[byte] for byte in range(256)] + [_spell(a + b) for a, b in merges]
     tokens += [f"<|unused_{n}|>" for n in range(vocabulary_size - len(tokens) - len(CONTROL_TOKENS))] + CONTROL_TOKENS
@@ -176,11 +176,11 @@ class Tokenizer:
         return ids
 
     def encode_text(self, text):
-        """Control tokens in `text` are text like any other."""
+        """Encodes `text` and treats control tokens in it as ordinary text."""
         return [token for match in PRETOKEN.finditer(text) for token in self._encode_word(match.group())]
 
     def encode(self, text):
-        """Control tokens in `text` become their ids."""
+        """Encodes `text` and turns control tokens in it into their ids."""
         ids, at = [], 0
         for match in self.control.finditer(text):
             ids += self.encode_text(text[at : match.start()])

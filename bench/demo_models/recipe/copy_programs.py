@@ -11,7 +11,7 @@ _GENERATE = re.compile(r"<gen>(.*?)</gen>", re.S)
 
 
 def lines_of(text):
-    """Lines with their line feed; only a line feed ends one."""
+    """Splits text into lines that keep their line feed; only a line feed ends a line."""
     lines = text.split("\n")
     return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
@@ -29,8 +29,8 @@ def _copy(begin, end):
 
 
 def shortest(before, after):
-    """Dynamic programming from the end: each new line is copied, with some that follow it, or written. Ties go to the
-    longer copy, then to the earlier span."""
+    """Finds the shortest program by dynamic programming from the end: each new line is written, or copied together with
+    some lines that follow it. Ties go to the longer copy, then to the earlier span."""
     old, new = lines_of(before), lines_of(after)
     places = defaultdict(list)
     for index, line in enumerate(old):
@@ -41,7 +41,7 @@ def shortest(before, after):
         for i in places[new[j]]:
             run[i, j] = 1 + run.get((i + 1, j + 1), 0)
     size = [len(escape(line).encode()) for line in new]
-    outside = [0] * (count + 1)  # bytes from here on when no text is open, and when one is
+    outside = [0] * (count + 1)  # bytes from here on when no text is open; `inside` counts them when one is open
     inside = [0] * (count + 1)
     choice = [None] * count
     inside[count] = len("</gen>")
@@ -74,7 +74,7 @@ def _spell_out(new, choice, outside, inside, size):
 
 
 def resolve(before, program):
-    """-> the new file, or None when this is no program of that file."""
+    """Returns the new file, or None when this is not a program for that file."""
     old, at, out = lines_of(before), 0, ""
     while not program.startswith(END, at):
         match = _COPY.match(program, at)
@@ -93,8 +93,8 @@ def resolve(before, program):
 
 
 def pieces(before, program):
-    """Its copies, each with the lines that it copies, and the texts between them: [(text, copied lines or "")]. What is
-    begun and not ended comes last."""
+    """Splits a program into [(text, copied lines or "")]: its copies, each with the lines that it copies, and the text
+    between them. An unfinished part comes last."""
     old, at, found, begin = lines_of(before), 0, [], 0
     while at < len(program):
         match = _COPY.match(program, at)
@@ -115,7 +115,7 @@ _NUMBER_HEADS = ('<copy lines="', "<gen>", END)
 
 
 def is_prefix(before, text):
-    """Whether some program of that file begins with `text`: what the runtime's mask lets through."""
+    """Tells whether some program for that file begins with `text`, which is what the runtime's mask allows."""
     count, at = len(lines_of(before)), 0
     while at < len(text):
         rest = text[at:]

@@ -1,7 +1,7 @@
-"""The Python files to learn from and those to measure with, from Debian packages (packages.tsv).
+"""The Python files for training and for evaluation, taken from Debian packages (packages.tsv).
 
-Nothing is installed: packages are downloaded and unpacked below the work folder. A file is left out when it mentions a
-copyleft licence, is a vendored copy or a generated table, or shares text with a held-out file or with the files given
+Packages are downloaded and unpacked below the work folder; nothing is installed. A file is left out when it mentions a
+copyleft license, is a vendored copy or a generated table, or shares text with a held-out file or with the files given
 as `exclude` (the recorded edits that benchmarks use).
 """
 import glob
@@ -19,8 +19,8 @@ UNWANTED_PATH = re.compile(
     r"|_builtins\.py$|unistring\.py$|/lexers/_|_pb2\.py$|/pydoc_data/"
 )
 CHARACTERS_MIN, CHARACTERS_MAX, LINE_MAX = 200, 80_000, 240
-SHINGLE_LINES = 4  # so many consecutive lines that are the same count as shared text
-SHARED_SHINGLES_MAX = 2  # licence headers and boilerplate
+SHINGLE_LINES = 4  # this many identical consecutive lines count as shared text
+SHARED_SHINGLES_MAX = 2  # license headers and boilerplate
 
 
 def read_packages():
@@ -110,7 +110,7 @@ def _read(root, package, role):
         try:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
-        except (UnicodeDecodeError, OSError):  # no Python text, or a dangling link
+        except (UnicodeDecodeError, OSError):  # not Python text, or a dangling link
             continue
         if _usable(text):
             files.append({"package": package, "role": role, "path": os.path.relpath(path, root), "text": text})
@@ -125,7 +125,7 @@ def from_packages(folder, exclude):
 
 
 def from_standard_library(exclude, file_count=160):
-    """What every machine with Python has, without a download: enough for a smoke test."""
+    """Reads what every machine with Python has, without a download, which is enough for a smoke test."""
     root = os.path.dirname(os.__file__)
     files = [f for f in _read(root, "stdlib", "train") if "-packages/" not in f["path"] and "test" not in f["path"]]
     files = sorted(files, key=lambda f: hashlib.blake2b(f["path"].encode()).digest())[:file_count]

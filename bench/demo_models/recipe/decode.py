@@ -1,4 +1,4 @@
-"""Greedy decoding in fp32 with a cache of keys and values: the reference that other engines are compared with."""
+"""Greedy decoding in fp32 with a KV cache: the reference that other engines are compared with."""
 import torch
 import torch.nn.functional as functional
 
@@ -11,7 +11,8 @@ class Decoder:
         self.tables = rope_tables(weights.shape)
 
     def _extend(self, ids, cache):
-        """Hidden states of `ids`, which follow what `cache` holds: per layer (keys, values), each [groups, tokens, HEAD_DIM]."""
+        """Returns the hidden states of `ids`, which follow the cached tokens. `cache` has (keys, values) per layer,
+        each of them [groups, tokens, HEAD_DIM]."""
         w, shape = self.weights, self.shape
         past = cache[0][0].shape[1] if cache[0] else 0
         count = len(ids)
@@ -29,7 +30,7 @@ class Decoder:
                 k, v = torch.cat([cache[i][0], k], 1), torch.cat([cache[i][1], v], 1)
             cache[i] = (k, v)
             rows = []
-            for head in range(shape.heads):  # a product per head: batched ones are slow in old versions of torch
+            for head in range(shape.heads):  # batched products are slow in old versions of torch
                 scores = (q[head] @ k[head // repeat].T) * HEAD_DIM**-0.5
                 rows.append(scores.masked_fill(hidden, float("-inf")).softmax(-1) @ v[head // repeat])
             x = x + functional.linear(torch.cat(rows, -1), w.layer(i, "attention_out"))
@@ -46,8 +47,9 @@ class Decoder:
 
     @torch.no_grad()
     def greedy(self, prompt, tokens_max, stops, allowed=None, behind=None):
-        """-> the answer's tokens without the stop token. `allowed(answer, token)` may refuse tokens; the best other is taken.
-        `behind(answer)`: tokens that the model reads next, which are no part of the answer."""
+        """Returns the answer's tokens without the stop token. `allowed(answer, token)` may refuse a token, and the best
+        allowed one is taken. `behind(answer)` gives the tokens that the model reads next and that are not part of the
+        answer."""
         cache, answer, fresh = [None] * self.shape.layers, [], prompt
         read = len(prompt)
         while len(answer) < tokens_max and read <= self.shape.context:

@@ -1,7 +1,7 @@
 """Code edits made by program, each with an instruction as a person might write it.
 
-An edit is a function (random, Source) -> (instruction, new text) that raises NotApplicable where it does not fit. What the
-instruction says must determine the new file: whoever reads it knows the one right answer.
+An edit is a function (random, Source) -> (instruction, new text) that raises NotApplicable where it does not fit. The
+instruction must determine the new file: a reader of it can tell the one right answer.
 """
 import ast
 import re
@@ -46,7 +46,7 @@ TYPES = "int str bool float None list dict bytes tuple object".split()
 
 
 def called(random, function, owner):
-    """How an instruction calls a function."""
+    """Returns a name for a function as an instruction would use it."""
     ways = [f"the {'method' if owner else 'function'} `{function.name}`", f"`{function.name}`", f"`{function.name}()`"]
     return random.choice(ways + ([f"`{owner.name}.{function.name}`"] if owner else []))
 
@@ -722,7 +722,7 @@ class Editor:
         ), "\n".join(lines)
 
 
-KINDS = {  # weight of each kind when one is drawn; those that fit any file have less
+KINDS = {  # the weight of each kind when one is drawn; kinds that fit any file have a smaller weight
     "rename": 13,
     "rename_several": 4,
     "number": 9,
@@ -756,7 +756,7 @@ KINDS = {  # weight of each kind when one is drawn; those that fit any file have
 
 
 def apply_edit(editor, random, text, kind):
-    """-> (instruction, new text); the new text still parses and differs."""
+    """Returns (instruction, new text); the new text still parses and differs from the old one."""
     try:
         said, new = getattr(editor, kind)(random, Source(text))
     except (IndexError, RecursionError):
@@ -767,7 +767,7 @@ def apply_edit(editor, random, text, kind):
 
 
 def make_edit(editor, random, text, edit_count=None, kinds=None):
-    """-> (instruction, new text, kinds): one to four edits with one instruction."""
+    """Returns (instruction, new text, kinds): one to four edits with one instruction."""
     count = edit_count or random.choices([1, 2, 3, 4], [70, 18, 8, 4])[0]
     names, weights = list(kinds or KINDS), [KINDS[kind] for kind in (kinds or KINDS)]
     current, said, done = text, [], []

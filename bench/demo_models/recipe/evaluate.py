@@ -1,8 +1,8 @@
-"""Figures of a pair on held-out packages.
+"""Measures a pair on held-out packages.
 
-Greedy decoding gives exactly the wanted answer if and only if every token of it is the most probable one with the wanted text
-before it, so exact match needs one pass over each answer. What depends on the model's own text (validity of programs,
-agreement of the draft) is decoded.
+Greedy decoding gives exactly the wanted answer if and only if each of its tokens is the most probable one after the
+wanted text before it, so exact match needs one pass over each answer. Only what depends on the model's own text
+(validity of programs, agreement of the draft model) is decoded.
 """
 import difflib
 from collections import defaultdict
@@ -17,12 +17,12 @@ from decode import Decoder
 from fast_step import Batch
 from python_source import NotApplicable
 
-LENGTHS = [(0, 500), (500, 1000), (1000, 2000), (2000, 3500), (3500, 6000)]  # characters of the old file
+LENGTHS = [(0, 500), (500, 1000), (1000, 2000), (2000, 3500), (3500, 6000)]  # size of the old file in characters
 RATIOS = [(0, 0.02), (0.02, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 0.6), (0.6, 1.01)]
 
 
 def edit_ratio(before, after):
-    """Fraction of characters on changed lines."""
+    """Returns the share of characters that are on changed lines."""
     old, new = before.splitlines(True), after.splitlines(True)
     blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     kept = sum(len(line) for block in blocks for line in old[block.a : block.a + block.size])
@@ -62,7 +62,7 @@ def draw_tasks(maker, count, low, high, context, program=False, edit_count=None,
 
 @torch.no_grad()
 def mark_exact(step, tasks):
-    """Sets task["right"]: of each token of the wanted answer whether it is the most probable one."""
+    """Sets task["right"]: for each token of the wanted answer, whether it is the most probable one."""
     for task in tasks:
         ids = task["prompt_ids"] + task["wanted_ids"]
         count = len(task["wanted_ids"])
@@ -106,7 +106,7 @@ def measure_edits(step, maker, size):
 
 
 def _as_served(decoder, tokenizer, before, task, limit):
-    """The answer under the grammar: a token that no program has there is refused, and copied lines are read along."""
+    """Decodes the answer under the grammar: a token that no program has there is refused; copied lines are read too."""
 
     def ended_copies(text):
         return [copied for _, copied in copy_programs.pieces(before, text) if copied]
@@ -155,7 +155,7 @@ def measure_programs(step, decoder, maker, size):
 
 
 def measure_next_lines(step, maker, size):
-    """The next line of plain code, given up to 1,500 tokens before it."""
+    """Draws tasks that ask for the next line of plain code, given up to 1,500 tokens before it."""
     tasks, random, tokenizer = [], maker.random, maker.tokenizer
     for _ in range(size.held_out_lines * 40):
         if len(tasks) == size.held_out_lines:
@@ -174,7 +174,8 @@ def measure_next_lines(step, maker, size):
 
 @torch.no_grad()
 def measure_agreement(decoder, draft, maker, size):
-    """How often the draft's best token is the target's, on the target's own answers; and where the answer leaves the old file."""
+    """Measures how often the draft's best token is the target's, on the target's own answers, and also at the positions
+    where the answer leaves the old file."""
     tokenizer = maker.tokenizer
     tasks = draw_tasks(
         maker, max(2, size.held_out_edits // 6), 120, min(1000, size.largest_edit), size.target.shape.context

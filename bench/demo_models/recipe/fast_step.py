@@ -1,7 +1,7 @@
-"""Forward and backward on a CPU, written by hand: no autograd, no padding; products by AMX tiles or the BLAS, all in kernels.c.
+"""Hand-written forward and backward passes on a CPU, without autograd or padding; products are in kernels.c.
 
-A batch is one row of tokens cut into segments, each a sample of its own; its pieces are computed side by side, one to a
-thread. Without AMX about five times the speed of autograd with Debian's torch 1.13.
+A batch is one row of tokens cut into segments, each of which is a separate sample. The pieces of a batch are computed
+in parallel, one per thread. Without AMX this is about five times as fast as autograd with Debian's torch 1.13.
 """
 import ctypes
 import hashlib
@@ -14,7 +14,7 @@ import torch
 
 from model import HEAD_DIM, rope_tables
 
-PIECE_TOKENS = 1024  # of a batch at a time, so that what a layer keeps stays in the cache
+PIECE_TOKENS = 1024  # tokens of a batch computed at a time, few enough that what a layer keeps stays in the cache
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -25,7 +25,7 @@ def _read(path):
 
 
 def build_kernels(exact):
-    """The shared library, compiled for this CPU at first use. `exact`: fp32 alone."""
+    """Loads the shared library, which is compiled for this CPU at first use. `exact` restricts it to fp32."""
     source = os.path.join(HERE, "kernels.c")
     command = [
         "gcc",
@@ -53,7 +53,7 @@ def build_kernels(exact):
 
 
 def keep_memory():
-    """Freed memory stays in the process: fresh pages for each activation cost a third of the step."""
+    """Keeps freed memory in the process, because fresh pages for each activation cost a third of the step."""
     mallopt, trim_threshold, mmap_max, arena_max = ctypes.CDLL(None).mallopt, -1, -4, -8
     mallopt(arena_max, 1)
     mallopt(mmap_max, 0)
@@ -61,7 +61,7 @@ def keep_memory():
 
 
 class Kernels:
-    """`exact`: products in fp32 also where the CPU has tiles for bf16."""
+    """The functions of kernels.c. `exact` computes products in fp32 even where the CPU has tiles for bf16."""
 
     def __init__(self, threads, exact=False):
         self.library = build_kernels(exact)
@@ -71,7 +71,7 @@ class Kernels:
         keep_memory()
 
     def work_alone(self):
-        """Called in a thread: what it calls then starts no others."""
+        """Prepares the calling thread, so that the libraries it calls start no other threads."""
         self.openmp.omp_set_num_threads(1)
         torch.set_num_threads(1)
 
@@ -85,7 +85,7 @@ class Kernels:
         return call
 
     def product(self, a, b, transpose_a=False, transpose_b=False, out=None, add=False):
-        """a * b of dense matrices, either transposed; `add` adds to `out`."""
+        """a * b of dense matrices, either of them transposed; `add` adds the product to `out`."""
         m, k = a.shape[::-1] if transpose_a else a.shape
         n = b.shape[0] if transpose_b else b.shape[1]
         if out is None:
@@ -96,7 +96,7 @@ class Kernels:
         return out
 
     def orthogonalise(self, matrices):
-        """In place; each has no more rows than columns."""
+        """Works in place; each matrix has at most as many rows as columns."""
         longs = lambda values: (ctypes.c_long * len(values))(*values)  # noqa: E731
         pointers = (ctypes.c_void_p * len(matrices))(*[m.data_ptr() for m in matrices])
         assert all(m.is_contiguous() and m.shape[0] <= m.shape[1] for m in matrices)
@@ -118,7 +118,7 @@ def _argument(value):
 
 
 class Batch:
-    """ids, wanted: [tokens]; weight: [tokens] (0: no loss); begin: where segments begin, and the end."""
+    """ids, wanted: [tokens]; weight: [tokens], 0 means no loss; begin: the start of each segment, and the end."""
 
     def __init__(self, ids, wanted, weight, begin):
         self.ids, self.wanted, self.weight, self.begin = ids, wanted, weight, begin
@@ -126,7 +126,7 @@ class Batch:
         self.position = (torch.arange(len(ids)) - begin[:-1].repeat_interleave(lengths)).int()
 
     def pieces(self, tokens_max):
-        """Batches of whole segments, of about so many tokens."""
+        """Splits the batch into batches of whole segments, of about this many tokens each."""
         first, begin = 0, self.begin.tolist()
         for last in range(1, len(begin)):
             if last + 1 == len(begin) or begin[last + 1] - begin[first] > tokens_max:
@@ -143,7 +143,7 @@ class FastStep:
         self.cosine, self.sine = rope_tables(self.shape)
 
     def forward(self, batch, keep=None):
-        """-> what the head reads, [tokens, width]. `keep` gets what the backward pass needs."""
+        """Returns what the head reads, [tokens, width]. `keep` receives what the backward pass needs."""
         w, shape, run = self.weights, self.shape, self.kernels
         tokens, width, heads, groups = len(batch.ids), shape.width, shape.heads, shape.groups
         x, add = w["embedding"][batch.ids], None
@@ -178,7 +178,7 @@ class FastStep:
         return self.kernels.product(hidden, self.weights["embedding"], transpose_b=True)
 
     def gradients(self, batch, teacher=None, mix=0.0):
-        """-> (gradients by name, loss and rightness of each position with weight, those positions)."""
+        """Returns (gradients by name, loss and rightness of each position that has weight, those positions)."""
         grads = {name: torch.zeros_like(tensor) for name, tensor in self.weights.tensors.items()}
         chosen = batch.weight.nonzero()[:, 0]
         total = float(batch.weight.sum())
@@ -186,7 +186,7 @@ class FastStep:
         sums = [grads] + [{n: torch.zeros_like(g) for n, g in grads.items()} for _ in range(1, self.threads)]
 
         def work(place):
-            """Each thread takes every so manieth piece, so that sums are the same each time."""
+            """Takes every n-th piece in each of n threads, so that the sums are the same each time."""
             return [
                 self._add_gradients(sums[place], piece, total, teacher, mix) for piece in pieces[place :: self.threads]
             ]

@@ -1,6 +1,6 @@
-"""Batches for training: shards of samples made ahead by other processes, the same ones whatever their number.
+"""Batches for training, from shards of samples that any number of other processes make ahead.
 
-A shard is made from (seed, stage, index) alone, so a resumed run goes on with the shard it stopped at.
+A shard depends on (seed, stage, index) alone, so a resumed run continues with the shard at which it stopped.
 """
 import ctypes
 import os
@@ -15,17 +15,17 @@ import corpus
 import samples
 from fast_step import Batch
 
-# Of each kind (samples.PROMPT, COPIED, PLAIN, CHANGED, UNSURE, READ): what a token counts in the loss.
+# The weight in the loss of a token of each kind (samples.PROMPT, COPIED, PLAIN, CHANGED, UNSURE, READ).
 LOSS_WEIGHT = numpy.array([0.0, 1.0, 0.2, 3.0, 4.0, 0.7], numpy.float32)
 PR_SET_PDEATHSIG = 1
 _maker_parts = None
 
 
 def _start(folder):
-    """In each process: the corpus is read once."""
+    """Prepares a worker process, which reads the corpus once."""
     global _maker_parts
     os.nice(5)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)  # ends with the trainer, also when that is killed
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)  # dies with the trainer, even if that is killed
     tokenizer = byte_pair.Tokenizer.load(os.path.join(folder, "tokenizer.json"))
     files = [f for f in corpus.load(os.path.join(folder, "corpus.json.gz")) if f["role"] == "train"]
     names = samples.identifiers(files, samples.random_module.Random(samples.seed_of("names")))
@@ -44,7 +44,7 @@ class Feed:
         self.pending = {}
 
     def shard(self, index, plan):
-        """plan(index) -> (mix, tokens) of a shard, or None behind the last one."""
+        """Returns a shard. plan(index) gives its (mix, tokens), or None after the last one."""
         for ahead in range(index, index + 1 + self.ahead):
             wanted = plan(ahead)
             if wanted and ahead not in self.pending:
@@ -56,12 +56,12 @@ class Feed:
 
 
 def batches(shard, batch_tokens, seed=None):
-    """Cuts a shard into batches of samples of like length; shuffled unless there is no seed."""
+    """Cuts a shard into batches of samples of similar length, shuffled if a seed is given."""
     tokens, kinds, lengths = shard
     begins = numpy.concatenate([[0], numpy.cumsum(lengths)])
     generator = numpy.random.default_rng(seed)
     order = generator.permutation(len(lengths)) if seed is not None else numpy.arange(len(lengths))
-    window = max(1, len(order) // 4)  # sorted inside of windows, so that not all batches of a length come together
+    window = max(1, len(order) // 4)  # lengths are sorted within windows, so that batches of one length are spread out
     order = numpy.concatenate(
         [sorted(order[at : at + window], key=lambda i: lengths[i]) for at in range(0, len(order), window)]
     )

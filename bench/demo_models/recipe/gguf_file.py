@@ -1,4 +1,4 @@
-"""Writes a model as GGUF (architecture qwen2; matrices F32 or Q8_0), with its tokenizer and chat template, and reads it."""
+"""Writes and reads a model as GGUF (architecture qwen2, matrices F32 or Q8_0) with its tokenizer and chat template."""
 import struct
 
 import numpy
@@ -10,7 +10,7 @@ from model import HEAD_DIM, Shape, Weights, tensor_shapes
 UNSIGNED, SIGNED, FLOAT, BOOLEAN, TEXT, LIST = 4, 5, 6, 7, 8, 9  # value types of the format
 FORMS = {UNSIGNED: "I", SIGNED: "i", FLOAT: "f", BOOLEAN: "?"}
 NORMAL_TOKEN, CONTROL_TOKEN, UNUSED_TOKEN = 1, 3, 5
-F32, Q8_0 = 0, 8  # types of tensors
+F32, Q8_0 = 0, 8  # tensor types
 FILE_TYPE = {F32: 0, Q8_0: 7}
 BLOCK = 32  # weights that share a scale in Q8_0
 ALIGNMENT = 32
@@ -46,7 +46,7 @@ def _token_kind(token):
 
 
 def _blocks(matrix):
-    """-> Q8_0's scales (f16) and integers of a matrix, [blocks] and [blocks, BLOCK]."""
+    """Returns the Q8_0 scales (f16) and integers of a matrix, [blocks] and [blocks, BLOCK]."""
     rows = matrix.detach().cpu().float().contiguous().numpy().reshape(-1, BLOCK)
     scale = numpy.abs(rows).max(1, keepdims=True) / numpy.float32(127)
     inverse = numpy.divide(1, scale, out=numpy.zeros_like(scale), where=scale > 0)
@@ -54,7 +54,7 @@ def _blocks(matrix):
 
 
 def rounded(weights):
-    """The same model with matrices as Q8_0 holds them."""
+    """Returns the same model with its matrices rounded to Q8_0."""
     tensors = {}
     for name, tensor in weights.tensors.items():
         tensors[name] = tensor
@@ -107,7 +107,7 @@ def _metadata(weights, tokenizer, name, description, kind):
 
 
 def _tensors(weights):
-    """(name in the file, tensor); rotated pairs lie half a head apart in qwen2, as in training."""
+    """Yields (name in the file, tensor). Rotated pairs are half a head apart in qwen2, as in training."""
     shape = weights.shape
     yield "token_embd.weight", weights["embedding"]
     for i in range(shape.layers):
@@ -128,7 +128,7 @@ def _tensors(weights):
 
 
 def write(path, weights, tokenizer, name, description, kind=F32):
-    """`kind`: of matrices; vectors are F32 always."""
+    """Writes the file. `kind` is the type of the matrices; vectors are always F32."""
     entries, tensors = _metadata(weights, tokenizer, name, description, kind), list(_tensors(weights))
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + b"".join(entries)
     infos, data, offset = [], [], 0
@@ -147,7 +147,7 @@ def write(path, weights, tokenizer, name, description, kind=F32):
 
 
 class _Reader:
-    """Of files that write() made."""
+    """Reads files that write() made."""
 
     def __init__(self, raw):
         self.raw, self.at = raw, 0
@@ -181,7 +181,7 @@ def _values(raw, sizes, kind):
 
 
 def read(path):
-    """-> (weights, tokens of the vocabulary, merges) of a file that write() made."""
+    """Returns (weights, tokens of the vocabulary, merges) of a file that write() made."""
     with open(path, "rb") as file:
         reader = _Reader(file.read())
     magic, version, tensor_count, entry_count = reader.take("4sIQQ")
@@ -211,5 +211,5 @@ def read(path):
     )
     weights = Weights(shape, {name: torch.empty(size) for name, size in tensor_shapes(shape).items()})
     for label, tensor in _tensors(weights):
-        tensor.copy_(found[label])  # a view of the tensor it is part of
+        tensor.copy_(found[label])  # a view of the tensor that contains it
     return weights, entries["tokenizer.ggml.tokens"], entries["tokenizer.ggml.merges"]

@@ -1,22 +1,23 @@
 """Writes a copying circuit into the first three layers by hand; training starts from it instead of from noise.
 
-Copying from earlier text is most of what an editor does and what a small model needs millions of tokens to find. The
-circuit, with biases for what does not depend on the token:
+Copying from earlier text is most of an editor's work, and a small model needs millions of tokens to learn it. The
+circuit, with biases for everything that does not depend on the token:
 
-- layer 0: head h looks h + 1 tokens back (query and key are constants, RoPE does the rest) and notes that token;
-- layer 1: two heads fetch a hash of four tokens from four and from five places back;
-- layer 2: a head looks for the place where the same eight tokens stood and copies what followed them.
+- layer 0: head h attends h + 1 tokens back (query and key are constants, RoPE does the rest) and notes that token;
+- layer 1: two heads fetch a hash of four tokens from four and from five positions back;
+- layer 2: a head looks for the position where the same eight tokens stood and copies what followed them.
 
-The residual stream is divided: the token's embedding, a slot for each of the four tokens before it, two slots for hashes.
+The residual stream is divided into the token's embedding, a slot for each of the four tokens before it, and two slots
+for hashes.
 """
 import torch
 
 from model import HEAD_DIM
 
-BACK = 4  # tokens that layer 0 looks back
-SLOT, HASH = 24, 32  # width of a slot for a token, for a hash
+BACK = 4  # how many tokens layer 0 looks back
+SLOT, HASH = 24, 32  # widths of a slot for a token and of one for a hash
 EMBEDDING_SCALE = (
-    0.5  # of the stream and of all that is written into it; at .05 the first hundred steps drown the circuit
+    0.5  # the scale of the stream and of everything written into it; at .05 the first hundred steps drown the circuit
 )
 FINAL_GAIN = 0.11 / EMBEDDING_SCALE
 MATCH_SHARPNESS, COPY_GAIN = 4.0, 6.0
@@ -55,12 +56,12 @@ def write_copy_circuit(weights, seed=0):
     fast[:6] = 7.5
 
     def looking_back(distance):
-        """The query that the constant key fits best `distance` places before."""
+        """Returns the query that matches the constant key best `distance` positions earlier."""
         turn = frequency * distance
         low, high = fast[:half], fast[half:]
         return torch.cat([low * turn.cos() + high * turn.sin(), high * turn.cos() - low * turn.sin()])
 
-    # Layer 0. What the norm makes of one unit of the stream: `up`.
+    # Layer 0. `up` is what the norm makes of one unit of the stream.
     up = (width / own) ** 0.5
     qkv, bias, out = (weights.layer(0, name) for name in ("qkv", "qkv_bias", "attention_out"))
     compress = orthogonal(SLOT, own)

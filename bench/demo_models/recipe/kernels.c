@@ -1,6 +1,6 @@
-// The training step's arithmetic on one CPU: fp32, row-major, OpenMP over rows. Products are by the BLAS (told to use one
-// thread, so that threads of ours can take blocks as they become free), or of bf16 on AMX tiles where the CPU has them and
-// EXACT is not defined. Plain loops: gcc -O3 -march=native vectorises them.
+// The arithmetic of a training step on one CPU: fp32, row-major, with OpenMP over rows. Products are computed by the
+// BLAS (limited to one thread, so that OpenMP's threads can take blocks as they become free), or in bf16 on AMX tiles
+// where the CPU has them and EXACT is not defined. The loops are plain; gcc -O3 -march=native vectorizes them.
 #include <cblas.h>
 #include <math.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ enum { tiles_lent = 0 };
 // Whether products round to bf16.
 long rounds(void) { return tiles_lent; }
 
-// exp without errors below 2e-7 relative, and without a call, so that loops around it vectorise.
+// exp with a relative error below 2e-7 and without a call, so that loops around it vectorize.
 static inline float fast_exp(float x) {
   x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
   const float n = rintf(x * 1.44269504f);
@@ -73,7 +73,7 @@ void norm_forward(const float *x, const float *add, const float *gain, float *su
   }
 }
 
-// dx (+)= what the norm hands back of dy; gain_gradient +=
+// dx (+)= the norm's gradient for dy; gain_gradient +=
 void norm_backward(const float *dy, const float *x, const float *gain, const float *inverse_rms, float *dx, float *gain_gradient, long rows,
                    long width, int accumulate) {
 #pragma omp parallel
@@ -124,7 +124,8 @@ void swiglu_backward(const float *d_out, const float *gate_up, float *d_gate_up,
   }
 }
 
-// Adds the bias, then turns queries and keys to their positions (half-split pairs). qkv: [rows, heads + 2 * groups, head_dim]
+// Adds the bias, then rotates queries and keys to their positions (half-split).
+// qkv: [rows, heads + 2 * groups, head_dim]
 void bias_rope_forward(float *qkv, const float *bias, const float *cosine, const float *sine, const int32_t *position, long rows, long heads,
                        long groups) {
   const long width = (heads + 2 * groups) * head_dim;
@@ -180,7 +181,7 @@ static long longest(const int64_t *begin, long segments) {
   return most;
 }
 
-// Causal attention inside of each segment [begin[s], begin[s + 1]). y: [rows, heads, head_dim], log_sum: [rows, heads]
+// Causal attention within each segment [begin[s], begin[s + 1]). y: [rows, heads, head_dim], log_sum: [rows, heads]
 void attention_forward(const float *qkv, float *y, float *log_sum, const int64_t *begin, long segments, long heads, long groups) {
   const long width = (heads + 2 * groups) * head_dim, most = longest(begin, segments), per_group = heads / groups;
   const float scale = 1.0f / sqrtf(head_dim);

@@ -3,9 +3,10 @@
 
     make_pair.py --size smoke|quick|demo|large --work FOLDER [--redline build/redline] [--until HH:MM] ...
 
-Run again with the same folder it goes on where it stopped. Needs python3-torch, numpy, gcc and OpenBLAS; packages come
-through apt-get download (any Debian 12 mirror). Results in FOLDER: demo-target.gguf and demo-draft.gguf (Q8_0), the same
-weights as F32 (demo-*-f32.gguf), vectors.json, eval.json, logs and plots of the training.
+A second run with the same folder continues where the first one stopped. This needs python3-torch, numpy, gcc and
+OpenBLAS; packages come through apt-get download (any Debian 12 mirror). The results in FOLDER are demo-target.gguf and
+demo-draft.gguf (Q8_0), the same weights as F32 (demo-*-f32.gguf), vectors.json, eval.json, and the logs and plots of
+the training.
 """
 import argparse
 import glob
@@ -14,7 +15,7 @@ import os
 import sys
 import time
 
-os.environ.setdefault("GOMP_SPINCOUNT", "100000")  # a tenth of a millisecond: threads share their CPUs with others
+os.environ.setdefault("GOMP_SPINCOUNT", "100000")  # 0.1 ms: threads share their CPUs with others
 
 import torch  # noqa: E402
 
@@ -152,7 +153,7 @@ class Pair:
         self.train_model("draft", self.size.draft, train.load_weights(self.path("target.pt"))[0])
 
     def trained(self, name):
-        """-> the model as Q8_0 holds it, and what its checkpoint says."""
+        """Returns the model as rounded to Q8_0, and the state in its checkpoint."""
         weights, state = train.load_weights(self.path(f"{name}.pt"))
         return gguf_file.rounded(weights), state
 
@@ -206,7 +207,7 @@ class Pair:
 
 
 class _NoTokenizer:
-    """For drawing tasks before there is a tokenizer."""
+    """A stand-in for drawing tasks before there is a tokenizer."""
 
 
 def _example_prompts(maker, count):

@@ -1,7 +1,7 @@
 """The model: qwen2 (RMS norm, grouped-query attention with biases on queries, keys and values, SwiGLU, tied embedding).
 
-`Weights` are plain tensors by name, which the hand-written step (fast_step.py), the portable one below, the decoder and the
-GGUF writer share.
+`Weights` are plain tensors by name. The hand-written step (fast_step.py), the portable one below, the decoder and the
+GGUF writer share them.
 """
 import math
 from dataclasses import asdict, dataclass
@@ -29,7 +29,7 @@ class Shape:
 
 
 def tensor_shapes(shape):
-    """Name -> size of every tensor, in the order of the file."""
+    """Returns the size of every tensor by name, in the order of the file."""
     wide, qkv = shape.heads * HEAD_DIM, (shape.heads + 2 * shape.groups) * HEAD_DIM
     sizes = {"embedding": (shape.vocabulary, shape.width), "final_norm": (shape.width,)}
     for i in range(shape.layers):
@@ -98,7 +98,7 @@ def rms_norm(x, gain, epsilon):
 
 
 def hidden_states(weights, ids, tables, dtype=torch.float32):
-    """ids: [rows, tokens] -> what the head reads, [rows, tokens, width]. Every row starts at position 0; with autograd."""
+    """Returns what the head reads, [rows, tokens, width], with autograd. ids: [rows, tokens], each from position 0."""
     shape = weights.shape
     rows, length = ids.shape
     cosine, sine = tables[0][:length], tables[1][:length]

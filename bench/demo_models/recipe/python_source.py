@@ -17,7 +17,7 @@ class NotApplicable(Exception):
 
 
 class Source:
-    """A file with its syntax tree and tokens, made when first asked for."""
+    """A file with its syntax tree and tokens, which are made at first use."""
 
     def __init__(self, text):
         self.text = text
@@ -46,7 +46,7 @@ class Source:
         return {t.string for t in self.tokens if t.type == tokenize.NAME}
 
     def functions(self):
-        """(function, node that holds it, class or None), in the order of the file."""
+        """Returns (function, node that contains it, class or None), in the order of the file."""
         found = []
 
         def walk(node, owner):
@@ -63,7 +63,7 @@ class Source:
         return found
 
     def replace_tokens(self, replacement_of):
-        """-> (new text, number of replacements); tokens for which the function gives None stay."""
+        """Returns (new text, number of replacements); tokens for which the function returns None stay."""
         lines, count = list(self.lines), 0
         for token in reversed(self.tokens):
             (row, begin), (last_row, end) = token.start, token.end
@@ -88,7 +88,7 @@ def require(condition):
 
 
 def first_line(node):
-    """0-based, decorators included."""
+    """The 0-based first line of a node, decorators included."""
     return min([node.lineno] + [d.lineno for d in getattr(node, "decorator_list", [])]) - 1
 
 
@@ -103,7 +103,7 @@ def docstring_node(function):
 
 
 def a_function(random, source, lines_max=60):
-    """One whose name no other function of the file has, and that does not stand on one line."""
+    """Picks a function whose name no other function of the file has and that spans more than one line."""
     found = source.functions()
     names = [f.name for f, _, _ in found]
     return pick(
@@ -119,7 +119,7 @@ def a_function(random, source, lines_max=60):
 
 
 def body_start(function, source):
-    """(0-based line, indent) of the first statement behind the docstring; comments above it belong to it."""
+    """Returns (0-based line, indent) of the first statement after the docstring, including the comments above it."""
     docstring = docstring_node(function)
     if docstring:
         require(len(function.body) > 1)
@@ -132,7 +132,7 @@ def body_start(function, source):
 
 
 def without_lines(lines, begin, end):
-    """Lets go of [begin, end) and of the blank lines behind it, or at the file's end of those before it."""
+    """Removes [begin, end) and the blank lines after it or, at the end of the file, those before it."""
     while end < len(lines) and not lines[end].strip():
         end += 1
     if end < len(lines):
@@ -143,7 +143,7 @@ def without_lines(lines, begin, end):
 
 
 def a_simple_line(random, source, kinds=(ast.Expr, ast.Assign, ast.Return, ast.AugAssign)):
-    """(0-based line, its text) of a one-line statement whose text stands once in the file."""
+    """Picks (0-based line, its text) of a one-line statement whose text occurs once in the file."""
     stripped = [line.strip() for line in source.lines]
     found = []
     for node in ast.walk(source.tree):
@@ -167,7 +167,7 @@ def _text_of(lines, nodes):
 
 
 def excerpt(random, source, characters_min, characters_max):
-    """A piece of a file that could be a file: consecutive top-level nodes, or a class with some of its methods."""
+    """Picks a piece of a file that could be a file: consecutive top-level nodes, or a class with some methods."""
     if characters_min <= len(source.text) <= characters_max:
         return source.text if source.text.endswith("\n") else source.text + "\n"
     wanted, nodes, head = random.uniform(characters_min, characters_max), source.tree.body, ""

@@ -1,4 +1,4 @@
-"""Training samples: prompts as Redline sends them (actors/prompts/edit_prompt.cpp), answers, and which tokens count how much."""
+"""Training samples: prompts as Redline sends them (actors/prompts/edit_prompt.cpp), answers, and kinds of tokens."""
 import difflib
 import hashlib
 import random as random_module
@@ -12,12 +12,12 @@ import edits
 from python_source import NotApplicable, RESERVED, Source, excerpt, require
 
 FENCE = "```"
-# What a token is; the loss weighs each its own way. UNSURE: copied, where the old file goes on in several ways from what
-# stands before; READ: a line behind the copy that stands for it.
+# The kinds of tokens, each with its own weight in the loss. UNSURE is a copied token before which the old file has text
+# that continues in several ways; READ is part of a line that the model reads after the copy that stands for it.
 PROMPT, COPIED, PLAIN, CHANGED, UNSURE, READ = range(6)
 ANSWERED = (COPIED, CHANGED, UNSURE)  # what has to be right in an answer
-CONTEXT_TOKENS = 5  # that have to be found again for a token to be copied
-PACKAGE_SHARE_MAX = 0.09  # of all draws
+CONTEXT_TOKENS = 5  # how many tokens before it must match for a token to count as copied
+PACKAGE_SHARE_MAX = 0.09  # the largest share of all draws
 
 
 def chat(message):
@@ -33,7 +33,7 @@ def edit_answer(after):
 
 
 def file_of_answer(answer):
-    """-> the file in a whole-file answer, or None."""
+    """Returns the file in a whole-file answer, or None."""
     head = f"{FENCE}python\n"
     return (
         answer[len(head) : -len(FENCE)]
@@ -52,7 +52,7 @@ def program_message(instruction, before):
 
 @dataclass
 class Mix:
-    """What a stretch of training is made of: shares of tokens, and the sizes of files in characters."""
+    """The data of a training stage: shares of tokens, and the sizes of files in characters."""
 
     characters_min: int = 100
     characters_max: int = 600
@@ -61,11 +61,11 @@ class Mix:
     program: float = 0.25
     plain: float = 0.05
     middle: float = 0.06
-    strange_names: float = 0.0  # share of edits whose file has names made up of any tokens
+    strange_names: float = 0.0  # the share of edits whose file has names made up of arbitrary tokens
 
 
 class Files:
-    """The corpus by package, with the parsed files lately used."""
+    """The corpus by package, with the recently used parsed files."""
 
     def __init__(self, files):
         self.by_package = {}
@@ -79,7 +79,7 @@ class Files:
         self._recent = []
 
     def draw(self, random):
-        """A parsed file; each serves several samples, parsing is what costs."""
+        """Returns a parsed file. Each serves several samples, because parsing is expensive."""
         if len(self._recent) < 64 or random.random() < 0.08:
             package = random.choices(self.packages, self.weights)[0]
             self._recent.append(Source(random.choice(self.by_package[package])))
@@ -89,8 +89,8 @@ class Files:
 
 
 def program_tokens(tokenizer, before, program, served=False):
-    """-> (tokens, whether the model says each). A token never spans the end of a copy, be the copied lines read behind it
-    (`served`) or not: what the model says up to there is the same both ways."""
+    """Returns (tokens, whether the model writes each). A token never spans the end of a copy, whether or not the copied
+    lines are read after it (`served`), so what the model writes up to there is the same in both cases."""
     tokens, said = [], []
     for text, copied in copy_programs.pieces(before, program):
         for part, is_said in ((tokenizer.encode(text), True), (tokenizer.encode_text(copied) if served else [], False)):
@@ -100,8 +100,8 @@ def program_tokens(tokenizer, before, program, served=False):
 
 
 class StrangeNames:
-    """Renames some identifiers of a file to names put together from any pieces of the vocabulary. What follows such a name
-    can only be known by copying, and every token gets its turn as one to copy."""
+    """Renames some identifiers of a file to names made of arbitrary pieces of the vocabulary. Only copying can predict
+    what follows such a name, and every token occurs as one to copy."""
 
     WORD = re.compile(r"[^\W\d]\w*")
 
@@ -121,7 +121,7 @@ class StrangeNames:
 
 
 def identifiers(files, random, file_count=300):
-    """Names that renames may take, from the corpus."""
+    """Returns names for renames, taken from the corpus."""
     names = set()
     for file in random.sample(files, min(file_count, len(files))):
         try:
@@ -134,7 +134,7 @@ def identifiers(files, random, file_count=300):
 
 
 def with_unsure(asked, answered, kinds):
-    """The kinds of an answer's tokens, with UNSURE for what was COPIED and might as well have been copied from elsewhere."""
+    """Returns the kinds of an answer's tokens, with UNSURE for COPIED ones that have more than one origin."""
     seen, tokens = {}, asked + answered
     for at in range(CONTEXT_TOKENS, len(asked)):
         seen.setdefault(tuple(tokens[at - CONTEXT_TOKENS : at]), set()).add(tokens[at])
@@ -146,14 +146,14 @@ def with_unsure(asked, answered, kinds):
 
 
 class SampleMaker:
-    """Draws samples; the same seed gives the same ones."""
+    """Draws samples; the same seed gives the same samples."""
 
     def __init__(self, tokenizer, files, names, seed):
         self.tokenizer, self.files, self.editor = tokenizer, Files(files), edits.Editor(names)
         self.random, self.strange = random_module.Random(seed), None
 
     def edit_task(self, mix, edit_count=None, kinds=None):
-        """-> (instruction, old text, new text, kinds)"""
+        """Returns (instruction, old text, new text, kinds)."""
         random = self.random
         top = mix.characters_min + (mix.characters_max - mix.characters_min) * random.random()
         before = excerpt(random, self.files.draw(random), mix.characters_min * 0.6, max(top, mix.characters_min))
@@ -165,7 +165,7 @@ class SampleMaker:
         return instruction, before, after, done
 
     def draw(self, mix, task):
-        """-> (tokens, what each is)"""
+        """Returns (tokens, the kind of each)."""
         return getattr(self, "_" + task)(mix)
 
     def _answered(self, prompt, answer, kinds_of):
@@ -182,8 +182,8 @@ class SampleMaker:
         )
 
     def _program(self, mix):
-        """Half as text alone, half as under the grammar, which writes the copied lines behind each copy; a span that is only
-        believed as far as the model would write it needs the model to."""
+        """Half of the samples are text alone; in the other half the copied lines follow each copy, as the grammar
+        inserts them. A server trusts a span only as far as the model would write it, so the model must be able to."""
         instruction, before, after, _ = self.edit_task(mix)
         require("gen>" not in after and "program>" not in after)
         tokens = self.tokenizer.encode(chat(program_message(instruction, before)))
@@ -192,7 +192,7 @@ class SampleMaker:
         return tokens + answer, [PROMPT] * len(tokens) + [CHANGED if s else READ for s in said]
 
     def _changed_or_copied(self, tokens, before, after):
-        """CHANGED: tokens of changed lines, and the few around them where the answer leaves the old text and finds it again."""
+        """CHANGED marks tokens of changed lines, and the few where the answer leaves the old text or returns to it."""
         old, new = before.splitlines(True), after.splitlines(True)
         offset = numpy.cumsum([len(edit_answer("")) - len(FENCE)] + [len(line.encode()) for line in new])
         mark = numpy.zeros(offset[-1] + 64, bool)
@@ -212,7 +212,7 @@ class SampleMaker:
         return tokens, [PLAIN] * len(tokens)
 
     def _middle(self, mix):
-        """Fill-in-the-middle: some lines, or any piece, from what stands before and behind it."""
+        """Fill-in-the-middle: the model gives some lines, or an arbitrary piece, from the text before and after it."""
         text, random = self.files.draw(self.random).text, self.random
         length = int(random.uniform(0.3, 1) * min(mix.tokens_max * 2, mix.characters_max * 1.5))
         begin = text.rfind("\n", 0, random.randrange(max(1, len(text) - length))) + 1
@@ -234,7 +234,7 @@ class SampleMaker:
 
 
 def make_shard(maker, mix, token_count):
-    """About `token_count` tokens of samples: (tokens, kinds, lengths) as arrays. Tasks keep near their shares."""
+    """Makes samples of about `token_count` tokens: arrays (tokens, kinds, lengths). Tasks stay near their shares."""
     tasks = ["edit", "program", "plain", "middle"]
     spent = dict.fromkeys(tasks, 0)
     tokens, kinds, lengths, total = [], [], [], 0
@@ -255,5 +255,5 @@ def make_shard(maker, mix, token_count):
 
 
 def seed_of(*parts):
-    """A seed from anything, the same on every machine."""
+    """Derives a seed from any values, the same on every machine."""
     return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=7).digest(), "little")

@@ -1,4 +1,4 @@
-"""The sizes a pair can be made in. `python3 make_pair.py --size NAME` runs one from the corpus to the checked files."""
+"""The sizes in which a pair can be made. `python3 make_pair.py --size NAME` makes one, from the corpus on."""
 from dataclasses import dataclass, field
 
 from model import Shape
@@ -7,9 +7,9 @@ from samples import Mix
 
 @dataclass
 class Stage:
-    """A stretch of training on one mix."""
+    """A part of the training, with one mix of samples."""
 
-    share: float  # of the run's tokens
+    share: float  # the share of the run's tokens
     mix: Mix
 
 
@@ -20,11 +20,11 @@ class Run:
     shape: Shape
     tokens: int
     batch_tokens: int = 4096
-    matrix_rate: float = 0.006  # Muon
-    other_rate: float = 0.0015  # Adam: embedding, norms, biases
+    matrix_rate: float = 0.006  # the learning rate of Muon
+    other_rate: float = 0.0015  # the learning rate of Adam, for embedding, norms and biases
     warm_up_steps: int = 40
-    constant_share: float = 0.55  # then linearly to zero
-    teacher_mix: float = 0.0  # share of the teacher's distribution in the loss
+    constant_share: float = 0.55  # the share of the run with a constant rate, which then falls linearly to zero
+    teacher_mix: float = 0.0  # the share of the teacher's distribution in the loss
 
 
 @dataclass
@@ -34,14 +34,14 @@ class Size:
     target: Run
     draft: Run
     stages: list
-    packages: bool = True  # False: the standard library of this Python alone
+    packages: bool = True  # False: only the standard library of this Python
     held_out_edits: int = 200
     held_out_programs: int = 80
     held_out_lines: int = 80
     validation_tokens: int = 40_000
     shard_tokens: int = 100_000
     vector_cases: int = 20
-    largest_edit: int = 5000  # characters of the largest files that the evaluation takes
+    largest_edit: int = 5000  # the size in characters of the largest files that the evaluation takes
     seed: int = 20261121
     notes: dict = field(default_factory=dict)
 
@@ -101,7 +101,7 @@ def _demo():
 
 
 def _more():
-    """A finished `demo` pair goes on: for --start. Longer files, more programs, half the rate."""
+    """Continues a finished `demo` pair (--start) with longer files, more programs and half the rate."""
     size = _demo()
     for run in (size.target, size.draft):
         run.matrix_rate, run.other_rate, run.constant_share = 0.003, 0.0008, 0.4
@@ -129,9 +129,9 @@ def _large():
 
 
 SIZES = {
-    "smoke": _smoke,  # CI: a minute, shows that every step works
-    "quick": _quick,  # about an hour of two busy cores: edits of small files
-    "demo": _demo,  # two and a half hours of two cores with AMX
-    "more": _more,  # as long as there is time, from a `demo` pair
-    "large": _large,  # a GPU
+    "smoke": _smoke,  # for CI: takes a minute and shows that every step works
+    "quick": _quick,  # about an hour on two busy cores: edits of small files
+    "demo": _demo,  # two and a half hours on two cores with AMX
+    "more": _more,  # starts from a `demo` pair and takes as long as there is time
+    "large": _large,  # needs a GPU
 }

@@ -1,6 +1,7 @@
-// Products of bf16 on AMX tiles, for kernels.c: matrices are rounded to bf16 and laid out as tiles of 1 KiB (16 rows of 64
-// bytes) just before they are multiplied; sums are fp32. The tiles of the left matrix hold `rows`: 16 rows, 32 deep. Those of
-// the right one hold `pairs`: 16 pairs of neighbours in depth, for 16 columns. What a tile lacks is zero.
+// Products of bf16 on AMX tiles, for kernels.c. Matrices are rounded to bf16 and laid out as tiles of 1 KiB (16 rows of
+// 64 bytes) just before they are multiplied; sums are fp32. The tiles of the left matrix contain `rows`: 16 rows, 32
+// deep. Those of the right one contain `pairs`: 16 pairs of neighbors in depth, for 16 columns. Missing elements of a
+// tile are zero.
 // The instructions: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18.
 #pragma once
 #include <immintrin.h>
@@ -8,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { tile_rows = 16, tile_depth = 32, tile_size = 512 };  // size: elements of bf16
+enum { tile_rows = 16, tile_depth = 32, tile_size = 512 };  // the size counts elements of bf16
 
 static inline long tiles_of(long length, long size) { return (length + size - 1) / size; }
 static inline long more(long a, long b) { return a > b ? a : b; }
@@ -16,13 +17,13 @@ static inline long less(long a, long b) { return a < b ? a : b; }
 
 static int tiles_lent = 0;
 
-// Linux lends the tile registers to processes that ask.
+// Linux grants the tile registers only to processes that ask for them.
 __attribute__((constructor)) static void ask_for_tiles(void) {
   const long arch_req_xcomp_perm = 0x1023, tile_data = 18;
   tiles_lent = syscall(SYS_arch_prctl, arch_req_xcomp_perm, tile_data) == 0;
 }
 
-// Each thread, before its products.
+// Each thread calls this before its products.
 static void begin_tiles(void) {
   struct { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape = {.palette = 1};
   for (int i = 0; i < 8; ++i) {
@@ -35,7 +36,7 @@ static void begin_tiles(void) {
 static inline __mmask16 first_lanes(long count) { return count >= 16 ? 0xffff : count <= 0 ? 0 : (__mmask16)((1u << count) - 1); }
 static inline __m512i to_bf16(__m512 low, __m512 high) { return (__m512i)_mm512_cvtne2ps_pbh(high, low); }
 
-// (a0 b0 a1 b1 ...) of two rows
+// Interleaves two rows: (a0 b0 a1 b1 ...).
 static inline __m512i pair_up(__m512 a, __m512 b) {
   static const uint16_t order[32] = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23,
                                      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
@@ -124,7 +125,8 @@ static inline void store_edge(const float *tile, float *c, long stride, long row
     for (long j = 0; j < columns; ++j) c[i * stride + j] = add ? c[i * stride + j] + tile[i * 16 + j] : tile[i * 16 + j];
 }
 
-// c: [rows, columns] (+)= a * b over `deep` tiles of depth; a_deep and b_deep: how many tiles of depth a and b were packed with.
+// c: [rows, columns] (+)= a * b over `deep` tiles of depth; a_deep and b_deep are the tiles of depth with which a and b
+// were packed.
 static void multiply_tiles(const uint16_t *a, long a_deep, const uint16_t *b, long b_deep, long deep, float *c, long stride, long rows,
                            long columns, int add) {
   _Alignas(64) float edge[256];
@@ -184,7 +186,7 @@ static void multiply_tiles(const uint16_t *a, long a_deep, const uint16_t *b, lo
 #undef END
 }
 
-// Memory that a thread keeps between calls; grows.
+// Memory that a thread keeps between calls and that only grows.
 typedef struct {
   void *at;
   size_t size;
@@ -251,7 +253,8 @@ static inline __m512 exp16(__m512 x) {
 
 enum { tile_queries = 64 };
 
-// The contracts of attention_forward() and attention_backward() in kernels.c; the softmax's weights are rounded to bf16 too.
+// The contracts are those of attention_forward() and attention_backward() in kernels.c; the softmax weights are rounded
+// to bf16 too.
 static void tiles_attention_forward(const float *qkv, float *y, float *log_sum, const int64_t *begin, long segments, long most, long heads,
                                     long groups) {
   static _Thread_local scratch_memory own;

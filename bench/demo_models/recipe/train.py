@@ -1,4 +1,4 @@
-"""Training of one model: Muon for matrices, Adam for the rest, checkpoints to go on from, a log and its plot."""
+"""Training of one model: Muon for matrices, Adam for the rest, resumable checkpoints, a log and its plot."""
 import json
 import os
 import sys
@@ -18,7 +18,7 @@ SECONDS_BETWEEN_CHECKS = 300
 
 
 class GpuStep:
-    """The same contract as FastStep by autograd, in bf16 on a GPU: segments become padded rows."""
+    """The contract of FastStep implemented with autograd, in bf16 on a GPU; segments become padded rows."""
 
     def __init__(self, weights, device):
         self.weights, self.device = weights, device
@@ -70,7 +70,7 @@ class Optimizer:
         self.count = 0
 
     def _orthogonal(self, updates):
-        """Newton-Schulz: of each, near the closest matrix with all singular values one. May overwrite what it is given."""
+        """Newton-Schulz: nearly the closest matrices whose singular values are all one. May overwrite its input."""
         wide = [(u.T if u.shape[0] > u.shape[1] else u).contiguous() for u in updates]
         if self.kernels:
             self.kernels.orthogonalise(wide)
@@ -138,7 +138,7 @@ def load_weights(path):
 
 @torch.no_grad()
 def validate(step, shard, batch_tokens):
-    """Loss and share of right tokens in answers, and of answers that are right as a whole, given the right text before."""
+    """Returns the loss, and the shares of right tokens and of wholly right answers, given the right text before."""
     loss_sum = right_sum = count = whole = answers = 0
     for batch in feed_module.batches(shard, batch_tokens):
         counted = sum(batch.kind == kind for kind in samples.ANSWERED).bool()
@@ -160,7 +160,7 @@ def validate(step, shard, batch_tokens):
 
 
 class Log:
-    """A line of JSON for each report, a bar on the terminal, and a plot of it all."""
+    """Writes a line of JSON for each report, a bar on the terminal, and a plot of all reports."""
 
     def __init__(self, path, name):
         self.path, self.name, self.rows, self.shown = path, name, [], sys.stderr.isatty()
@@ -169,7 +169,7 @@ class Log:
                 self.rows = [json.loads(line) for line in file]
 
     def cut(self, tokens):
-        """Forgets what came after a checkpoint."""
+        """Drops what came after a checkpoint."""
         self.rows = [row for row in self.rows if row["tokens"] <= tokens]
         with open(self.path, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in self.rows)
@@ -203,7 +203,7 @@ class Log:
 
 
 def _plan_of(run, stages, shard_tokens, share_of_time):
-    """index -> (mix, tokens) of a shard, or None. With a clock, a stage begins when the time for it has come."""
+    """Returns a function index -> (mix, tokens) of a shard, or None. With a clock, a stage begins at its time."""
     shards = max(1, -(-run.tokens // shard_tokens))
     ends, total = [], 0.0
     for stage in stages:
@@ -226,8 +226,8 @@ def rate_factor(run, step_count, share):
 
 
 def grown(weights, shape):
-    """The same function with as many layers as `shape` has: those before the last one get a second behind them, which adds
-    nothing yet."""
+    """Returns the same function with as many layers as `shape` has: layers before the last one are doubled, and the
+    second of the two adds nothing yet."""
     old, tensors = weights.shape.layers, {name: weights[name].clone() for name in ("embedding", "final_norm")}
     seconds = range(2 * old - 1 - shape.layers, old - 1)
     plan = [(i, share) for i in range(old) for share in ((1.0, 0.0) if i in seconds else (1.0,))]
@@ -242,8 +242,8 @@ def grown(weights, shape):
 def train(
     name, run, size, folder, held_out_shard, threads=2, device="cpu", workers=1, teacher=None, until=None, start=None
 ):
-    """Trains until run.tokens are seen, or the clock `until`, going on from a checkpoint if there is one, or from the GGUF
-    file `start`. With a clock the learning rate falls with whichever of the two ends first."""
+    """Trains until run.tokens are seen or the clock reaches `until`, starting from a checkpoint if there is one, or
+    else from the GGUF file `start`. With a clock, the learning rate falls with whichever of the two ends first."""
     checkpoint, log = os.path.join(folder, f"{name}.pt"), Log(os.path.join(folder, f"{name}.log.jsonl"), name)
     torch.set_num_threads(threads)
     if os.path.exists(checkpoint):

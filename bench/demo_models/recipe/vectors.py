@@ -1,4 +1,4 @@
-"""Prompts with their token ids, greedy answers and best logits, computed in fp32: what every engine must reproduce."""
+"""Prompts with their token ids, greedy answers and best logits, computed in fp32, which every engine must reproduce."""
 import itertools
 import json
 import subprocess
@@ -10,7 +10,7 @@ from decode import Decoder
 from python_source import NotApplicable
 
 ANSWER_TOKENS_MAX = 200
-TIE = 1e-3  # two logits this close: the order in which an engine sums decides
+TIE = 1e-3  # with two logits this close, the order in which an engine sums decides
 FORMAT = (
     "text is encoded with special tokens parsed and no BOS; continuation is greedy at temperature 0, fp32 weights, activations "
     f"and cache; it ends before <|im_end|> or <|endoftext|> or after {ANSWER_TOKENS_MAX} tokens"
@@ -41,7 +41,7 @@ def _fixed_prompts():
 
 
 def _drawn_prompts(maker, number, context):
-    """Prompts of edits without end, the first of them case `number`."""
+    """Yields an endless series of edit prompts, the first of which is case `number`."""
     while True:
         mix = samples.Mix(200, maker.random.choice([500, 1000, 2000]), context)
         try:
@@ -85,7 +85,7 @@ def make(target, draft, maker, count):
         ids = tokenizer.encode(text)
         answers = {who: _answer(decoder, ids, tokenizer) for who, decoder in decoders.items()}
         if number >= len(fixed) and any(a["min_gap"] <= TIE for a in answers.values()):
-            continue  # engines may go either way
+            continue  # engines may choose either token
         cases.append({"name": name, "text": text, "ids": ids, **answers})
     return {"format": FORMAT, "stop": sorted(tokenizer.stops), "cases": cases}
 
@@ -97,7 +97,7 @@ def save(found, path):
 
 
 def check_with_redline(redline, model, who, path):
-    """-> problems: where the runtime's token ids or greedy tokens differ from the reference. A tie of two logits decides nothing."""
+    """Returns problems: where the runtime's token ids or greedy tokens differ from the reference, except at ties."""
     with open(path, encoding="utf-8") as file:
         cases = json.load(file)["cases"]
     problems = []

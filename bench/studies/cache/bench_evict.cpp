@@ -1,4 +1,4 @@
-// redline bench evict: what it costs to go on when the window is full, and what it does to the answer.
+// redline bench evict: what it costs to continue when the window is full, and how that affects the answer.
 
 #include "bench/studies/cache/bench_evict.hpp"
 
@@ -26,10 +26,10 @@ using nlohmann::ordered_json;
 constexpr eviction_policy moving[] = {eviction_policy::reevaluate, eviction_policy::shift, eviction_policy::lazy};
 constexpr std::uint32_t drift_shifts[] = {1, 10, 100, 1000, 10'000};
 
-/// Seconds per token of one long answer.
+/// The seconds per token of one long answer.
 struct pace {
   double mean_ms = 0;
-  double longest_ms = 0;  // between two tokens
+  double longest_ms = 0;  // the longest time between two tokens
   std::uint32_t evictions = 0;
 };
 
@@ -43,7 +43,7 @@ std::vector<token> random_prompt(const engine& e, std::size_t count) {
   return tokens;
 }
 
-/// `tokens` tokens after a prompt, decoded one by one. The first is left out: it includes the prompt.
+/// Decodes `tokens` tokens one by one after a prompt. The first is left out because it includes the prompt.
 result<pace> time_answer(local_runner& runner, std::size_t prompt_count, std::uint32_t tokens,
                          const kv::eviction_options& eviction) {
   using clock = std::chrono::steady_clock;
@@ -84,7 +84,7 @@ result<ordered_json> compare_paces(const evict_options& f) {
   steps.push_back(f.window / 2);
   for (const std::uint32_t n_discard : steps) {
     for (const eviction_policy policy : moving) {
-      // A window computed anew for every token would take hours.
+      // Recomputing the window for every token would take hours.
       const std::uint32_t tokens = policy == eviction_policy::reevaluate
                                        ? static_cast<std::uint32_t>(std::min<std::uint64_t>(
                                              f.tokens, std::uint64_t{f.reevaluations_max} * n_discard + 1))
@@ -195,7 +195,7 @@ result<void> run(const evict_options& f) {
                      "expected --n-keep and --n-discard of together less than --window, found " +
                          std::to_string(f.n_keep) + " and " + std::to_string(n)};
   }
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // long runs are watched through pipes
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // users watch long runs through pipes
   if (f.tokens + 3 > f.window)
     return failure{errc::invalid_argument,
                    "expected --tokens of less than --window, found " + std::to_string(f.tokens)};

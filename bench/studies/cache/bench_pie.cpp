@@ -1,5 +1,5 @@
-// What does an edit in the middle of a cached text cost, and what is lost where the tokens after it are not computed
-// again? Quality on real edits, times on any model at any length.
+// Measures what an edit in the middle of a cached text costs, and what is lost where the tokens after it are not
+// recomputed. Quality is measured on real edits, times on any model at any length.
 
 #include "bench/studies/cache/bench_pie.hpp"
 
@@ -28,8 +28,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::uint32_t ahead = 64;       // tokens over which distributions are compared
-constexpr std::uint32_t key_stride = 16;  // of the tokens whose keys are compared
+constexpr std::uint32_t ahead = 64;       // how many tokens distributions are compared over
+constexpr std::uint32_t key_stride = 16;  // distance between the tokens whose keys are compared
 constexpr std::uint32_t rows_max = 256;
 
 template<class Work>
@@ -41,7 +41,7 @@ double ms_of(const Work& work) {
 
 double median(std::vector<double> values) { return percentile(std::move(values), 50); }
 
-/// A model of this process, with room for a few logs.
+/// A model of this process, with space for a few logs.
 struct bench_model {
   std::shared_ptr<const gguf::gguf_file> file;
   std::unique_ptr<model::transformer> model;
@@ -65,19 +65,19 @@ struct bench_model {
 
 /// One edit under one policy.
 struct edit_sample {
-  double update_ms = 0;     // until all tokens but the last have KV again
-  double computed = 0;      // tokens computed for that
-  bool same_line = false;   // as exact gives
-  bool right_line = false;  // as the file has
-  double similarity = 0;    // of the line, to exact's
-  double divergence = 0;    // Kullback-Leibler, from exact's distributions, mean over the tokens ahead, nats
+  double update_ms = 0;     // time until all tokens but the last have KV again
+  double computed = 0;      // how many tokens were computed for that
+  bool same_line = false;   // the line is the one that exact gives
+  bool right_line = false;  // the line is the one in the file
+  double similarity = 0;    // how similar the line is to exact's
+  double divergence = 0;  // mean Kullback-Leibler divergence from exact's distributions over the tokens ahead, in nats
   double largest_divergence = 0;
-  std::vector<double> key_cosines;  // by layer; empty where they are the same or nothing corresponds
+  std::vector<double> key_cosines;  // by layer; empty where the keys are the same or nothing corresponds
   double healing_ms = 0;
-  bool identical = false;  // all logits ahead, bit for bit
+  bool identical = false;  // all logits ahead are equal, bit for bit
 };
 
-/// The probabilities' logarithms.
+/// The logarithms of the probabilities.
 std::vector<double> log_softmax(std::span<const float> logits) {
   const double top = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
@@ -106,12 +106,12 @@ double cosine(const std::vector<float>& a, const std::vector<float>& b) {
   return ratio(dot, std::sqrt(aa * bb));
 }
 
-/// The policies on one edit after another.
+/// Measures the policies on one edit after another.
 class quality_bench {
  public:
   quality_bench(bench_model& m, const text::tokenizer& tokenizer) : m_(m), tokenizer_(tokenizer) {}
 
-  /// By policy, in the order of `names`.
+  /// Returns one sample per policy, in the order of `names`.
   std::vector<edit_sample> measure(const pie_case& c) {
     before_ = tokenizer_.encode(c.before);
     after_ = tokenizer_.encode(c.after);
@@ -195,7 +195,7 @@ class quality_bench {
     return s;
   }
 
-  /// The edit is not told to the cache at all.
+  /// The cache is not notified of the edit at all.
   edit_sample reuse(const pie_case& c) {
     cached_log old(*m_.model, *m_.pool);
     old.become({}, before_);
@@ -220,12 +220,12 @@ class quality_bench {
   const text::tokenizer& tokenizer_;
   std::vector<token> before_;
   std::vector<token> after_;
-  std::vector<token> next_;    // what exact goes on with
-  std::vector<float> wanted_;  // its logits there
+  std::vector<token> next_;    // the tokens with which exact continues
+  std::vector<float> wanted_;  // exact's logits for them
   std::string line_;
 };
 
-/// The contexts' last lines, as many as fit, with the edit of the task where it lies among them.
+/// The last lines of each context, as many as fit, where the task's edit lies among them.
 std::vector<pie_case> cases_of(const std::vector<pie_context>& contexts, const std::string& task, const pie_options& f,
                                const text::tokenizer& tokenizer, std::uint32_t window) {
   std::vector<pie_case> all;
@@ -330,7 +330,7 @@ result<json> measure_quality(const pie_options& f, kernels::worker_team& team, p
   return out;
 }
 
-/// Some tokens that no vocabulary lacks.
+/// Some tokens that every vocabulary has.
 std::vector<token> some_tokens(std::uint32_t count, std::uint32_t vocabulary, std::uint64_t seed) {
   std::mt19937_64 chance(seed);
   std::vector<token> out(count);
@@ -338,7 +338,7 @@ std::vector<token> some_tokens(std::uint32_t count, std::uint32_t vocabulary, st
   return out;
 }
 
-/// Insertions of `f.inserted` tokens at `at` into `length` ones.
+/// Measures insertions of `f.inserted` tokens at `at` into `length` tokens.
 json measure_insertion(const pie_options& f, bench_model& m, std::uint32_t length, std::uint32_t at,
                        progress_line& line) {
   const std::uint32_t vocabulary = m.model->config().vocabulary;
@@ -359,7 +359,7 @@ json measure_insertion(const pie_options& f, bench_model& m, std::uint32_t lengt
       log.prepare();
     });
     const double read = ms_of([&] { (void)log.read_last(); });
-    if (i == 0) continue;  // warms caches and buffers
+    if (i == 0) continue;  // the first round warms caches and buffers
     update.push_back(took);
     next.push_back(read);
   }

@@ -1,4 +1,4 @@
-// redline bench prefix: the time to the first token of prompts that begin as an earlier one did.
+// redline bench prefix: the time to the first token of prompts that begin like an earlier one.
 
 #include "bench/studies/cache/bench_prefix.hpp"
 
@@ -59,14 +59,14 @@ result<void> measure(const prefix_options& f) {
     g.prompt.insert(g.prompt.end(), own.begin(), own.end());
     return runner->run(std::move(g), {.how = draft::method::regular}, [](const session_text&) {});
   };
-  // The first answer also loads the model; it leaves the common beginning in the cache.
+  // The first answer also loads the model and leaves the common beginning in the cache.
   REDLINE_TRY_ASSIGN(const auto first, ask(tenants, random_tokens(e, f.own_tokens, random)));
   series alone;
   series sharing;
   std::uint64_t identical = 0;
   for (std::uint32_t i = 0; i < f.repeat; ++i) {
     const auto own = random_tokens(e, f.own_tokens, random);
-    REDLINE_TRY_ASSIGN(const auto plain, ask(++tenants, own));  // of a tenant that has asked for nothing before
+    REDLINE_TRY_ASSIGN(const auto plain, ask(++tenants, own));  // a tenant that has not asked before
     REDLINE_TRY_ASSIGN(const auto again, ask(1, own));
     alone.add(plain.stats);
     sharing.add(again.stats);

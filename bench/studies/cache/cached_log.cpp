@@ -43,7 +43,7 @@ std::span<const float> cached_log::compute(std::uint32_t end, std::uint32_t logi
     if (gap.count() == 0) return said;
     const std::uint32_t count = std::min(gap.count(), model_.rows_max());
     const bool last = gap.begin + count == end;
-    // Before the first gap all have KV, so a token's place in the table is its place in the log.
+    // All tokens before the first gap have KV, so a token's position in the table is its position in the log.
     REDLINE_ASSERT(table_.insert(pool_, gap.begin, count), "the pool has room for whatever is asked");
     const auto pieces = table_.prefix(gap.begin + count);
     const model::run one{.tokens = std::span(log_).subspan(gap.begin, count),

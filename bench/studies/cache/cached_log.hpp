@@ -12,7 +12,7 @@
 namespace redline::studies {
 
 /// A log and its KV in a model of this process, for measuring what edits do to it: scheduler and cache manager in one,
-/// for one sequence. The pool has room for whatever is asked; model and pool outlive the log.
+/// for one sequence. The pool has space for every request; model and pool outlive the log.
 class cached_log {
  public:
   cached_log(model::transformer& model, kv::page_pool& pool) : model_(model), pool_(pool) {}
@@ -20,24 +20,24 @@ class cached_log {
   cached_log(const cached_log&) = delete;
   cached_log& operator=(const cached_log&) = delete;
 
-  /// The log is now `log`, by way of the splices; KV after the first token that differs then is dropped.
+  /// Applies the splices and makes `log` the log; KV after the first token that then still differs is dropped.
   void become(std::span<const scheduler::log_splice> splices, std::vector<token> log);
   /// Computes KV for all but the last token.
   void prepare();
-  /// The same for the last token; returns the logits of what follows it.
+  /// Computes KV for the last token and returns the logits of what follows it.
   std::span<const float> read_last();
-  /// Logits of what follows the last token and then each token of `next` but its last. The log is unchanged after it.
+  /// Returns the logits after the last token and then after each token of `next` but its last. The log stays unchanged.
   std::vector<float> read_ahead(std::span<const token> next);
-  /// Decodes `count` tokens greedily, fewer when `stop` is true of one. The log is unchanged after it.
+  /// Decodes `count` tokens greedily, or fewer when `stop` is true of one. The log stays unchanged.
   template<class Stop>
   std::vector<token> say(std::uint32_t count, const Stop& stop);
 
-  /// Gives all tokens KV of no meaning, for measuring times.
+  /// Gives all tokens meaningless KV, for measuring times.
   void pretend();
-  /// The token's key in every head of a layer, turned to where it counts as standing.
+  /// Returns the token's key in every head of a layer, rotated to the position at which it counts.
   std::vector<float> key_of(std::uint32_t index, std::uint32_t layer);
 
-  /// Tokens computed so far.
+  /// The number of tokens computed so far.
   [[nodiscard]] std::uint64_t computed_count() const { return computed_; }
   [[nodiscard]] const std::vector<token>& log() const { return log_; }
   [[nodiscard]] const kv::page_table& table() const { return table_; }
@@ -55,7 +55,7 @@ class cached_log {
   std::uint64_t computed_ = 0;
 };
 
-/// The first of the most probable.
+/// The most probable token; the first one of a tie.
 [[nodiscard]] token most_probable(std::span<const float> logits);
 
 template<class Stop>

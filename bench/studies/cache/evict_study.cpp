@@ -48,7 +48,7 @@ class key_page {
   std::vector<std::byte> bytes_;
 };
 
-/// Sums of squares of an error and of what it is an error of.
+/// Sums of squares of an error and of the value that it is an error of.
 struct relative_error {
   double error = 0;
   double whole = 0;
@@ -133,7 +133,7 @@ class window_reader {
       const auto chunk = text.first(std::min(room, text.size()));
       const bool counts = q.evictions > 0;
       const std::uint64_t rows = rows_;
-      (void)compute();  // what an eviction has left without keys
+      (void)compute();  // computes the keys that an eviction dropped
       log_.insert(log_.end(), chunk.begin(), chunk.end());
       const auto logits = compute();
       for (std::size_t i = 0; counts && i < chunk.size() && i + 1 < text.size(); ++i) judge(logits, i, text[i + 1], q);
@@ -144,7 +144,7 @@ class window_reader {
   }
 
  private:
-  /// The tokens of the log that have no keys yet; logits of the last pass's rows.
+  /// Computes the tokens of the log that have no keys yet and returns the logits of the last pass's rows.
   std::span<const float> compute() {
     std::span<const float> logits;
     while (table_.token_count() < log_.size()) {
@@ -190,7 +190,7 @@ class window_reader {
   kv::page_pool pool_;
   kv::page_table table_;
   std::vector<token> log_;
-  std::uint64_t rows_ = 0;  // computed so far
+  std::uint64_t rows_ = 0;  // rows computed so far
 };
 
 }  // namespace

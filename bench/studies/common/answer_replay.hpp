@@ -13,37 +13,37 @@
 
 namespace redline::studies {
 
-/// Replays known answers in the target model of this process, and notes each verification. Every forward is computed
-/// and every row's choice made as always, so replayed times are real; the text is not the model's.
+/// Replays recorded answers in the target model of this process and notes each verification. Every forward pass and
+/// every row's choice is computed as always, so replayed times are real; only the text is not the model's.
 class answer_replay final : public sampling::token_chooser {
  public:
-  /// One verification: draft tokens looked at, and how many were right.
+  /// One verification: how many draft tokens were checked and how many were right.
   struct step {
     std::uint32_t drafted = 0;
     std::uint32_t accepted = 0;
     bool operator==(const step&) const = default;
   };
 
-  /// `answer`: the whole output of the sequence to come, its end token included; not empty.
+  /// `answer` is the whole output of the next sequence, its end token included, and is not empty.
   void replay(sequence_id sequence, std::vector<token> answer) {
     const std::scoped_lock lock(mutex_);
     answers_[sequence.value] = std::move(answer);
   }
-  /// Ends the replay and the notes of a sequence, and hands out the notes.
+  /// Ends the replay of a sequence and returns its notes.
   std::vector<step> finish(sequence_id sequence) {
     const std::scoped_lock lock(mutex_);
     answers_.erase(sequence.value);
     const auto found = steps_.extract(sequence.value);
     return found.empty() ? std::vector<step>{} : std::move(found.mapped());
   }
-  /// The same for every method and run of an answer; 0 when it is not replayed.
+  /// A seed that is the same for every method and run of an answer; 0 when the answer is not replayed.
   [[nodiscard]] std::uint32_t seed_of(std::uint64_t answer) const {
     const std::scoped_lock lock(mutex_);
     const auto found = answers_.find(answer);
     return found == answers_.end() ? 0 : static_cast<std::uint32_t>(found->second.size());
   }
 
-  /// The known token; after the answer's end its last one.
+  /// Returns the recorded token, or the last one after the answer's end.
   [[nodiscard]] std::optional<token> choose(const row& at) const override {
     const std::scoped_lock lock(mutex_);
     const auto found = answers_.find(at.answer);
@@ -62,8 +62,8 @@ class answer_replay final : public sampling::token_chooser {
   std::map<std::uint64_t, std::vector<step>> steps_;
 };
 
-/// A draft model of known quality for replayed answers: it agrees with everything looked up that is right, and is right
-/// in this share of its own tokens, at places that chance fixes.
+/// A draft model of known quality for replayed answers. It agrees with every lookup token that is right, and a given
+/// share of its own tokens, at positions fixed by chance, is right.
 class draft_replay final : public sampling::token_chooser {
  public:
   draft_replay(std::shared_ptr<const answer_replay> answers, double right)

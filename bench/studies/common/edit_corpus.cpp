@@ -18,7 +18,7 @@ using json = nlohmann::json;
 constexpr std::size_t edits_max = 100'000;
 constexpr std::size_t text_bytes_max = 4 << 20;
 
-/// Reads the fields of one line; keeps the first thing that is wrong.
+/// Reads the fields of one line and records the first error.
 class edit_line {
  public:
   edit_line(const json& object, std::string where) : object_(object), where_(std::move(where)) {}

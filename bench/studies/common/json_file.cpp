@@ -10,7 +10,7 @@ namespace redline::studies {
 
 result<void> write_json(const std::string& path, const nlohmann::ordered_json& what) {
   if (path.empty()) return {};
-  // Models and files may have names that are no UTF-8.
+  // Names of models and files may contain bytes that are not UTF-8.
   const std::string text = what.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   if (path != "-") return write_whole(path, text);
   std::cout << text;

@@ -7,7 +7,7 @@
 
 namespace redline::studies {
 
-/// Writes to a file, to standard output for "-", and nothing for an empty path.
+/// Writes to a file, or to standard output for "-", and does nothing for an empty path.
 result<void> write_json(const std::string& path, const nlohmann::ordered_json& what);
 
 }  // namespace redline::studies

@@ -16,14 +16,14 @@
 
 namespace redline::studies {
 
-/// Tells a local client to open the sessions on its desk: the models are loaded.
+/// Asks a local client to open the sessions on its desk, because the models are loaded.
 struct begin_local {
   static constexpr actor::message_id id{0x0901};
   static constexpr std::string_view name = "begin_local";
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// A study's stand-in for the gateway: opens sessions in this process and hands on what they say. The
+/// A study's stand-in for the gateway, which opens sessions in this process and forwards what they report. The
 /// callbacks run on the io thread.
 class local_client final : public actor::actor_of<local_client> {
  public:
@@ -35,7 +35,7 @@ class local_client final : public actor::actor_of<local_client> {
     std::function<void(const session_text&)> on_text;
     std::function<void(const session_finished&)> on_finished;
   };
-  /// Where jobs are put before `begin_local` is sent; their sessions have different numbers.
+  /// Takes jobs before `begin_local` is sent; their sessions have different numbers.
   class desk {
    public:
     void put(job next) {

@@ -7,7 +7,7 @@
 
 namespace redline::studies {
 
-/// What the generations in work come to. A fatal failure may come at any time and outlasts them.
+/// Collects the results of the running generations. A fatal failure may come at any time and outlasts them.
 class local_runner::answers {
  public:
   std::future<result<session_finished>> expect(session_id session) {
@@ -47,7 +47,7 @@ local_runner::~local_runner() {
 result<std::unique_ptr<local_runner>> local_runner::create(engine_options options, std::uint32_t users) {
   std::unique_ptr<local_runner> r(new local_runner);
   options.scheduling.limits.running_max = users;
-  options.shows_memory = false;  // that is for servers
+  options.shows_memory = false;  // only servers show it
   options.on_fatal = [into = r->answers_](const std::string& why) { into->break_down({errc::internal, why}); };
   REDLINE_TRY_ASSIGN(r->engine_, engine::create(std::move(options)));
   r->client_ = r->engine_->io()
@@ -101,7 +101,7 @@ result<std::vector<result<outcome>>> local_runner::run_each(
   for (auto& [i, wait] : waits) {
     const auto last = wait.get();
     if (!last) {
-      engine_->stop();  // first, because actors that are still running report to `all`
+      engine_->stop();  // first, because running actors report to `all`
       return last.error();
     }
     why_not[i] = last->why_not;

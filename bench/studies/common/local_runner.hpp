@@ -10,7 +10,7 @@
 
 namespace redline::studies {
 
-/// What a generation gave.
+/// The result of a generation.
 struct outcome {
   std::string text;
   std::vector<token> tokens;
@@ -19,26 +19,26 @@ struct outcome {
   copy_report copied;
 };
 
-/// The actors of this process without a gateway, kept for several generations, one at a time or several users' at once.
+/// The actors of this process without a gateway, kept for several generations, which run one at a time or concurrently.
 class local_runner {
  public:
-  /// Opens and checks the files; the models are loaded by the first `run`. users: generations at once at most.
+  /// Opens and checks the files; the first `run` loads the models. `users` is the maximum of concurrent generations.
   static result<std::unique_ptr<local_runner>> create(engine_options options, std::uint32_t users = 1);
   ~local_runner();
 
   [[nodiscard]] const engine& parts() const { return *engine_; }
-  /// Under which number the target model and its probe will know the next generation; of several the first.
+  /// The number by which the target model and its probe identify the next generation, or the first of several.
   [[nodiscard]] sequence_id next_sequence() const { return {generations_ + 1}; }
 
-  /// on_text: called on another thread as text comes.
+  /// `on_text` is called on another thread as text comes.
   result<outcome> run(generation_spec request, const draft::draft_options& how,
                       const std::function<void(const session_text&)>& on_text);
-  /// All begin at once, and what does not run at once waits; one that fails is no failure of the others. Outcomes are
-  /// in the order of the requests, and on_text, on another thread, has the request's place among them.
+  /// Begins all at once; requests that cannot run at once wait, and a failure of one does not affect the others.
+  /// Outcomes are in the order of the requests. `on_text` runs on another thread and receives the index of the request.
   result<std::vector<result<outcome>>> run_each(
       std::vector<generation_spec> requests, const draft::draft_options& how,
       const std::function<void(std::size_t, const session_text&)>& on_text = {});
-  /// The same where a failure of one is a failure of all.
+  /// Like run_each, but a failure of one request is a failure of all.
   result<std::vector<outcome>> run_all(std::vector<generation_spec> requests, const draft::draft_options& how,
                                        const std::function<void(const session_text&)>& on_text = {});
 

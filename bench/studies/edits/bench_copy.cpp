@@ -1,6 +1,6 @@
-// What do edit programs bring? The cost of a copied run and of decoding it, what part of edits can be copied, the bound
-// that follows, programs executed by the real actors, what a span that is a little off does, and the model's own
-// programs.
+// Measures what edit programs save: the cost of a copied run and of decoding it, the share of edits that can be copied,
+// the bound that follows, programs executed by the real actors, the effect of a slightly wrong span, and the model's
+// own programs.
 
 #include "bench/studies/edits/bench_copy.hpp"
 
@@ -25,10 +25,10 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// What every corpus is weighed with.
+/// The costs by which every corpus is judged.
 struct prices {
   std::vector<run_price> runs;
-  std::vector<double> shared_step_ms;  // of a decode step, by --users
+  std::vector<double> shared_step_ms;  // a shared decode step's time, by --users
   std::vector<mask_price> masks;
   double step_ms = 0;
 };
@@ -111,7 +111,7 @@ void print(const prices& p, const copy_study_options& f) {
   std::fflush(stdout);
 }
 
-/// Share of edits that come out right, mean over trials.
+/// Shares of edits that come out right, as means over trials.
 struct moved_row {
   std::uint32_t lines = 0;
   std::string model;  // "one program" or "plans anew"
@@ -146,7 +146,7 @@ std::vector<moved_row> move_ends(const std::vector<known_edit>& edits, const cop
 
 struct level {
   std::string name;
-  std::uint32_t span_min = 0;  // 0: lines
+  std::uint32_t span_min = 0;  // 0 means whole lines
   copy_cover cover;
 };
 
@@ -188,7 +188,7 @@ result<corpus_study> study(const std::string& path, const std::vector<known_edit
   return s;
 }
 
-/// Decode steps of `users` at once, a token each, as the price of a decoded token.
+/// Decode steps of `users` sequences at once, one token each, as the cost of a decoded token.
 speed_up_curve curve_for(const prices& p, const copy_study_options& f, std::uint32_t users) {
   const auto at = std::find(f.users.begin(), f.users.end(), users) - f.users.begin();
   return users == 1 ? speed_up_curve(p.runs)

@@ -10,8 +10,8 @@
 
 namespace redline::studies {
 
-/// The flags are in bench/studies/commands.cpp. Prints tables and returns the exit code. json: a file for the figures,
-/// "-" for standard output, empty for none.
+/// The flags are in bench/studies/commands.cpp. Prints tables and returns the exit code. `json` is a file for the
+/// figures; "-" means standard output, and empty means none.
 struct copy_study_options {
   model_flags models;
   std::vector<std::string> edits;

@@ -1,4 +1,4 @@
-// redline-bench drafts: what the rule that chooses drafts gives, over known edits and at fixed prices.
+// redline-bench drafts: what the rule that chooses drafts saves, over known edits and at fixed costs.
 
 #include "bench/studies/edits/bench_drafts.hpp"
 
@@ -24,8 +24,8 @@ struct machine {
   const char* name;
   pass_prices prices;
 };
-/// The first three as in `bench/results/README.md`, "`auto` by what its drafts saved"; the last as measured of a model
-/// of 0.5B parameters on two cores of a Zen 4.
+/// The first three are as in `bench/results/README.md`, "`auto` by what its drafts saved"; the last was measured with a
+/// model of 0.5B parameters on two cores of a Zen 4.
 constexpr machine machines[] = {
     {"small models", {.target_us = 170, .row_us = 65, .model_us = 70, .model_row_us = 17.5, .overhead_us = 150}},
     {"cheap rows", {.target_us = 150, .row_us = 8, .model_us = 60, .model_row_us = 2, .overhead_us = 150}},
@@ -45,7 +45,7 @@ result<std::vector<known_answer>> read_answers(const draft_study_options& f) {
     known_answer known{.prompt = tokenizer->encode(edit.task.instruction + "\n```\n" + before + "\n```\n", {}),
                        .prediction = tokenizer->encode(before, {}),
                        .answer = tokenizer->encode("```\n" + edit.after + "\n```\n", {})};
-    known.answer.push_back(1);  // some end token
+    known.answer.push_back(1);  // an arbitrary end token
     if (known.prompt.size() + known.answer.size() <= f.tokens_max) out.push_back(std::move(known));
   }
   if (out.empty())
@@ -67,14 +67,14 @@ replay_cost replay_all(const std::vector<known_answer>& all, bool predicts, draf
 struct row {
   const machine* on = nullptr;
   bool predicts = false;
-  std::vector<std::pair<method, replay_cost>> costs;  // auto last
+  std::vector<std::pair<method, replay_cost>> costs;  // `auto` is last
   [[nodiscard]] const replay_cost& automatic() const { return costs.back().second; }
   [[nodiscard]] double best_fixed_us() const {
     double best = costs.front().second.us;
     for (const auto& [how, cost] : std::span(costs).first(costs.size() - 1)) best = std::min(best, cost.us);
     return best;
   }
-  /// 1: as fast as the best fixed method.
+  /// 1 means as fast as the best fixed method.
   [[nodiscard]] double share_of_best() const { return best_fixed_us() / automatic().us; }
 };
 
@@ -123,7 +123,7 @@ void print(const std::vector<row>& rows, json& out) {
   }
 }
 
-/// `auto` at half and at double of each constant, as a share of its time now; above 1 is faster.
+/// The time of `auto` now, relative to its time with each constant halved and doubled; above 1, the change is faster.
 void vary(const std::vector<known_answer>& all, const std::vector<row>& now, double model_right, json& out) {
   using constants = draft::book_constants;
   constexpr std::pair<const char*, double constants::*> each[] = {

@@ -31,7 +31,7 @@ constexpr std::uint32_t warm_up_tokens = 16;
 struct prepared_edit {
   const known_edit* edit = nullptr;
   std::vector<token> known;       // the answer's tokens and the end token
-  std::vector<token> prediction;  // when --prediction-right
+  std::vector<token> prediction;  // set with --prediction-right
   std::uint32_t prompt_tokens = 0;
   std::uint32_t tokens_max = 0;
 };
@@ -41,7 +41,7 @@ struct chosen_method {
   draft::draft_options options;
 };
 
-/// Blazedit with every combination of the grid's parameters; one that is not given keeps its single value.
+/// Blazedit with every combination of the grid's parameters; a parameter that is not given keeps its single value.
 std::vector<chosen_method> grid_of(const edit_options& f, const draft::draft_options& blazedit) {
   const auto or_one = [](std::vector<std::uint32_t> list, std::uint32_t one) {
     if (list.empty()) list.push_back(one);
@@ -64,7 +64,7 @@ std::vector<chosen_method> grid_of(const edit_options& f, const draft::draft_opt
   return out;
 }
 
-/// The methods asked for that this pair of models can run; regular first, against which the others are compared.
+/// The requested methods that this pair of models can run. `regular` comes first, as the reference.
 std::vector<chosen_method> choose_methods(const edit_options& f, const engine& e) {
   std::vector<std::string> names = f.methods.empty() ? method_names() : f.methods;
   std::stable_partition(names.begin(), names.end(), [](const std::string& n) { return n == "regular"; });
@@ -100,7 +100,7 @@ result<std::vector<token>> known_tokens(const known_edit& edit, const text::toke
   return failure{errc::unsupported_format, "the model's vocabulary has no end token, which a replayed answer needs"};
 }
 
-/// Edits that fit the context with their known results.
+/// The edits that fit the context with their known results.
 result<std::vector<prepared_edit>> prepare(const std::vector<known_edit>& edits, const edit_options& f, const engine& e,
                                            std::size_t& too_long) {
   std::vector<prepared_edit> out;
@@ -130,7 +130,7 @@ class edit_bench {
   edit_bench(const edit_options& f, local_runner& runner, std::shared_ptr<answer_replay> replay)
       : flags_(f), runner_(runner), replay_(std::move(replay)) {}
 
-  /// so_far: told what was measured so far, after each edit.
+  /// After each edit, `so_far` receives what was measured so far.
   result<std::vector<edit_run>> run(const std::vector<prepared_edit>& edits, const std::vector<chosen_method>& methods,
                                     const std::function<result<void>(const std::vector<edit_run>&)>& so_far) {
     progress_line line;
@@ -173,7 +173,7 @@ class edit_bench {
   result<edit_run> once(const prepared_edit& p, const chosen_method& m) {
     const sequence_id sequence = runner_.next_sequence();
     if (flags_.replay) replay_->replay(sequence, p.known);
-    // By method: one may read more of the edit than another.
+    // Each method needs its own request, because one may read more of the edit than another.
     REDLINE_TRY_ASSIGN(auto request, request_of(p.edit->task, m.options, runner_.parts()));
     request.tokens_max = p.tokens_max;
     if (flags_.prediction_right && draft::reads_prediction(m.options.how)) request.prediction = p.prediction;
@@ -208,7 +208,7 @@ class edit_bench {
   outcome reference_;
 };
 
-/// Empty without `regular`, by which speed-ups are measured.
+/// Empty without `regular`, which speed-ups are relative to.
 std::string times(double speed_up) {
   if (speed_up == 0) return "";
   char text[32];
@@ -265,7 +265,7 @@ json json_of(const edit_options& f, const std::string& edits, const std::vector<
   return out;
 }
 
-/// Prints and writes what was measured. Whether all methods agree.
+/// Prints and writes the measurements. Returns whether all methods agree.
 result<bool> tell(const edit_options& f, const std::string& edits, const std::vector<edit_run>& runs,
                   std::size_t too_long) {
   const auto summaries = summarise(runs);
@@ -274,7 +274,7 @@ result<bool> tell(const edit_options& f, const std::string& edits, const std::ve
   return std::all_of(summaries.begin(), summaries.end(), [](const method_summary& s) { return s.identical; });
 }
 
-/// Of several processes' files; those that were replayed are told as such.
+/// Reports the files of several processes and marks those that were replayed.
 result<bool> tell_merged(edit_options f) {
   std::vector<edit_run> runs;
   for (const std::string& path : f.merge) {

@@ -130,7 +130,7 @@ copy_cover token_cover(const known_edit& e, const grammar::token_trie& trie, std
 
 namespace {
 
-/// Writes an answer as a clumsy model would, through the same code as the sessions.
+/// Writes an answer as a clumsy model would, with the code that sessions use.
 class clumsy_writer {
  public:
   clumsy_writer(const clumsy_model& m, const known_edit& e, std::shared_ptr<const output_rules> rules)
@@ -158,7 +158,7 @@ class clumsy_writer {
   static constexpr int tokens_max = 20'000;
   static constexpr int plans_max = 200;
 
-  /// The model's next token.
+  /// Chooses the model's next token.
   bool choose() {
     const auto& index = rules_->grammar->trie();
     std::string text;
@@ -175,7 +175,7 @@ class clumsy_writer {
     const grammar::automaton_state here(output_.grammar_state());
     const auto& programs = static_cast<const grammar::copy_grammar&>(rules_->grammar->automaton());
     const auto at = programs.unpack(here).at;
-    // A text's last token may hold the "<" of the next op.
+    // The last token of a text may contain the "<" of the next op.
     const bool after_lt = at == copy::program_state::step::after_lt && !begins_op_;
     begins_op_ = at == copy::program_state::step::await_op;
     if (model_.plans_anew && (begins_op_ || after_lt) && !plan(after_lt ? 1 : 0)) return false;
@@ -185,7 +185,7 @@ class clumsy_writer {
     return true;
   }
 
-  /// Of a token that may be the program's or a span's.
+  /// Follows a token that may belong to the program or to a span.
   void follow(token t, const std::string& text) {
     const auto piece = rules_->grammar->trie().tokenizer().piece(t);
     text_ += text;
@@ -193,7 +193,7 @@ class clumsy_writer {
     inside_span_ = !output_.span_left().empty();
   }
 
-  /// For what is missing of the new file; so many bytes of the program stand there already.
+  /// Plans the rest of the new file; `written` bytes of the program exist already.
   bool plan(std::size_t written) {
     if (++plans_ > plans_max) return false;
     auto p = copy::shortest_program(rules_->files, copy::document(edit_.after.substr(text_.size())));
@@ -216,7 +216,7 @@ class clumsy_writer {
     span.first = static_cast<std::uint32_t>(first);
   }
 
-  /// The anchors name what the model means, the numbers what it writes.
+  /// The anchors name the lines that the model means, the numbers those that it writes.
   void print(const copy::program& written, const copy::program& meant) {
     program_.clear();
     ops_.clear();
@@ -235,7 +235,7 @@ class clumsy_writer {
     program_ += end_of_programs;
   }
 
-  /// Of the program's next token: certain, or as good as a coin.
+  /// The log probability of the program's next token: certain, or even odds.
   [[nodiscard]] float logprob() const {
     const auto op = std::find_if(ops_.begin(), ops_.end(), [&](const planned_op& o) { return written_ < o.end; });
     return op == ops_.end() || op->sure ? 0.0F : std::log(0.5F);
@@ -243,7 +243,7 @@ class clumsy_writer {
 
   static constexpr std::string_view end_of_programs = "</program>";
   struct planned_op {
-    std::size_t end = 0;  // in program_
+    std::size_t end = 0;  // position in program_
     bool sure = true;
   };
 
@@ -252,12 +252,12 @@ class clumsy_writer {
   std::shared_ptr<const output_rules> rules_;
   constrained_output output_;
   std::mt19937 random_;
-  std::mt19937 opinions_;  // apart, so that ends go to the same places whatever the trust
+  std::mt19937 opinions_;  // a separate generator, so that ends move alike whatever the trust
   std::string program_;
   std::vector<planned_op> ops_;
   std::size_t written_ = 0;
   bool inside_span_ = false;
-  bool begins_op_ = false;  // its last token did
+  bool begins_op_ = false;  // whether the last token did
   int plans_ = 0;
   std::string text_;
 };
@@ -308,7 +308,7 @@ std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_t
       auto s = automaton.begin();
       for (const char b : c.text) static_cast<void>(automaton.advance(s, static_cast<std::uint8_t>(b)));
       at.state.assign(s.cells().begin(), s.cells().end());
-      // A row's share: its mask, and the step after what it chose.
+      // A row's cost: its mask, and the step after the token that it chose.
       const auto row = [&] {
         grammar::grammar_matcher w(**grammars.find(at), at);
         const auto mask = w.next_token_mask();

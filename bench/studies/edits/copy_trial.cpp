@@ -11,11 +11,11 @@
 namespace redline::studies {
 namespace {
 
-/// An edit in both of its spellings.
+/// An edit in both of its forms.
 struct prepared {
   const known_edit* edit = nullptr;
   generation_spec plain, program;
-  std::vector<token> file, ops;  // what is to be committed
+  std::vector<token> file, ops;  // the tokens to commit
 };
 
 std::optional<token> end_token(const text::tokenizer& tokenizer) {
@@ -53,7 +53,7 @@ class trial {
     std::uint32_t passes = 0;
     std::size_t exact = 0;
   };
-  /// tokens_max: 0 for whole answers.
+  /// A `tokens_max` of 0 means whole answers.
   result<took> run(const std::vector<prepared>& all, bool program, std::uint32_t tokens_max,
                    const draft::draft_options& how) {
     took sum;
@@ -134,11 +134,11 @@ result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uin
 
 namespace {
 
-/// The file that the answer's program makes; nullopt when it wrote none.
+/// The file that the answer's program makes; nullopt when the answer is not a program.
 std::optional<std::string> file_made_by(const outcome& got, const output_rules& rules, bool as_text) {
   if (got.reason != finish_reason::stop) return std::nullopt;
   auto shape = rules.shape;
-  shape.anchors = false;  // which the reported program leaves out
+  shape.anchors = false;  // the reported program leaves them out
   const auto program = copy::parse_program(as_text ? got.text : got.copied.program, shape);
   const auto bytes = program ? copy::resolve(*program, rules.files) : result<std::string>(program.error());
   if (!bytes || (!as_text && *bytes != got.text)) return std::nullopt;

@@ -14,40 +14,40 @@
 
 namespace redline::studies {
 
-/// Edits executed by the actors of this process, their shortest programs and their whole files. The known tokens are
-/// committed in place of the model's choices, which are computed all the same.
+/// Edits executed by the actors of this process, as their shortest programs and as whole files. The known tokens are
+/// committed in place of the model's choices, which are still computed.
 struct trial_result {
   std::uint32_t users = 0;
   std::size_t edits = 0;
-  std::size_t exact = 0;  // programs that gave the new file
-  copy_cover cover;       // of these edits
-  // Seconds from the beginning of the first to the end of the last, less those that the prompts alone take; the fastest
-  // of the repeats.
+  std::size_t exact = 0;  // how many programs gave the new file
+  copy_cover cover;       // what these edits copy
+  // Seconds from the start of the first answer to the end of the last, without the time of the prompts alone; the
+  // fastest of the repeats.
   double regular_seconds = 0;  // the whole file, token by token
   double program_seconds = 0;  // the program, without drafts
-  double guessed_seconds = 0;  // the program, with drafts of its own and of lookup
+  double guessed_seconds = 0;  // the program, with its own drafts and those of lookup
   std::uint32_t program_passes = 0;
   std::uint32_t guessed_passes = 0;
 };
 
-/// users: at once. Edits that do not fit the context are left out; the rest are taken at even distances and, when they
-/// are fewer than users, more than once.
+/// `users` answers run at once. Edits that do not fit the context are left out. The others are taken at even distances,
+/// and more than once if they are fewer than users.
 result<trial_result> try_programs(const std::vector<known_edit>& edits, std::uint32_t count, std::uint32_t users,
                                   std::uint32_t answer_tokens_max, std::uint32_t repeats, clock_kind clock,
                                   local_runner& runner, answer_replay& replay);
 
-/// The model's own programs: under the grammar with their spans in place, or as text that nothing holds to it, which is
-/// how models that only saw programs in training know them.
+/// How the model writes its own programs: under the grammar with inserted spans, or as unconstrained text, which is how
+/// models that only saw programs in training write them.
 struct own_writing {
   std::string name;
-  std::optional<copy_options> how;  // null: as text
+  std::optional<copy_options> how;  // null means as text
 };
 struct own_result {
   std::string writing;
   std::size_t edits = 0;
-  std::size_t valid = 0;  // ended by itself, and resolves to the answer
+  std::size_t valid = 0;  // how many ended by themselves and resolve to the answer
   std::size_t exact = 0;
-  std::uint64_t forced = 0;  // spans
+  std::uint64_t forced = 0;  // number of spans
   std::uint64_t verified = 0;
 };
 result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count,

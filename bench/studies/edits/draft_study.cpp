@@ -16,7 +16,7 @@ std::size_t agreement(std::span<const token> a, std::span<const token> b) {
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
-/// The draft model of an answer; see `small_model_runner`, whose decisions it repeats without a model.
+/// The draft model of an answer, which repeats the decisions of `small_model_runner` without a model.
 class simulated_model {
  public:
   simulated_model(const draft_replay_study::setting& s, const known_answer& known) : setting_(s), known_(known) {}
@@ -24,9 +24,9 @@ class simulated_model {
   struct draft_made {
     draft::graded_draft draft;
     std::uint32_t passes = 0;
-    std::uint32_t rows = 0;    // of the draft's passes
+    std::uint32_t rows = 0;    // rows of the draft passes
     std::uint32_t unread = 0;  // rows that read the log first
-    double us = 0;             // of the draft's passes
+    double us = 0;             // time of the draft passes
   };
   draft_made make(std::span<const token> log, std::uint32_t tokens_max, const draft::round_prices& target) {
     draft_made out;
@@ -125,7 +125,7 @@ replay_cost draft_replay_study::replay(const known_answer& known) {
   draft::book::decision draft;
   for (std::size_t at = 0; at < known.answer.size();) {
     const auto left = std::span(known.answer).subspan(at);
-    // The scheduler verifies as much as gives the most tokens per microsecond.
+    // The scheduler verifies the width that gives the most tokens per microsecond.
     const auto width = static_cast<std::size_t>(draft::best_round(draft.parts, prices).rows);
     const std::size_t accepted = std::min({agreement(draft.draft.tokens, left), width, left.size() - 1});
     std::size_t begin = 0;

@@ -13,23 +13,23 @@
 
 namespace redline::studies {
 
-/// An answer that is known, and what there was before it.
+/// A known answer and the text before it.
 struct known_answer {
   std::vector<token> prompt;
-  std::vector<token> prediction;  // empty: the request has none
+  std::vector<token> prediction;  // empty if the request has none
   std::vector<token> answer;
 };
 
-/// What passes take, microseconds; fixed, so that every decision repeats.
+/// The microseconds that passes take. They are fixed, so that every decision repeats.
 struct pass_prices {
-  double target_us = 2000;  // of one row
-  double row_us = 100;      // one more
-  double model_us = 150;    // the draft model's
+  double target_us = 2000;  // a pass with one row
+  double row_us = 100;      // each further row
+  double model_us = 150;    // a pass of the draft model
   double model_row_us = 8;
-  double overhead_us = 200;  // of a round, beside its passes
+  double overhead_us = 200;  // time of a round in addition to its passes
 };
 
-/// What an answer took.
+/// What an answer cost.
 struct replay_cost {
   double us = 0;
   std::uint64_t rounds = 0;
@@ -40,9 +40,9 @@ struct replay_cost {
   replay_cost& operator+=(const replay_cost& other);
 };
 
-/// Replays known answers, one after the other, by the rule that servers use: a book of drafts each, its tenant's record
-/// between them. Passes are priced and not computed. The draft model agrees with everything looked up that is right,
-/// and is right in a share of its own tokens, at places that chance fixes; it reads all of the log.
+/// Replays known answers, one after the other, by the rule of servers: each has its own draft book, and the tenant's
+/// record lasts between them. Passes have a cost but are not computed. The draft model agrees with every right lookup
+/// token, and a share of its own tokens, at positions fixed by chance, is right; it reads the whole log.
 class draft_replay_study {
  public:
   struct setting {

@@ -114,7 +114,7 @@ json json_of(const method_summary& s) {
 
 namespace {
 
-/// Whether the fields that json_of writes are there and of their kinds.
+/// Returns whether the fields that json_of writes exist and have the right types.
 bool is_run(const json& r) {
   const auto has = [&](const char* field, bool (json::*is)() const noexcept) {
     return r.contains(field) && (r[field].*is)();
@@ -152,7 +152,7 @@ edit_run run_of(const json& r) {
   return run;
 }
 
-/// What was made to be right, and how much of it, for the name of a method that uses it.
+/// What was made right and to what degree, for the name of a method that uses it.
 std::string rightness_of(const json& root, const char* field, const char* what,
                          std::initializer_list<const char*> users, const std::string& method) {
   if (!root.contains(field) || !root[field].is_number()) return {};

@@ -15,21 +15,21 @@ struct edit_run {
   std::string edit;
   std::string method;
   double edit_ratio = 0;
-  std::uint64_t characters = 0;  // of the answer
+  std::uint64_t characters = 0;  // length of the answer
   std::uint32_t prompt_tokens = 0;
   std::uint32_t tokens = 0;
-  double seconds = 0;              // prompt and answer
-  double first_token_seconds = 0;  // prompt
+  double seconds = 0;              // time of prompt and answer
+  double first_token_seconds = 0;  // time of the prompt
   std::uint32_t target_passes = 0;
   std::uint32_t draft_passes = 0;
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
-  bool identical = true;   // the tokens and bytes that regular gave, in every repeat
-  bool as_wanted = false;  // the answer holds the known result
+  bool identical = true;   // every repeat gave the tokens and bytes of regular
+  bool as_wanted = false;  // the answer contains the known result
   std::vector<answer_replay::step> steps;
 
   [[nodiscard]] double characters_per_second() const;
-  /// The same without the prompt and the first token.
+  /// The rate without the prompt and the first token.
   [[nodiscard]] double decoded_per_second() const;
 };
 
@@ -38,10 +38,10 @@ struct method_summary {
   std::string method;
   std::size_t edits = 0;
   double mean_rate = 0;              // characters per second
-  double worst_decile_rate = 0;      // its 10th percentile over the edits
-  double decoded_rate = 0;           // mean, without prompts
-  double mean_speed_up = 0;          // mean_rate by regular's; these are 0 without regular
-  double worst_decile_speed_up = 0;  // worst_decile_rate by regular's
+  double worst_decile_rate = 0;      // the 10th percentile over the edits
+  double decoded_rate = 0;           // the mean without prompts
+  double mean_speed_up = 0;          // mean_rate relative to regular's; these are 0 without regular
+  double worst_decile_speed_up = 0;  // worst_decile_rate relative to regular's
   double decoded_speed_up = 0;
   std::uint64_t target_passes = 0;
   std::uint64_t draft_passes = 0;
@@ -54,14 +54,14 @@ struct method_summary {
   [[nodiscard]] double accepted_per_pass() const;
 };
 
-/// In the order in which methods first appear.
+/// Lists the methods in the order in which they first appear.
 [[nodiscard]] std::vector<method_summary> summarise(const std::vector<edit_run>& runs);
 
 [[nodiscard]] nlohmann::ordered_json json_of(const edit_run& run);
 [[nodiscard]] nlohmann::ordered_json json_of(const method_summary& summary);
 
-/// The runs in what 'bench edit --json' wrote; `name` is the file's, for failures. Where drafts or predictions were
-/// made to be right to a degree, the methods that use them say so in their names.
+/// Parses the runs that 'bench edit --json' wrote; `name` is the file's name, for failures. Where drafts or predictions
+/// were made right to a degree, the names of the methods that use them include it.
 [[nodiscard]] result<std::vector<edit_run>> parse_edit_runs(const std::string& text, const std::string& name);
 
 }  // namespace redline::studies

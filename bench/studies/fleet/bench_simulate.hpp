@@ -6,10 +6,10 @@
 
 namespace redline::studies {
 
-/// The flags are in bench/studies/commands.cpp. Prints tables and returns the exit code. json: a file for the figures,
-/// "-" for standard output, empty for none.
+/// The flags are in bench/studies/commands.cpp. Prints tables and returns the exit code. `json` is a file for the
+/// figures; "-" means standard output, and empty means none.
 struct simulate_options {
-  std::string curve;  // a file
+  std::string curve;  // path of a file
   fleet_options fleet;
   std::string json;
 };

@@ -24,7 +24,7 @@ class redline_placer final : public fleet_placer {
   scheduler::placement placement_;
 };
 
-/// Knows who is there and what it gave to each, and nothing of their work.
+/// Knows the workers and how many answers it gave to each, but nothing about their work.
 class load_balancer : public fleet_placer {
  public:
   void note(worker_number worker, const worker_load& load) override {
@@ -70,7 +70,7 @@ class round_robin final : public load_balancer {
 
 class least_connections final : public load_balancer {
   worker_number choose_of(const std::vector<worker_number>& able, std::uint32_t random) override {
-    // Equals take turns by chance, else all gateways would choose the first.
+    // A random choice breaks ties, because otherwise all gateways would choose the first worker.
     std::uint32_t least = connections(able.front());
     std::vector<worker_number> best;
     for (const worker_number w : able) {

@@ -21,11 +21,11 @@ class fleet_placer {
   }
   virtual void remove(scheduler::worker_number worker) = 0;
   virtual std::optional<scheduler::worker_number> choose(const scheduler::placement_question& question) = 0;
-  /// An answer that was placed there is over, or went elsewhere.
+  /// An answer that was placed there has ended or went elsewhere.
   virtual void leave(scheduler::worker_number worker) { (void)worker; }
 };
 
-/// All names that make_fleet_placer knows.
+/// All names that make_fleet_placer accepts.
 inline constexpr std::string_view placer_names[] = {"redline", "random", "round-robin", "least-connections"};
 result<std::unique_ptr<fleet_placer>> make_fleet_placer(std::string_view name);
 

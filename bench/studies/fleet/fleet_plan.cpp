@@ -33,7 +33,7 @@ struct search {
     return trial.holds;
   }
 
-  /// The fewest of (too_few, enough] with which the level holds.
+  /// The smallest number in (too_few, enough] with which the level holds.
   result<std::uint32_t> bisect(std::uint32_t too_few, std::uint32_t enough) {
     while (enough - too_few > 1) {
       const std::uint32_t middle = too_few + (enough - too_few) / 2;
@@ -83,7 +83,7 @@ result<fleet_plan> plan_fleet(const fleet_options& options, const pass_curve& cu
   }
   const auto scaled = [&](std::uint32_t n) { return static_cast<std::uint32_t>(std::ceil(n * s.plan.scale)); };
   s.plan.undisturbed = scaled(fewest);
-  // In a larger pool one worker is a smaller share: there its loss costs less than in the pool that was simulated.
+  // In a larger pool one worker is a smaller share, so its loss costs less than in the simulated pool.
   s.plan.workers = s.plan.scale > 1 ? scaled(fewest) + (wanted - fewest) : wanted;
   return std::move(s.plan);
 }

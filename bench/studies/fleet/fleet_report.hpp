@@ -6,7 +6,7 @@
 
 namespace redline::studies {
 
-/// Everything that was asked and found. No wall time: the same options give the same JSON.
+/// All options and results. Wall time is left out, so that the same options give the same JSON.
 nlohmann::ordered_json to_json(const fleet_options& options, const pass_curve& curve, const fleet_result& r);
 void print_fleet(const fleet_options& options, const pass_curve& curve, const fleet_result& r);
 

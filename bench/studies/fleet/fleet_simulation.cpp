@@ -19,28 +19,28 @@ namespace redline::studies {
 namespace {
 
 constexpr std::int64_t second_us = 1'000'000;
-constexpr std::int64_t tick_us = 250'000;  // of placers, and of links
+constexpr std::int64_t tick_us = 250'000;  // period of placers and of links
 constexpr std::uint32_t ticks_per_kept = 4;
 constexpr std::int64_t patience_us = 20 * second_us;
 constexpr std::int64_t herd_us = 100'000;
 constexpr std::uint32_t places_refused_max = 8;
 constexpr std::uint32_t width_min = 8;
 constexpr std::uint32_t long_rows = 1'500;  // a prompt that others may have to wait for
-constexpr std::uint32_t short_rows = 512;   // one that should not have to
-constexpr double long_prompt_share = 0.03;  // of first turns
-constexpr double turns_mean = 8;            // of a conversation
+constexpr std::uint32_t short_rows = 512;   // a prompt that should not have to wait
+constexpr double long_prompt_share = 0.03;  // share of the first turns
+constexpr double turns_mean = 8;            // turns of a conversation
 constexpr double pass_noise = 0.05;
 constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 
-/// What a tenant's users do; tokens are means.
+/// The behavior of a tenant's users. The token counts are means.
 struct use_kind {
-  std::uint32_t shared;  // tokens that all prompts of the tenant begin with
-  std::uint32_t first;   // of the first prompt beside them
-  std::uint32_t next;    // of each later question
+  std::uint32_t shared;  // tokens with which all prompts of the tenant begin
+  std::uint32_t first;   // further tokens of the first prompt
+  std::uint32_t next;    // tokens of each later question
   std::uint32_t answer;
   std::uint32_t draft_max;
-  float chance;  // of a drafted token to be right
-  double think;  // by the mean of all
+  float chance;  // how probably a draft token is right
+  double think;  // thinking time relative to the mean of all
 };
 constexpr std::array<use_kind, 3> kinds = {{
     {512, 900, 150, 160, 32, 0.9F, 1.0},   // edits: much is copied
@@ -53,10 +53,10 @@ enum class happens : std::uint8_t { ask, arrive, refused, pass_end, kill, detect
 
 struct event {
   std::int64_t at = 0;
-  std::uint64_t order = 0;  // of equals, the one that was planned first
+  std::uint64_t order = 0;  // of events at the same time, the one planned first comes first
   happens what = happens::ask;
   std::uint32_t who = 0;
-  std::uint32_t which = 0;  // of its lives, or of its messages
+  std::uint32_t which = 0;  // which process start or which message
   bool operator>(const event& other) const { return std::tie(at, order) > std::tie(other.at, other.order); }
 };
 
@@ -65,44 +65,44 @@ struct user {
   std::uint32_t gateway = 0;
   std::uint32_t answers = 0;
   std::uint32_t conversation = 0;
-  std::uint32_t log_tokens = 0;  // of the conversation's earlier turns
-  // Where they were computed:
+  std::uint32_t log_tokens = 0;  // tokens of the conversation's earlier turns
+  // Where these tokens were computed:
   std::uint32_t home = nobody;
   std::uint32_t home_life = 0;
-  // The answer at hand:
+  // The current answer:
   bool is_active = false;
   std::uint32_t worker = nobody;
-  std::uint32_t moves = 0;  // what was sent before the last one is void
+  std::uint32_t moves = 0;  // anything sent before the last move is void
   bool must_tell_all = true;
   std::uint32_t prompt = 0, answer = 0, emitted = 0, round = 0, drafted = 0, width = 0;
-  std::uint32_t gained = 0;  // by the pass that ends
+  std::uint32_t gained = 0;  // tokens gained by the pass that ends
   std::uint32_t refusals = 0;
   std::vector<std::uint32_t> not_these;
   std::int64_t asked_at = 0, first_at = 0, heard_at = 0, longest_pause = 0;
   std::int64_t waiting_since = -1;
   std::int64_t lost_at = -1;
   std::uint32_t rows_lost = 0;
-  std::uint32_t rows_known = 0;  // of earlier turns, somewhere
+  std::uint32_t rows_known = 0;  // rows of earlier turns that some worker has
   bool home_is_lost = false;
   bool is_long = false, is_short = false, is_after_long = false;
 };
 
 struct machine {
-  std::unique_ptr<fleet_worker> worker;  // null: it is down
+  std::unique_ptr<fleet_worker> worker;  // null if it is down
   std::uint32_t life = 0;
-  std::set<std::uint32_t> guests;  // users whose answers are placed here
+  std::set<std::uint32_t> guests;  // users whose answers run here
   std::int64_t pass_took = 0;
   std::int64_t busy_us = 0;
-  std::uint32_t long_open = 0;  // long prompts that have no token yet
+  std::uint32_t long_open = 0;  // long prompts without a first token so far
   std::int64_t herd_began = -herd_us;
   std::uint32_t herd = 0;
-  std::uint64_t rows_before = 0, preempted_before = 0;  // at the beginning of the measurement
+  std::uint64_t rows_before = 0, preempted_before = 0;  // values at the start of the measurement
 };
 
 struct door {
   std::unique_ptr<fleet_placer> placer;
   std::vector<std::uint32_t> waiting;
-  std::vector<std::uint8_t> knows;  // by worker: it has reported
+  std::vector<std::uint8_t> knows;  // by worker: whether it has reported
   struct totals {
     std::uint64_t batches = 0, rows = 0, us = 0;
     double row_us = 0, pass_us = 0;
@@ -215,7 +215,7 @@ class fleet {
   std::int64_t now_ = 0, warm_us_ = 0, end_us_ = 0;
   bool has_begun_ = false;
   std::uint32_t kills_ = 0;
-  std::vector<std::uint64_t> prefixes_;  // of the prompt that is being placed
+  std::vector<std::uint64_t> prefixes_;  // prefixes of the prompt that is being placed
   std::vector<scheduler::run_answer> answers_;
 
   fleet_result out_;
@@ -325,7 +325,7 @@ void fleet::carry(carried what, std::uint32_t tokens, std::uint64_t count) {
   bytes_by_second_[second] += each * static_cast<double>(count);
 }
 
-// ---- questions and places ------------------------------------------------------------------------------------------
+// ---- questions and placement ---------------------------------------------------------------------------------------
 
 void fleet::ask(std::uint32_t who) {
   user& u = users_[who];
@@ -359,7 +359,7 @@ void fleet::ask(std::uint32_t who) {
   if (!place(who)) wait(who);
 }
 
-/// What chain_prefixes and prefix_key give for the tokens: a conversation's prompts begin alike, and a tenant's.
+/// Makes keys like chain_prefixes and prefix_key: prompts of one conversation begin alike, and so do a tenant's.
 void fleet::find_prefixes(std::uint32_t who, std::uint32_t tokens) {
   const auto kin = kin_of(who);
   prefixes_.clear();
@@ -406,7 +406,7 @@ void fleet::note_herd(machine& m) {
   out_.herd_max = std::max(out_.herd_max, m.herd);
 }
 
-/// The round's question reaches the worker at this time.
+/// Sends the round's question, which reaches the worker at this time.
 void fleet::send_round(std::uint32_t who, std::int64_t at) {
   user& u = users_[who];
   const std::uint32_t tail = u.must_tell_all ? u.prompt + u.emitted : 0;
@@ -438,7 +438,7 @@ void fleet::fail(std::uint32_t who) {
 
 void fleet::think(std::uint32_t who, std::int64_t from) {
   const user& u = users_[who];
-  // A day in the time of the run: it begins and ends at night.
+  // The run represents one day, which begins and ends at night.
   const double phase = 2 * std::acos(-1.0) * static_cast<double>(from) / static_cast<double>(end_us_);
   const double rate = 1 - options_.diurnal * std::cos(phase);
   const double seconds = options_.think_seconds * kind_of(u.tenant).think *
@@ -451,7 +451,7 @@ void fleet::think(std::uint32_t who, std::int64_t from) {
 void fleet::arrive(std::uint32_t who) {
   user& u = users_[who];
   machine& m = machines_[u.worker];
-  if (!m.worker) return;  // nobody hears it; the placer will name another worker
+  if (!m.worker) return;  // the message is lost, and the placer will name another worker
   const use_kind& kind = kind_of(u.tenant);
   const std::uint32_t log = u.prompt + u.emitted;
   const std::uint32_t tail = u.must_tell_all ? log : 0;
@@ -538,7 +538,7 @@ void fleet::end_pass(std::uint32_t number) {
   kick(number);
 }
 
-/// What the session does with the answer, which reaches it a little later.
+/// Applies the answer as the session does; it reaches the session a little later.
 void fleet::commit(std::uint32_t who, std::uint32_t tokens, std::uint32_t verified) {
   user& u = users_[who];
   const std::int64_t heard = now_ + hops();
@@ -589,7 +589,7 @@ void fleet::finish(std::uint32_t who, std::int64_t at) {
   think(who, at);
 }
 
-/// Of an answer that ends, or of one that has got so far at the end of the run.
+/// Notes the times of an answer that ends or that is unfinished at the end of the run.
 void fleet::note_times(const user& u, std::int64_t at) {
   if (u.emitted == 0) return first_token_.push_back(static_cast<double>(at - u.asked_at) / 1000);
   const double first = static_cast<double>(u.first_at - u.asked_at) / 1000;
@@ -638,7 +638,7 @@ void fleet::lose(std::uint32_t number) {
              number);
 }
 
-/// The brokers tell all gateways, whose sessions go elsewhere in the same moment.
+/// The brokers notify all gateways, whose sessions move elsewhere at once.
 void fleet::detect(std::uint32_t number) {
   machine& m = machines_[number];
   carry(carried::member_news, 0, options_.gateways);
@@ -653,7 +653,7 @@ void fleet::detect(std::uint32_t number) {
   }
 }
 
-/// A placer asks the workers how they stand, and tries again for those who wait.
+/// The placer asks the workers for their state and retries the answers that wait.
 void fleet::tick(std::uint32_t gateway) {
   door& d = doors_[gateway];
   plan_event(now_ + tick_us, happens::tick, gateway);
@@ -688,7 +688,7 @@ void fleet::tick(std::uint32_t gateway) {
   carry(carried::report_status, 0, asked);
   carry(carried::scheduler_report, 0, asked);
   carry(carried::beat, 0, 2);
-  if (gateway == 0) carry(carried::beat, 0, 2 * asked);  // the workers' own
+  if (gateway == 0) carry(carried::beat, 0, 2 * asked);  // the workers' own heartbeats
   for (const std::uint32_t who : std::exchange(d.waiting, {})) {
     user& u = users_[who];
     if (place(who)) continue;
@@ -700,7 +700,7 @@ void fleet::tick(std::uint32_t gateway) {
   }
 }
 
-/// What the worker keeps, or what has changed of that.
+/// Asks for the worker's cached prefixes, or for the changes since the last report.
 void fleet::ask_kept(door& d, std::uint32_t worker) {
   const auto news = machines_[worker].worker->say_kept(d.kept_revision[worker], clock());
   d.kept_revision[worker] = news.revision;
@@ -733,7 +733,7 @@ void fleet::judge_fairness(fleet_result& r) const {
 
 fleet_result fleet::summarize() {
   fleet_result r = std::move(out_);
-  // Else an overloaded pool would look good by the few that it answers.
+  // Unfinished answers count too, because an overloaded pool would look good by the few that it answers.
   for (const user& u : users_) {
     if (!u.is_active) continue;
     ++r.unfinished;

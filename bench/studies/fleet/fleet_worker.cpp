@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t page_tokens = 32;
 constexpr microseconds kept_interval{900'000};
 
-/// Which tokens a log has does not matter to who computes when; only their number does.
+/// Scheduling depends only on the number of tokens in a log, not on their values.
 std::vector<token> some_tokens(std::uint32_t count) { return std::vector<token>(count); }
 
 std::uint32_t whole_pages(std::uint32_t tokens) { return tokens / page_tokens; }
@@ -44,12 +44,12 @@ fleet_worker::taken fleet_worker::submit(const question& q, instant now) {
   queue_.note_adopted(q.sequence, cached);
   r.pages = whole_pages(cached);
   pages_used_ += r.pages;
-  forget(q.kin.conversation);  // the pages are the sequence's now
+  forget(q.kin.conversation);  // the pages belong to the sequence now
   trim_kept();
   return {outcome, cached};
 }
 
-/// Whole pages, and not the last token, which is computed for its logits.
+/// Counts whole pages, without the last token, which is computed for its logits.
 std::uint32_t fleet_worker::find_cached(const prompt_kinship& kin, std::uint32_t prompt_tokens) {
   const auto tokens_of = [&](std::uint64_t beginning) {
     const auto at = kept_.find(beginning);
@@ -93,7 +93,7 @@ void fleet_worker::forget(std::uint64_t beginning) {
   kept_.erase(at);
 }
 
-/// What is kept has the pages that sequences do not need.
+/// The cache may use the pages that sequences do not need.
 void fleet_worker::trim_kept() {
   while (kept_pages_ + pages_used_ > limits_.pages_count && !kept_order_.empty()) forget(kept_order_.begin()->second);
 }
@@ -115,7 +115,7 @@ const scheduler::batch_plan* fleet_worker::begin_pass(instant now) {
   return &plan_;
 }
 
-/// A table has room to the end of its last page.
+/// A table has space up to the end of its last page.
 kv::growth fleet_worker::next_of(sequence_id sequence) const {
   return {.room = residents_.at(sequence).pages * page_tokens - computed_count(sequence)};
 }

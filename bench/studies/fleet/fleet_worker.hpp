@@ -19,31 +19,31 @@ namespace redline::studies {
 struct worker_limits {
   std::uint32_t running_max = 64;
   std::uint32_t waiting_max = 256;
-  std::uint32_t tokens_max = 4096;  // of a sequence
+  std::uint32_t tokens_max = 4096;  // for each sequence
   std::uint32_t pages_count = 4096;
 };
 
 /// One worker of a simulated pool: the scheduler's own run_queue with its batches and learned costs, an account of KV
-/// pages and of the beginnings of prompts that it keeps, and totals as its reports have them. Computes nothing: what a
-/// pass takes and which tokens it gives, its caller says.
+/// pages and cached prefixes, and totals as its reports have them. It computes nothing; its caller decides how long a
+/// pass takes and which tokens it gives.
 class fleet_worker {
  public:
-  /// Beginnings of prompts are known by number: a conversation's, and what all of a tenant's conversations share.
+  /// Prompt beginnings are identified by number: one per conversation, and one that a tenant's conversations share.
   struct prompt_kinship {
     std::uint64_t conversation = 0;
     std::uint64_t shared = 0;
     std::uint32_t shared_tokens = 0;
-    /// In place of prefix_key: of the first so many blocks of its prompts.
+    /// Replaces prefix_key: the key of the first `blocks` blocks of its prompts.
     [[nodiscard]] std::uint64_t key_of(std::uint32_t blocks) const;
   };
   struct question {
     sequence_id sequence;
     tenant_id tenant;
     round_id round;
-    std::uint32_t from = 0;  // the log's tail begins here,
-    std::uint32_t tail = 0;  // and has these tokens
+    std::uint32_t from = 0;  // the log's tail begins here
+    std::uint32_t tail = 0;  // the number of tokens in it
     std::uint32_t draft = 0;
-    float chance = 1;  // of each draft token
+    float chance = 1;  // how probably each draft token is right
     std::uint32_t tokens_max = 0;
     prompt_kinship kin;
   };
@@ -52,19 +52,19 @@ class fleet_worker {
     std::uint32_t cached = 0;  // tokens of a new sequence that need no computation
   };
 
-  /// number: one that no other worker, or life of a worker, has.
+  /// `number` must be unique among workers and process starts.
   fleet_worker(const worker_limits& limits, const pass_curve& curve, std::uint64_t number);
 
   taken submit(const question& q, instant now);
   /// Plans the next pass and counts it as in flight; null when there is nothing to compute.
   const scheduler::batch_plan* begin_pass(instant now);
-  /// One answer for every run of the plan. The outcomes are of the rounds that are answered now.
+  /// Takes one answer for every run of the plan and returns the outcomes of the rounds that are answered now.
   std::vector<scheduler::round_outcome> end_pass(std::span<const scheduler::run_answer> answers, microseconds took,
                                                  instant now);
-  /// Its KV is kept as long as nobody needs the pages.
+  /// The sequence's KV stays cached until the pages are needed.
   void release(sequence_id sequence);
 
-  /// What it keeps, for a gateway that was told of this revision last; looked at once a second.
+  /// The cached prefixes, or the changes since this revision; a gateway asks once a second.
   [[nodiscard]] kv::kept_news say_kept(std::uint64_t revision, instant now);
 
   [[nodiscard]] const scheduler::batch_plan& plan() const { return plan_; }
@@ -88,7 +88,7 @@ class fleet_worker {
   struct kept_beginning {
     prompt_kinship kin;
     std::uint32_t tokens = 0;
-    std::uint64_t stamp = 0;  // when it was used last
+    std::uint64_t stamp = 0;  // time of the last use
   };
 
   [[nodiscard]] std::uint32_t find_cached(const prompt_kinship& kin, std::uint32_t prompt_tokens);
@@ -103,9 +103,9 @@ class fleet_worker {
   scheduler::batch_plan plan_;
   bool is_busy_ = false;
   std::unordered_map<sequence_id, resident> residents_;
-  std::uint32_t pages_used_ = 0;  // by residents
+  std::uint32_t pages_used_ = 0;  // pages of residents
   std::unordered_map<std::uint64_t, kept_beginning> kept_;
-  std::map<std::uint64_t, std::uint64_t> kept_order_;  // by stamp, the longest unused first
+  std::map<std::uint64_t, std::uint64_t> kept_order_;  // by stamp, the least recently used first
   std::uint32_t kept_pages_ = 0;
   kv::kept_list said_;
   std::optional<instant> said_at_;

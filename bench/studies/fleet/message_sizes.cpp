@@ -13,7 +13,7 @@
 namespace redline::studies {
 namespace {
 
-// Numbers as large as they usually are: msgpack's integers have as many bytes as they need.
+// Numbers of usual size, because msgpack stores integers in as few bytes as they need.
 constexpr std::uint64_t some_id = 0x1234'5678'9abc'def0;
 constexpr token some_token = 40'000;
 constexpr std::uint32_t some_count = 2'000;

@@ -6,13 +6,13 @@
 
 namespace redline::studies {
 
-/// What crosses a broker.
+/// The messages that cross a broker.
 enum class carried : std::uint8_t {
   propose,
   proposal,
   verify_run,
   verified,
-  release,  // release_sequence and forget
+  release,  // stands for release_sequence and forget
   refused,
   report_status,
   scheduler_report,
@@ -25,11 +25,11 @@ enum class carried : std::uint8_t {
 inline constexpr std::size_t carried_count = static_cast<std::size_t>(carried::last_);
 std::string_view name_of(carried what);
 
-/// Bytes of messages on a link, with envelope and address: real messages, encoded once.
+/// The bytes of messages on a link, with envelope and address, from real messages that are encoded once.
 class message_sizes {
  public:
   message_sizes();
-  /// tokens: of the log's tail, of the draft, or of the answer; or keys of kept prefixes.
+  /// `tokens` counts the log's tail, the draft or the answer, or the keys of cached prefixes.
   [[nodiscard]] double bytes(carried what, std::uint32_t tokens) const {
     const auto& s = sizes_[static_cast<std::size_t>(what)];
     return s.base + s.token * tokens;

@@ -9,9 +9,9 @@
 namespace redline::studies {
 namespace {
 
-constexpr double us_max = 3.6e9;  // no pass takes an hour
+constexpr double us_max = 3.6e9;  // a pass takes less than an hour
 constexpr double rows_max = 1 << 20;
-constexpr int fitting_rounds = 8;  // until the model's prior no longer counts
+constexpr int fitting_rounds = 8;  // enough that the model's prior no longer counts
 
 double number_at(const nlohmann::json& object, const char* name) {
   const auto at = object.find(name);

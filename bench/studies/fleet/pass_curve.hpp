@@ -10,19 +10,19 @@
 
 namespace redline::studies {
 
-/// What passes of a model took on a machine.
+/// The measured times of a model's passes on a machine.
 struct pass_curve {
-  std::string name;  // of the machine and the model
+  std::string name;  // names the machine and the model
   std::vector<cost::cost_sample> samples;
   cost::mixture_shape mixture;  // the model's experts
 };
 
-/// Reads what a server keeps of its machine (pass-costs-*.json in its cache folder), or the JSON of
-/// `redline bench forward`.
+/// Parses a server's record of its machine (pass-costs-*.json in its cache folder), or the JSON of `redline bench
+/// forward`.
 result<pass_curve> parse_pass_curve(std::string_view json, const std::string& name);
 result<pass_curve> read_pass_curve(const std::string& path);
 
-/// Says what a pass of any size takes, by the same model that schedulers learn from their passes.
+/// Predicts the time of a pass of any size with the model that schedulers learn from their passes.
 cost::cost_model fit_pass_curve(const pass_curve& curve);
 
 }  // namespace redline::studies

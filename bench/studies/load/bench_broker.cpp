@@ -1,4 +1,4 @@
-// redline bench broker: messages through a broker, by number and by time.
+// redline bench broker: how many messages a broker carries and how long each takes.
 
 #include "bench/studies/load/bench_broker.hpp"
 
@@ -38,7 +38,7 @@ using actor::make_address;
 
 double seconds_since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
 
-/// A process of the pool, as far as a broker sees: a fabric with one worker on a thread of its own.
+/// A process of the pool as a broker sees it: a fabric with one worker on its own thread.
 struct member {
   member(std::uint32_t number, process_role role, const std::string& endpoint)
       : fabric(number), link(fabric.make_link(1)), at(make_address(number, 1, 1)) {
@@ -54,7 +54,7 @@ struct member {
   result<void> started;
 };
 
-/// Waits until this many others are here.
+/// Waits until this many other processes are here.
 bool await_peers(member& m, std::uint32_t count) {
   const auto began = clock::now();
   while (count > 0 && seconds_since(began) < 10) {
@@ -80,10 +80,10 @@ void answer(member& m, const std::atomic<bool>& running) {
 
 struct flood {
   std::uint64_t answers = 0;
-  std::vector<double> round_us;  // with one question in flight only
+  std::vector<double> round_us;  // set only with one question in flight
 };
 
-/// Keeps so many questions on their way to the workers, in turns.
+/// Keeps this many questions in flight to the workers, in turns.
 flood ask(member& m, const std::vector<std::unique_ptr<member>>& workers, const broker_study_options& f,
           std::uint32_t in_flight) {
   flood done;
@@ -122,7 +122,7 @@ struct broker_process {
     ::kill(id, SIGKILL);
     ::waitpid(id, nullptr, 0);
   }
-  /// Processor time so far, of all its threads.
+  /// The processor time of all its threads so far.
   [[nodiscard]] double cpu_seconds() const {
     clockid_t its_clock{};
     timespec t{};
@@ -138,7 +138,7 @@ result<void> measure(const broker_study_options& f) {
   const std::shared_ptr<void> cleanup(nullptr, [folder](void*) { std::filesystem::remove_all(folder); });
   const std::string endpoint = "ipc://" + folder + "/bus";
   configure_log(log_level::error, log_format::text);
-  const broker_process broker(endpoint);  // before any thread
+  const broker_process broker(endpoint);  // before any thread starts
   std::vector<std::unique_ptr<member>> gateways, workers;
   for (std::uint32_t i = 0; i < f.gateways; ++i) {
     gateways.push_back(std::make_unique<member>(100 + i, process_role::gateway, endpoint));

@@ -10,14 +10,14 @@ namespace redline::studies {
 struct broker_study_options {
   std::uint32_t gateways = 2;
   std::uint32_t workers = 2;
-  std::uint32_t bytes = 600;     // of a message's body: a round of a verify_run with its answer is about twice that
-  std::uint32_t in_flight = 64;  // questions of a gateway that wait for their answers
+  std::uint32_t bytes = 600;  // size of a message's body; a round of a verify_run with its answer is about twice that
+  std::uint32_t in_flight = 64;  // unanswered questions of each gateway
   double seconds = 3;
   std::string json;
 };
 
-/// Messages through a broker in a process of its own: how many a second and what each takes of its processor, and what
-/// a question and its answer take with nothing else on the way. Returns an exit code.
+/// Sends messages through a broker in a separate process. Measures how many pass per second, the broker's processor
+/// time for each, and the round trip of a question and its answer with nothing else in flight. Returns an exit code.
 int run_broker_study(const broker_study_options& options);
 
 }  // namespace redline::studies

@@ -1,4 +1,4 @@
-// redline bench load: what many users of a server get, by how many there are, with speculation and without.
+// redline bench load: what many concurrent users of a server get, by their number, with speculation and without.
 
 #include "bench/studies/load/bench_load.hpp"
 
@@ -37,7 +37,7 @@ std::vector<load_level> levels_of(const load_options& f) {
   return levels;
 }
 
-/// Enough that every client asks several times.
+/// Enough requests that every client asks several times.
 std::size_t requests_of(const load_options& f, const load_level& level) {
   if (f.requests != 0) return f.requests;
   return level.is_rate ? 64 : std::max<std::size_t>(16, 4 * static_cast<std::size_t>(level.amount));
@@ -54,7 +54,7 @@ result<std::vector<known_edit>> edits_of(const load_options& f) {
   return edits;
 }
 
-/// Asks one question by every method, which also warms up; leaves out those that the server refuses.
+/// Asks one question by every method, which also warms up, and leaves out the methods that the server refuses.
 std::vector<std::string> methods_that_work(const load_options& f, const server_address& server,
                                            const std::vector<known_edit>& edits) {
   load_mix first = f.mix;
@@ -88,7 +88,7 @@ load_record run_shown(const load_level& level, const std::string& method, const 
   return record;
 }
 
-/// Runs levels, here or by agents.
+/// Runs levels in this process or through agents.
 class level_runner {
  public:
   static result<level_runner> make(const load_options& f, const std::string& url) {
@@ -135,7 +135,7 @@ class level_runner {
         return ask(doors_.of(plan[i].tenant), question_of(plan[i], edits_, mix_, method, before));
       });
     }
-    // Agents' windows are one and the same time of the server; the first one has its counts.
+    // Agents' windows cover the same time of the server; the first one gets its counts.
     counts_after_ = before ? ask_settled_counts() : std::nullopt;
     if (counts_after_ && !record.windows.empty()) record.windows.front().done = *counts_after_ - *before;
     if (f_.warm_up > 0) cut_warm_up(record, f_.warm_up);
@@ -146,14 +146,14 @@ class level_runner {
  private:
   level_runner(const load_options& f, std::string url, std::vector<known_edit> edits, tenant_doors doors)
       : f_(f), url_(std::move(url)), mix_(f.mix), edits_(std::move(edits)), doors_(std::move(doors)) {}
-  /// Metrics lag behind by up to a second; servers that do not tell cost no wait.
+  /// Metrics lag by up to a second. Servers without these metrics cause no wait.
   [[nodiscard]] std::optional<server_counts> ask_settled_counts() const {
     if (!ask_server_counts(doors_.of({}))) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
     return ask_server_counts(doors_.of({}));
   }
 
-  std::optional<server_counts> counts_after_;  // after the last window
+  std::optional<server_counts> counts_after_;  // counts after the last window
   const load_options& f_;
   std::string url_;
   load_mix mix_;
@@ -164,13 +164,13 @@ class level_runner {
   std::unique_ptr<load_agents> agents_;
 };
 
-constexpr double knee_seconds = 10;  // of each rate that is tried
+constexpr double knee_seconds = 10;  // duration of each rate that is tried
 
 /// Requests per second, by method.
 using found_knees = std::map<std::string, double>;
 
 result<double> find_knee(const load_options& f, level_runner& runner, const std::string& method, load_record& record) {
-  // Long enough that a server which falls behind shows it.
+  // Long enough to show that a server falls behind.
   const auto requests_at = [&](double r) {
     return std::max<std::size_t>(f.requests, static_cast<std::size_t>(r * knee_seconds));
   };
@@ -253,7 +253,7 @@ void print_tenants_and_errors(const load_summary& s) {
   }
 }
 
-/// Prints and writes what was recorded. Whether equal questions got equal answers.
+/// Prints and writes the recording. Returns whether equal questions got equal answers.
 result<bool> tell(const load_options& f, const load_record& record, const found_knees& knees) {
   const auto all = summarise(record, f.target);
   const auto differing = differing_items(record);
@@ -309,7 +309,7 @@ result<load_record> gather(const load_options& f, found_knees& knees) {
     REDLINE_TRY_ASSIGN(auto written, script_file::write(edits));
     serve.insert(serve.end(), {"--script", script.emplace(std::move(written)).path()});
   }
-  // It takes no key but its own and these.
+  // The server accepts only its own key and these.
   if (!f.tenant_keys.empty()) serve.insert(serve.end(), {"--api-key-file", f.tenant_keys});
   child_server child;
   REDLINE_TRY_ASSIGN(const auto at, child.start(serve));

@@ -28,11 +28,11 @@ using actor::envelope;
 using actor::make_address;
 using clock = std::chrono::steady_clock;
 
-// What coordinator and agents say to each other.
+// The messages between coordinator and agents.
 struct do_share {
   static constexpr actor::message_id id{0x0e01};
   static constexpr std::string_view name = "do_share";
-  std::uint64_t number = 0;  // of the job
+  std::uint64_t number = 0;  // number of the job
   std::string server, api_key, edits, method;
   std::uint64_t edit_bytes_max = 0;
   bool is_rate = false;
@@ -55,7 +55,7 @@ struct share_ready {
   static constexpr actor::message_id id{0x0e02};
   static constexpr std::string_view name = "share_ready";
   std::uint64_t number = 0;
-  std::string problem;  // empty: none
+  std::string problem;  // empty if there is none
   static constexpr auto fields(auto& s) { return std::tie(s.number, s.problem); }
 };
 struct begin_share {
@@ -64,7 +64,7 @@ struct begin_share {
   std::uint64_t number = 0;
   static constexpr auto fields(auto& s) { return std::tie(s.number); }
 };
-/// A part of what was recorded, as JSON, with times since begin_share came.
+/// A part of the recording as JSON, with times relative to the arrival of begin_share.
 struct share_done {
   static constexpr actor::message_id id{0x0e04};
   static constexpr std::string_view name = "share_done";
@@ -75,7 +75,7 @@ struct share_done {
 };
 
 constexpr std::size_t part_bytes_max = 1U << 20;
-constexpr std::size_t record_bytes_max = 1U << 30;  // of one agent
+constexpr std::size_t record_bytes_max = 1U << 30;  // limit of one agent
 
 constexpr std::string_view coordinator_card = "redline load coordinator 2", agent_card = "redline load agent 2";
 
@@ -117,7 +117,7 @@ void send(actor::link& link, address from, address to, const M& m) {
 load_job share_of(const load_job& job, std::size_t i, std::size_t agents) {
   load_job mine = job;
   const auto part = [&](std::uint64_t whole) { return whole / agents + (i < whole % agents ? 1 : 0); };
-  // Whole conversations.
+  // A share has whole conversations.
   mine.count = part(job.count / job.mix.turns) * job.mix.turns;
   if (i == 0) mine.count += job.count % job.mix.turns;
   mine.part = i;
@@ -141,10 +141,10 @@ struct load_agents::state {
   transport::zmq_fabric fabric;
   std::unique_ptr<actor::link> link;
   address self;
-  std::map<actor::process_number, std::string> agents;  // and what they say of themselves
+  std::map<actor::process_number, std::string> agents;  // with each agent's name for itself
   std::uint64_t jobs = 0;
 
-  /// The next message, news of agents taken in. Nothing: none within a moment.
+  /// Returns the next message after applying news of agents, or nothing if none comes within a moment.
   std::optional<actor::frame> hear() {
     auto f = link->receive();
     if (!f) {
@@ -153,7 +153,7 @@ struct load_agents::state {
     }
     if (f->head.id != actor::peer_state::id) return f;
     if (const auto news = actor::decode<actor::peer_state>(f->body)) {
-      if (news->process == 0) return std::nullopt;  // whether a broker took this process: it is its own
+      if (news->process == 0) return std::nullopt;  // the broker's reply to this process itself
       if (news->reachable) {
         agents[news->process] = news->card.substr(agent_card.size());
       } else {
@@ -261,7 +261,7 @@ result<load_record> load_agents::run(const load_job& job) {
 
 namespace {
 
-/// A share that is ready to begin.
+/// A prepared share that is ready to begin.
 struct prepared_share {
   std::uint64_t number = 0;
   load_level level;
@@ -319,7 +319,7 @@ void do_it(const prepared_share& share, actor::link& link, address self, address
 
 }  // namespace
 
-/// An agent may be started long before the process that it waits for.
+/// An agent may start long before the coordinator that it waits for.
 constexpr microseconds coordinator_patience = std::chrono::hours(24);
 
 int run_load_agent(const transport::bridge_options& join) {
@@ -346,7 +346,7 @@ int run_load_agent(const transport::bridge_options& join) {
       if (!news) continue;
       if (news->process == 0 && news->reachable) continue;
       if (news->process == 0) return report(failure{errc::unreachable, news->why_not});
-      if (!news->reachable && has_met) return 0;  // the coordinator has what it wanted
+      if (!news->reachable && has_met) return 0;  // the coordinator is finished
       has_met = has_met || news->reachable;
     } else if (const auto m =
                    f->head.id == do_share::id ? actor::decode<do_share>(f->body) : result<do_share>(failure{})) {

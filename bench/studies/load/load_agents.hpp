@@ -12,7 +12,7 @@
 
 namespace redline::studies {
 
-/// A level by a method, as all agents together run it.
+/// A level run by a method, for all agents together.
 struct load_job {
   std::string server;
   std::string api_key;
@@ -20,31 +20,31 @@ struct load_job {
   std::uint64_t edit_bytes_max = 0;
   std::string tenant_keys;          // lines TENANT:KEY
   std::string trace;                // JSONL, with a level that is a trace
-  std::size_t part = 0, parts = 1;  // which of its sessions
+  std::size_t part = 0, parts = 1;  // which part of the trace's sessions to send
   load_level level;
   load_mix mix;
   std::string method;
-  std::uint64_t count = 0;  // requests
+  std::uint64_t count = 0;  // number of requests
   std::uint64_t seed = 1;
 };
 
-/// The part of a job that the i-th of so many agents runs: its share of the clients or of the rate, and of the
-/// requests, with a seed of its own. Without clients or requests: nothing.
+/// The part of a job for the i-th of `agents` agents: its share of the clients or of the rate, and of the requests,
+/// with its own seed. A job without clients or requests gives an empty share.
 [[nodiscard]] load_job share_of(const load_job& job, std::size_t i, std::size_t agents);
 
-/// Processes elsewhere that send a level's requests, each a share, begun at the same moment. They dial in.
+/// Processes elsewhere that each send a share of a level's requests, starting at the same moment. They dial in.
 class load_agents {
  public:
   struct options {
     transport::broker_options listen;
     std::uint32_t count = 1;
-    double patience_seconds = 60;  // until all have come
+    double patience_seconds = 60;  // how long to wait for all of them
   };
   static result<std::unique_ptr<load_agents>> gather(const options& how);
   ~load_agents();
 
-  /// What all of them recorded, by this machine's clock and under the whole level's name. Fails, by name, when an agent
-  /// cannot do its share or is lost.
+  /// Returns the recordings of all agents by this machine's clock and under the whole level's name. Fails, naming the
+  /// agent, when one cannot do its share or is lost.
   result<load_record> run(const load_job& job);
   [[nodiscard]] std::vector<std::string> endpoints() const;
 
@@ -54,7 +54,7 @@ class load_agents {
   std::unique_ptr<state> state_;
 };
 
-/// Joins a coordinator and does what it says until it is gone. Returns an exit code.
+/// Joins a coordinator and follows its instructions until it is gone. Returns an exit code.
 int run_load_agent(const transport::bridge_options& join);
 
 }  // namespace redline::studies

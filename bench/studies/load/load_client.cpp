@@ -17,7 +17,7 @@ namespace {
 using json = nlohmann::json;
 using clock = std::chrono::steady_clock;
 
-// Beyond it the client itself would be what is measured.
+// With more requests the client itself would be measured.
 constexpr std::size_t in_flight_max = 1024;
 
 double milliseconds_since(clock::time_point then) {
@@ -33,7 +33,7 @@ std::uint64_t count_in(const json& object, const char* field) {
 
 token_count counts_in(const json& object) { return {count_in(object, "drafted"), count_in(object, "accepted")}; }
 
-/// Other servers leave out what is ours; then it stays 0.
+/// Other servers leave out Redline's fields, which then stay 0.
 void read_usage(const json& usage, load_row& row) {
   row.tokens = count_in(usage, "completion_tokens");
   const auto ours = usage.find("redline");
@@ -47,7 +47,7 @@ void read_usage(const json& usage, load_row& row) {
   }
 }
 
-/// The text of a chat's or a completion's chunk.
+/// The text of a chunk of a chat or a completion.
 std::string text_in(const json& chunk) {
   const auto choices = chunk.find("choices");
   if (choices == chunk.end() || !choices->is_array() || choices->empty() || !(*choices)[0].is_object()) return {};
@@ -130,7 +130,7 @@ load_row ask(const server_address& server, const http_question& question) {
 
 namespace {
 
-/// Requests of one session, or one alone: indexes of the plan, in order.
+/// The requests of one session, or a single request: indexes into the plan, in order.
 std::vector<std::vector<std::size_t>> chains_of(const std::vector<planned_request>& plan) {
   std::vector<std::vector<std::size_t>> chains;
   std::map<std::string, std::size_t> sessions;
@@ -158,7 +158,7 @@ load_record run_level(const load_level& level, const std::string& method, const 
   const auto after = [](clock::time_point then, double seconds) {
     return then + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
   };
-  // due: when it should have been sent. The time that it waits for a free thread is the user's too.
+  // `due` is when the request should have been sent. Waiting for a free thread delays the user too, so it counts.
   const auto one = [&](std::size_t i, clock::time_point due, const std::vector<past_turn>& before) -> const load_row& {
     const double late_ms = level.is_rate ? std::max(0.0, milliseconds_since(due)) : 0;
     load_row row;

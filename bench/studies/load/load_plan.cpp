@@ -11,15 +11,15 @@ namespace {
 constexpr std::uint32_t completion_tokens = 32;
 constexpr std::size_t completion_prompt_bytes = 400;
 
-/// In [0, 1). Unlike the standard distributions the same everywhere.
+/// A number in [0, 1). Unlike the standard distributions, it is the same everywhere.
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
-/// The start of a file, up to a line's end where it has one.
+/// The start of a file, cut at the end of a line if there is one.
 std::string opening_of(const std::string& file) {
   std::string start = file.substr(0, completion_prompt_bytes);
   const auto line_end = start.rfind('\n');
   if (line_end != std::string::npos) return start.substr(0, line_end + 1);
-  // Within a character there is no place to cut.
+  // The text is not cut within a character.
   while (!start.empty() && start.size() < file.size() && (file[start.size()] & 0xc0) == 0x80) start.pop_back();
   return start.empty() ? "\n" : start;
 }
@@ -44,7 +44,7 @@ std::vector<planned_request> plan_requests(const load_level& level, std::size_t 
   for (std::size_t i = 0; i < count; ++i) {
     planned_request r;
     const std::size_t conversation = i / mix.turns, turn = i % mix.turns;
-    // All three are drawn every time, so that levels differ in their times only.
+    // All three are drawn every time, so that levels differ only in their times.
     const double wait = -std::log1p(-uniform(random));
     r.edit = std::min(static_cast<std::size_t>(uniform(random) * static_cast<double>(edits.size())), edits.size() - 1);
     r.is_edit = uniform(random) >= mix.completions;
@@ -55,7 +55,7 @@ std::vector<planned_request> plan_requests(const load_level& level, std::size_t 
     if (mix.turns > 1) {
       r.session = std::to_string(seed) + "." + std::to_string(conversation);
       r.think = turn == 0 ? 0 : -std::log1p(-uniform(thoughts)) * mix.think_seconds;
-      // Only the same question after the same ones gets the same answer.
+      // Only the same question after the same earlier turns gets the same answer.
       if (turn > 0 && r.is_edit) r.item = plan.back().item + ", " + r.item;
     }
     plan.push_back(std::move(r));

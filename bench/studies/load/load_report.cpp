@@ -13,7 +13,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Reads the fields of one entry; keeps the first thing that is wrong.
+/// Reads the fields of one entry and records the first error.
 class entry_reader {
  public:
   entry_reader(const json& entry, std::string where) : entry_(entry), where_(std::move(where)) {
@@ -55,7 +55,7 @@ class entry_reader {
       if (inner.problem_ && !problem_) problem_ = inner.problem_;
     }
   }
-  /// A field that older recordings lack.
+  /// Reads a field that older recordings lack.
   template<class T>
   void read_if_there(const char* field, T& into) {
     if (entry_.is_object() && entry_.contains(field)) read(field, into);
@@ -128,7 +128,7 @@ load_summary::percentiles percentiles_of(const std::vector<double>& values) {
   return {percentile(values, 50), percentile(values, 99)};
 }
 
-/// Of rows of one level and method.
+/// Summarizes rows of one level and method.
 std::map<std::string, tenant_summary> summarise_tenants(const std::vector<const load_row*>& rows) {
   struct sums {
     std::vector<double> first, speed;
@@ -156,7 +156,7 @@ std::map<std::string, tenant_summary> summarise_tenants(const std::vector<const 
   return out;
 }
 
-/// ("A Quantitative Measure of Fairness", Jain, Chiu and Hawe 1984.)
+/// Source: "A Quantitative Measure of Fairness", Jain, Chiu and Hawe, 1984.
 double fairness_of(const std::map<std::string, tenant_summary>& tenants) {
   double sum = 0, squares = 0;
   for (const auto& [name, t] : tenants) {

@@ -16,7 +16,7 @@ constexpr double seconds_max = 1e6;
 constexpr std::uint64_t tokens_max = 1 << 20;
 constexpr std::size_t requests_max = 1 << 20;
 
-/// Short words, which most vocabularies have as one token each; the same beginning for the same seed.
+/// Short words, most of which are one token in most vocabularies. The same seed gives the same beginning.
 std::string made_up_prompt(std::string_view seed, std::uint64_t tokens) {
   static constexpr std::string_view words[] = {" the", " of", " and", " in", " to", " a",  " is", " for",
                                                " on",  " it", " as",  " at", " be", " by", " or", " if"};
@@ -26,7 +26,7 @@ std::string made_up_prompt(std::string_view seed, std::uint64_t tokens) {
   return text;
 }
 
-/// Reads the members of a line; keeps the first thing that is wrong.
+/// Reads the members of a line and records the first error.
 class line_reader {
  public:
   line_reader(const json& line, std::string where) : line_(line), where_(std::move(where)) {}

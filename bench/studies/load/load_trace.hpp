@@ -11,20 +11,20 @@
 
 namespace redline::studies {
 
-/// Requests as they came somewhere: one JSON object per line with "at" (seconds since the first), "max_tokens", and
-/// what was asked: "messages", or "prompt", or "prompt_tokens", for a made-up prompt of about so many. Perhaps
-/// "tenant", "temperature", and "session": requests of one session follow each other, each when it is due and "think"
-/// seconds (0) after the answer before it; their made-up prompts begin alike. Empty lines and other fields are skipped.
-/// speed: 2 sends everything in half the time. A failure names the line and the field.
+/// Parses recorded requests: one JSON object per line with "at" (seconds since the first), "max_tokens", and the
+/// question as "messages", "prompt", or "prompt_tokens" (a made-up prompt of about that length). Optional fields are
+/// "tenant", "temperature" and "session". Requests of one session follow each other, each when it is due and "think"
+/// seconds (default 0) after the previous answer; their made-up prompts begin alike. Empty lines and other fields are
+/// skipped. A speed of 2 sends everything in half the time. A failure names the line and the field.
 result<std::vector<planned_request>> parse_trace(std::string_view lines, const std::string& name, double speed);
 
-/// The part of a trace that the i-th of so many agents sends: whole sessions.
+/// The whole sessions of a trace that the i-th of `agents` agents sends.
 std::vector<planned_request> share_of_trace(std::vector<planned_request> all, std::size_t i, std::size_t agents);
 
-/// A server, and the keys by which it tells tenants apart.
+/// A server, and the keys by which it distinguishes tenants.
 class tenant_doors {
  public:
-  /// keys: lines TENANT:KEY; tenants without one, and requests of none, have the server's own key.
+  /// `keys` has lines TENANT:KEY. Tenants without one, and requests without a tenant, use the server's own key.
   static result<tenant_doors> make(const std::string& url, const std::string& api_key, std::string_view keys);
   [[nodiscard]] const server_address& of(const std::string& tenant) const;
   [[nodiscard]] std::vector<std::string> tenants() const;

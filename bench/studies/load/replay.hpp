@@ -8,10 +8,10 @@
 
 namespace redline::studies {
 
-/// What `redline serve --script` is to answer to these edits: the known results, each to the message that asks for it.
+/// A script for `redline serve --script` with the known results of these edits, each for the message that requests it.
 [[nodiscard]] std::string script_of(std::span<const known_edit> edits);
 
-/// The script in a file of its own in a folder that no other user can enter; both are removed with this object.
+/// The script in a file in a folder that only this user can enter; both are removed with this object.
 class script_file {
  public:
   static result<script_file> write(std::span<const known_edit> edits);

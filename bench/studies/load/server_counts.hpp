@@ -8,11 +8,11 @@
 
 namespace redline::studies {
 
-/// What a Redline server's target models have done since they started.
+/// The work of a Redline server's target models since they started.
 struct server_counts {
   double passes = 0;
   double rows = 0;
-  double busy_seconds = 0;  // in passes
+  double busy_seconds = 0;  // time in passes
 
   server_counts operator-(const server_counts& before) const {
     return {passes - before.passes, rows - before.rows, busy_seconds - before.busy_seconds};
@@ -20,9 +20,9 @@ struct server_counts {
   bool operator==(const server_counts&) const = default;
 };
 
-/// From the text of /metrics; nullopt where a count is missing, as at other servers.
+/// Parses the text of /metrics; nullopt where a count is missing, as with other servers.
 [[nodiscard]] std::optional<server_counts> parse_server_counts(std::string_view metrics);
-/// nullopt where the server does not tell.
+/// Returns nullopt where the server does not report the counts.
 [[nodiscard]] std::optional<server_counts> ask_server_counts(const server_address& server);
 
 }  // namespace redline::studies

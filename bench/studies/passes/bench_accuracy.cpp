@@ -1,5 +1,5 @@
-// redline bench accuracy: how far a model's logits lie from those of the file it was made from, and how often it would
-// choose another token.
+// redline bench accuracy: how far a model's logits are from those of the file that it was made from, and how often it
+// would choose another token.
 
 #include "bench/studies/passes/bench_accuracy.hpp"
 
@@ -21,10 +21,10 @@
 namespace redline::studies {
 namespace {
 
-/// Rows of a pass, so that logits of a large vocabulary need no more memory than they must.
+/// Rows of a pass, few enough that the logits of a large vocabulary need little memory.
 constexpr std::uint32_t chunk_rows = 64;
 
-/// Logits of every token of the prompts, one prompt after the other, as a sequence of pieces.
+/// The logits of every token of the prompts, one prompt after the other, as a sequence of pieces.
 class reader {
  public:
   static result<std::unique_ptr<reader>> open(const std::string& path, std::string_view numerics, model::kv_type kv,
@@ -44,7 +44,7 @@ class reader {
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
   [[nodiscard]] const std::string& products() const { return products_; }
 
-  /// Tokens [first, first + chunk.size()) of a prompt; those before it have been read.
+  /// Reads tokens [first, first + chunk.size()) of a prompt, whose earlier tokens have been read.
   std::span<const float> read(std::span<const token> chunk, std::uint32_t first) {
     const kv::piece piece{0, first + static_cast<std::uint32_t>(chunk.size()), 0};
     const model::run r{.tokens = chunk, .first_position = static_cast<position>(first), .table = {&piece, 1}};
@@ -60,7 +60,7 @@ class reader {
   std::string products_;
 };
 
-/// The logarithm of what the exponentials of a row sum to.
+/// The logarithm of the sum of a row's exponentials.
 double log_sum(std::span<const float> row) {
   const double most = *std::max_element(row.begin(), row.end());
   double sum = 0;
@@ -75,12 +75,12 @@ struct deviation {
   std::uint64_t logits = 0;
   double largest = 0;
   double squares = 0;
-  double divergence = 0;  // Kullback-Leibler, of the found distributions from the reference's, summed
+  double divergence = 0;  // summed Kullback-Leibler divergence of the found distributions from the reference's
   std::uint64_t foretold = 0;
-  double surprise = 0;            // of the prompts' next tokens, in nats
+  double surprise = 0;            // the surprise at the prompts' next tokens, in nats
   double reference_surprise = 0;  // the same with the reference's logits
 
-  /// next: the token that follows in the prompt, if one does.
+  /// `next` is the token that follows in the prompt, if there is one.
   void add(std::span<const float> wanted, std::span<const float> found, std::optional<token> next) {
     ++positions;
     const double wanted_sum = log_sum(wanted), found_sum = log_sum(found);
@@ -125,7 +125,7 @@ struct comparison {
 
 using prompt_list = std::vector<std::vector<token>>;
 
-/// The texts of {"cases": [{"text": "..."}, ...]}, control tokens parsed, cut at the model's context.
+/// The texts of {"cases": [{"text": "..."}, ...]}, with control tokens parsed, cut at the model's context.
 result<prompt_list> read_prompts(const std::string& path, const text::tokenizer& tokenizer, std::uint32_t context) {
   REDLINE_TRY_ASSIGN(const std::string bytes, read_whole(path));
   const auto root = nlohmann::json::parse(bytes, nullptr, false);

@@ -25,7 +25,7 @@ nlohmann::ordered_json json_of(const model::transformer::times& t) {
           {"norms", t.norms * 1e3},     {"head", t.head * 1e3}};
 }
 
-/// A width and context with the logits of every row, as verification needs, and of the last row, as a prompt does.
+/// One width and context: with logits of every row, as verification needs, and of the last row, as a prompt does.
 struct width_cells {
   std::optional<forward_cell> all;
   forward_cell last;

@@ -8,8 +8,8 @@
 
 namespace redline::studies {
 
-/// The flags are in bench/studies/commands.cpp. Prints tables and returns the exit code. json: a file for the figures,
-/// "-" for standard output, empty for none.
+/// The flags are in bench/studies/commands.cpp. Prints tables and returns the exit code. `json` is a file for the
+/// figures; "-" means standard output, and empty means none.
 struct forward_options {
   std::string model;
   std::vector<std::uint32_t> rows = {1, 2, 4, 8, 16, 32, 64, 128, 512};

@@ -18,7 +18,7 @@ forward_cell measured(const test::tiny_shape& shape, std::uint32_t rows, std::ui
   return probe->measure(rows, {.samples = 2, .seconds = 0});
 }
 
-// Weights of experts that no row goes to are not read.
+// The weights of experts that no row uses are not read.
 TEST(forward_probe, counts_what_a_mixture_touches_and_reads) {
   const test::tiny_shape mixture = {.architecture = "qwen3moe", .experts = 16};
   const auto one = measured(mixture, 1, 0), same = measured(mixture, 16, 1), other = measured(mixture, 16, 0);

@@ -1,5 +1,5 @@
-// Edit sessions through the real gateway, scheduler and target model, in a world whose order comes from a seed. What a
-// completion says must be what a session opened a moment ago with the same text says.
+// Edit sessions through the real gateway, scheduler and target model, in a world whose order comes from a seed. A
+// completion must equal that of a session opened just before with the same text.
 
 #include "actors/editing/edit_session.hpp"
 
@@ -23,18 +23,18 @@ using ::testing::HasSubstr;
 
 constexpr std::uint32_t pages_count = 24;
 constexpr std::uint32_t context_max = 256;
-constexpr microseconds patience{120'000'000};  // virtual
+constexpr microseconds patience{120'000'000};  // in virtual time
 
 using test::manager_where, test::target_where;
 constexpr auto gateway_where = actor::make_address(1, 1, 2);
 constexpr auto http_where = actor::make_address(1, 2, 8);
 
-/// What went back to the clients, by exchange.
+/// The responses to the clients, by exchange.
 struct answers {
   struct one {
     std::optional<std::uint32_t> status;
     header_list headers;
-    std::string body;  // or the events so far
+    std::string body;  // the body, or the events so far
     bool over = false;
   };
   std::map<std::uint64_t, one> all;
@@ -103,7 +103,7 @@ class edit_sessions : public testing::Test {
     answers_of_model = model->answers;
     world.add_worker(1, 1).add<gateway>(2, "gateway", test::roomy,
                                         [s](actor::actor_context& c) { return std::make_unique<gateway>(c, s); });
-    world.run_for(microseconds{2'000'000});  // the gateway hears that the model is up
+    world.run_for(microseconds{2'000'000});  // until the gateway learns that the model is up
   }
 
   std::uint64_t ask(const std::string& method, const std::string& path, const json& body = {},
@@ -123,7 +123,7 @@ class edit_sessions : public testing::Test {
     for (int tries = 0;; ++tries) {
       const auto& a = await(ask(method, path, body, key));
       json parsed = a.body.empty() ? json() : json::parse(a.body, nullptr, false);
-      // Right after a restart the scheduler may report that its target has not announced itself yet: clients ask again.
+      // Right after a restart the scheduler may report that its target has not announced itself; clients then retry.
       const bool is_loading = a.status == 503U && parsed["error"]["code"] == "loading";
       if (!is_loading || tries == 3) return {a.status.value_or(0), std::move(parsed)};
       world.run_for(microseconds{1'000'000});
@@ -149,7 +149,7 @@ class edit_sessions : public testing::Test {
   test::actor_world world;
   std::shared_ptr<answers> heard = std::make_shared<answers>();
   std::shared_ptr<const text::tokenizer> tokenizer;
-  // Of the server that was started last.
+  // These belong to the server that was started last.
   std::shared_ptr<const edit_memory> memory;
   std::shared_ptr<const answer_factory> answers_of_model;
   std::uint64_t exchange = 0;
@@ -236,14 +236,14 @@ TEST_F(edit_sessions, read_the_lines_next_to_the_cursor_of_a_file_longer_than_th
   EXPECT_LE(read, context_max - context_max / 4);
   EXPECT_GE(read, context_max / 2);
 
-  // As if only those lines were there.
+  // A session that has only those lines gives the same text.
   std::size_t from = lines.size();
   while (tokenizer->encode(lines.substr(from)).size() < read) from = lines.rfind('\n', from - 2) + 1;
   ASSERT_EQ(tokenizer->encode(lines.substr(from)).size(), read);
   const auto short_one = call("POST", at(open(lines.substr(from)), "/complete"), wish).second;
   EXPECT_EQ(text_of(whole), text_of(short_one));
 
-  // What is typed does not move them.
+  // Typing does not move the start of what is read.
   call("PATCH", at(long_one, "/files/a.py"), insertion(2, 62, 0, "abc"));
   const auto typed = call("POST", at(long_one, "/complete"), wish).second;
   EXPECT_EQ(typed["usage"]["prompt_tokens"], read + tokenizer->encode("abc").size());
@@ -273,7 +273,7 @@ TEST_F(edit_sessions_with_keys, are_nobody_elses_business_and_are_counted_by_ten
 
 TEST_F(edit_sessions_with_keys, hold_no_more_bytes_than_they_may_and_give_them_back) {
   start({"ann:key-of-ann", "bob:key-of-bob"}, {.tenant_bytes_max = 140'000, .bytes_max = 200'000});
-  const std::string text(8'000, 'x');  // 5 bytes each
+  const std::string text(8'000, 'x');  // each takes 5 bytes
   const auto first = open(text, {{"idle_seconds", 30}}, "key-of-ann");
   const auto held = memory->bytes();
   EXPECT_GT(held, 5 * text.size());
@@ -288,7 +288,7 @@ TEST_F(edit_sessions_with_keys, hold_no_more_bytes_than_they_may_and_give_them_b
   EXPECT_THAT(call("PUT", at(second, "/files/b.py"), {{"text", text + text}}, "key-of-ann").second["error"]["message"],
               HasSubstr("close a session or remove files"));
   EXPECT_EQ(call("PATCH", at(second, "/files/a.py"), insertion(2, 0, 0, text + text), "key-of-ann").first, 429U);
-  EXPECT_EQ(memory->bytes(), 2 * held) << "what is refused holds nothing";
+  EXPECT_EQ(memory->bytes(), 2 * held) << "a refused session owns no memory";
   EXPECT_EQ(memory->refused_count(), 3U);
 
   open(text + text, json::object(), "key-of-bob");
@@ -298,10 +298,10 @@ TEST_F(edit_sessions_with_keys, hold_no_more_bytes_than_they_may_and_give_them_b
               HasSubstr("The edit sessions of this server may use at most 200000 bytes"));
 
   EXPECT_EQ(call("DELETE", at(second, "/files/a.py"), {}, "key-of-ann").first, 204U);
-  EXPECT_LT(memory->bytes(), 3.2 * static_cast<double>(held)) << "a dropped file gives its memory back";
+  EXPECT_LT(memory->bytes(), 3.2 * static_cast<double>(held)) << "a dropped file returns its memory";
   EXPECT_EQ(call("DELETE", at(second), {}, "key-of-ann").first, 204U);
   world.run_for(microseconds{40'000'000});
-  EXPECT_LT(memory->bytes(), 2.2 * static_cast<double>(held)) << "a closed session and one left alone do, too";
+  EXPECT_LT(memory->bytes(), 2.2 * static_cast<double>(held)) << "so do a closed session and an abandoned one";
   EXPECT_EQ(call("GET", at(first), {}, "key-of-ann").first, 404U);
   open(text, json::object(), "key-of-ann");
 }
@@ -336,11 +336,11 @@ TEST_F(edit_sessions_with_keys, count_the_completions_that_wait_as_memory_and_re
       ++refused;
     }
   }
-  EXPECT_GE(done, 3U) << "one that has the sequence, and some that wait";
+  EXPECT_GE(done, 3U) << "one that has the sequence, and several that wait";
   EXPECT_GE(refused, 4U);
-  EXPECT_GT(highest, held + 1'000) << "what waits is counted";
+  EXPECT_GT(highest, held + 1'000) << "waiting edits are counted";
   EXPECT_LE(highest, most);
-  EXPECT_EQ(memory->bytes(), held) << "and given back";
+  EXPECT_EQ(memory->bytes(), held) << "and their memory is returned";
 }
 
 TEST_F(edit_sessions, read_no_more_than_the_model_has_room_for_when_that_turns_out_later) {
@@ -349,7 +349,7 @@ TEST_F(edit_sessions, read_no_more_than_the_model_has_room_for_when_that_turns_o
   const auto id = open(lines);
   const json wish = {{"path", "a.py"}, {"mode", "text"}, {"max_tokens", 8}};
   EXPECT_GT(call("POST", at(id, "/complete"), wish).second["usage"]["prompt_tokens"], 128);
-  answers_of_model->note_room(128);  // as a worker's report says
+  answers_of_model->note_room(128);  // as a worker's report does
   const auto [status, body] = call("POST", at(id, "/complete"), wish);
   EXPECT_EQ(status, 200U) << body;
   EXPECT_LE(body["usage"]["prompt_tokens"], 96);
@@ -449,14 +449,14 @@ TEST_F(edit_sessions, go_on_after_a_client_left_in_the_middle) {
   const auto waits = ask("POST", at(id, "/complete"), wish);
   const auto last = ask("POST", at(id, "/complete"), wish);
   world.run_for(microseconds{1'000});
-  ASSERT_FALSE(heard->all[left].over) << "it shall leave before it is answered";
+  ASSERT_FALSE(heard->all[left].over) << "it must leave before it is answered";
   world.send(gateway_where, http_closed{left}, http_where);
   world.send(gateway_where, http_closed{waits}, http_where);
   EXPECT_EQ(text_of(json::parse(await(last).body)), expected);
   EXPECT_FALSE(heard->all[waits].over) << heard->all[waits].body;
 }
 
-/// One seed's story: edits of all kinds, completions in between, clients that leave, parts that die.
+/// A sequence of events from one seed: edits of all kinds, completions in between, clients that leave, and restarts.
 class edit_sessions_at_random : public edit_sessions, public testing::WithParamInterface<std::uint64_t> {
  protected:
   edit_sessions_at_random() : edit_sessions(GetParam()) {}
@@ -467,7 +467,7 @@ TEST_P(edit_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
   const std::string parts[] = {"x", "\n", " y = 1", "foo bar", "\u00e9", "  ", "1", "\r\n", "return"};
   std::string text = "def f(a):\n    return a + 1\n";
   const auto id =
-      open(text, {{"cache", {{"healing", chance.below(2) == 0}}}});  // which says nothing where all is exact
+      open(text, {{"cache", {{"healing", chance.below(2) == 0}}}});  // healing has no effect where all KV is exact
   std::int64_t version = 1;
   for (int round = 0; round < 12; ++round) {
     json edits = json::array();
@@ -500,7 +500,7 @@ TEST_P(edit_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
                  {"max_tokens", 1 + chance.below(12)},
                  {"mode", modes[chance.below(3)]}};
     if (chance.below(2) == 0) wish.update({{"temperature", 0.7}, {"seed", chance.below(100)}});
-    if (chance.below(3) == 0) {  // somebody asks and leaves
+    if (chance.below(3) == 0) {  // a client asks and leaves
       const auto left = ask("POST", at(id, "/complete"), wish);
       world.run_for(microseconds{chance.below(30'000)});
       world.send(gateway_where, http_closed{left}, http_where);
@@ -517,7 +517,7 @@ TEST_P(edit_sessions_at_random, say_what_a_session_opened_a_moment_ago_says) {
 
 INSTANTIATE_TEST_SUITE_P(seeds, edit_sessions_at_random, testing::Range<std::uint64_t>(1, 1 + test::rounds(12, 2)));
 
-/// Lines that are long enough to be kept between two edits.
+/// Lines that are long enough to be cached between two edits.
 std::string twelve_lines() {
   std::string text;
   for (int i = 0; i < 12; ++i) text += "line " + std::to_string(i) + " = x\n";
@@ -536,7 +536,7 @@ TEST_F(edit_sessions, are_ready_before_they_are_asked) {
   EXPECT_EQ(call("PATCH", at(id, "/files/a.py"), patch).second["kv"]["stale"], 0);
   world.run_for(microseconds{1'000'000});
   const auto second = call("POST", at(id, "/complete"), wish).second;
-  EXPECT_EQ(second["usage"]["redline"]["rows"], 1) << "and again when they changed";
+  EXPECT_EQ(second["usage"]["redline"]["rows"], 1) << "and read again when they changed";
   EXPECT_EQ(second["usage"]["redline"]["kv"]["stale"], 0);
 }
 
@@ -553,7 +553,7 @@ TEST_F(edit_sessions, say_what_their_kv_is_worth_when_nothing_heals_it) {
     EXPECT_GT(worth["stale"], 60);
     const auto at_once = call("POST", at(id, "/complete"), wish).second;
     EXPECT_EQ(at_once["usage"]["redline"]["kv"], worth);
-    EXPECT_LT(at_once["usage"]["redline"]["rows"], 20) << "what was inserted, and the last token";
+    EXPECT_LT(at_once["usage"]["redline"]["rows"], 20) << "the inserted tokens and the last token";
     world.run_for(microseconds{5'000'000});
     const auto shown = call("GET", at(id)).second;
     EXPECT_EQ(shown["kv"], worth);
@@ -562,7 +562,7 @@ TEST_F(edit_sessions, say_what_their_kv_is_worth_when_nothing_heals_it) {
   }
 }
 
-/// A mode, and whether the client says where the cursor is: nowhere, at the change, or where it completes next.
+/// A mode, and the cursor position that the client reports: none, at the change, or at its next completion.
 class edits_above_the_place : public edit_sessions,
                               public testing::WithParamInterface<std::tuple<std::string, std::string>> {};
 
@@ -590,7 +590,7 @@ TEST_P(edits_above_the_place, leave_the_kv_of_what_follows_them) {
     world.run_for(microseconds{1'000'000});
     const auto used = complete(text.size());
     EXPECT_LT(used["rows"], 8) << "line " << line;
-    EXPECT_GT(used["kv"]["stale"], 10) << "what follows the change was computed before it";
+    EXPECT_GT(used["kv"]["stale"], 10) << "the tokens after the change were computed before it";
   }
 }
 
@@ -599,8 +599,8 @@ INSTANTIATE_TEST_SUITE_P(modes, edits_above_the_place,
                                           testing::Values("nowhere", "change", "place")),
                          [](const auto& of) { return std::get<0>(of.param) + "_" + std::get<1>(of.param); });
 
-/// One seed's story: edits at random places under a policy that keeps what is behind them; whatever happens, the answer
-/// is soon that of a session opened a moment ago.
+/// A sequence of events from one seed: edits at random positions under a policy that keeps the KV after them. Whatever
+/// happens, the answer soon equals that of a session opened just before.
 class edit_sessions_that_heal : public edit_sessions, public testing::WithParamInterface<std::uint64_t> {
  protected:
   edit_sessions_that_heal() : edit_sessions(GetParam()) {}
@@ -609,7 +609,7 @@ class edit_sessions_that_heal : public edit_sessions, public testing::WithParamI
     auto& chance = world.env();
     if (chance.below(3) == 0) world.run_for(microseconds{chance.below(40'000)});
     if (chance.below(6) == 0) world.restart(chance.below(2) == 0 ? manager_where : target_where);
-    if (chance.below(4) == 0) {  // somebody else's answer takes pages and places
+    if (chance.below(4) == 0) {  // another client's answer takes pages and slots
       ask("POST", "/v1/completions",
           {{"prompt", twelve_lines() + std::to_string(chance.below(9))}, {"max_tokens", 20}});
     }
@@ -641,7 +641,7 @@ TEST_P(edit_sessions_that_heal, are_usable_at_once_and_exact_soon) {
       EXPECT_EQ(kv["exact"].get<std::size_t>() + kv["stale"].get<std::size_t>(), answer["usage"]["prompt_tokens"]);
       disturb();
     }
-    if (chance.below(2) == 0) continue;  // on to the next edit while it heals
+    if (chance.below(2) == 0) continue;  // the next edit comes while the KV heals
     for (int i = 0; i < 100 && call("GET", at(id)).second["kv"]["stale"] != 0; ++i)
       world.run_for(microseconds{500'000});
     const auto [live_status, live] = call("POST", at(id, "/complete"), wish);

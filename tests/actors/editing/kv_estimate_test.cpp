@@ -10,7 +10,7 @@ namespace {
 
 using tokens = std::vector<token>;
 
-/// 0 to 99.
+/// The tokens 0 to 99.
 tokens hundred() {
   tokens out(100);
   std::iota(out.begin(), out.end(), 0);
@@ -48,7 +48,7 @@ TEST(kv_estimate, counts_what_lies_behind_an_edit_as_stale) {
   EXPECT_EQ(told[0].removed_count, 1U);
   EXPECT_EQ(told[0].tokens, (tokens{1007, 1008}));
   EXPECT_EQ(told[0].policy, kv::splice_policy::pie);
-  EXPECT_EQ(cache.state(), state(12, 90));  // what is new at the end has seen stale tokens
+  EXPECT_EQ(cache.state(), state(12, 90));  // new tokens at the end attend to stale ones
   EXPECT_TRUE(std::ranges::equal(cache.log(), next));
 }
 
@@ -68,7 +68,7 @@ TEST(kv_estimate, is_exact_again_once_all_that_was_stale_is_computed_anew) {
   EXPECT_EQ(cache.state(), state(51, 50));
   EXPECT_TRUE(cache.follow(edited(next, 60, 41, {3000})).splices.empty());
   EXPECT_EQ(cache.state(), state(51, 10));
-  EXPECT_TRUE(cache.follow(edited(next, 51, 50, {3000, 3001})).splices.empty());  // differs where the stale ones begin
+  EXPECT_TRUE(cache.follow(edited(next, 51, 50, {3000, 3001})).splices.empty());  // differs at the first stale token
   EXPECT_EQ(cache.state(), state(53, 0));
 }
 
@@ -97,17 +97,17 @@ TEST(kv_estimate, keeps_what_is_known_behind_the_prompt_that_is_expected) {
   const auto step = cache.expect(part(next, 0, 31), part(next, 31, 101));
   ASSERT_EQ(step.splices.size(), 1U);
   EXPECT_EQ(step.splices[0].at, 30U);
-  EXPECT_TRUE(has(cache, next)) << "and not the prompt alone";
+  EXPECT_TRUE(has(cache, next)) << "more than the prompt alone";
   EXPECT_EQ(cache.state(), state(31, 70));
-  EXPECT_FALSE(cache.expect(part(next, 0, 60), part(next, 60, 101)).is_new) << "another place of the same text";
+  EXPECT_FALSE(cache.expect(part(next, 0, 60), part(next, 60, 101)).is_new) << "another position of the same text";
   const auto read = cache.follow(part(next, 0, 90), part(next, 90, 101));
   EXPECT_TRUE(read.is_new);
   EXPECT_TRUE(read.splices.empty());
-  EXPECT_TRUE(has(cache, part(next, 0, 90))) << "an answer takes the place of what was behind it";
+  EXPECT_TRUE(has(cache, part(next, 0, 90))) << "an answer replaces what came after it";
 }
 
 TEST(kv_estimate, computes_nothing_behind_the_prompt) {
-  // More text behind it than a search for differences would look at.
+  // The text after it is longer than a search for differences examines.
   tokens all(4000);
   std::iota(all.begin(), all.end(), 0);
   kv_estimate cache(kv::splice_policy::pie);
@@ -115,7 +115,7 @@ TEST(kv_estimate, computes_nothing_behind_the_prompt) {
   EXPECT_TRUE(has(cache, part(all, 0, 40)));
   const auto next = edited(all, 10, 1, {5007, 5008});
   EXPECT_EQ(cache.expect(part(next, 0, 20), part(next, 20, next.size())).splices.size(), 1U);
-  EXPECT_TRUE(has(cache, part(next, 0, 41))) << "what was known, moved by one token";
+  EXPECT_TRUE(has(cache, part(next, 0, 41))) << "the known tokens, moved by one";
   EXPECT_TRUE(cache.expect(part(next, 0, 50), part(next, 50, next.size())).splices.empty());
   EXPECT_TRUE(has(cache, part(next, 0, 50)));
 }
@@ -131,11 +131,11 @@ TEST(kv_estimate, keeps_what_stands_before_a_change_behind_the_place_whatever_th
 TEST(kv_estimate, leaves_what_was_answered_alone_while_it_is_typed) {
   auto cache = cache_with(part(hundred(), 0, 50));
   const auto all = hundred();
-  EXPECT_FALSE(cache.expect(part(all, 0, 50), part(all, 50, 100)).is_new) << "the answer's KV stands behind the log";
+  EXPECT_FALSE(cache.expect(part(all, 0, 50), part(all, 50, 100)).is_new) << "the answer's KV follows the log";
   const auto typed = edited(all, 50, 0, {1000, 1001});
   const auto step = cache.expect(part(typed, 0, 52), part(typed, 52, 102));
   EXPECT_TRUE(step.is_new);
-  EXPECT_TRUE(step.splices.empty()) << "a splice would push the answer behind what is typed of it";
+  EXPECT_TRUE(step.splices.empty()) << "a splice would move the answer after the typed part of it";
   EXPECT_TRUE(has(cache, part(typed, 0, 52)));
 }
 

@@ -44,7 +44,7 @@ TEST_F(workspace_test, reads_what_is_before_and_after_the_place_to_fill_the_midd
 
 TEST_F(workspace_test, knows_what_of_the_file_no_prompt_has_yet_as_far_as_the_context_goes) {
   auto files = make();
-  const std::string text = "0123456789!ABCDEFGHIJKLMNOPQRSTUVWXYZ#0123456789$ABCDEFGHIJKLM";  // a token each
+  const std::string text = "0123456789!ABCDEFGHIJKLMNOPQRSTUVWXYZ#0123456789$ABCDEFGHIJKLM";  // one token per character
   ASSERT_FALSE(files.put("a", text + text, 1));
   EXPECT_EQ(files.lay_out(at("a", 124, completion_mode::text))->behind, encode(""));
   const auto line = files.lay_out(at("a", 24, completion_mode::line));
@@ -64,7 +64,7 @@ TEST_F(workspace_test, leaves_a_quarter_of_the_context_for_the_answer_and_one_fo
   const auto fim = files.lay_out(at("a", 150, completion_mode::fim));
   const auto& prompt = fim->prompt;
   const auto suffix = std::find(prompt.begin(), prompt.end(), *tokenizer->vocab().fim().suffix);
-  EXPECT_EQ(prompt.end() - suffix - 2, context_max / 4);  // without the two marks
+  EXPECT_EQ(prompt.end() - suffix - 2, context_max / 4);  // excluding the two marks
   EXPECT_LE(prompt.size(), context_max - context_max / 4 + 3);
 }
 
@@ -75,7 +75,7 @@ TEST_F(workspace_test, reads_other_files_in_front_while_half_of_the_context_stay
   ASSERT_FALSE(files.put("a", "text", 1));
   const token separator = *tokenizer->vocab().fim().file_separator;
   const auto prompt = files.lay_out(at("a", 4, completion_mode::text))->prompt;
-  EXPECT_EQ(std::count(prompt.begin(), prompt.end(), separator), 2) << "b and a: c is too long";
+  EXPECT_EQ(std::count(prompt.begin(), prompt.end(), separator), 2) << "b and a fit, c is too long";
   EXPECT_EQ(prompt.front(), separator);
 }
 
@@ -90,7 +90,7 @@ TEST_F(workspace_test, expects_the_next_completion_where_somebody_types) {
   auto elsewhere = insertion(3, 0, "Z");
   elsewhere.cursor = file_place{.is_byte = true, .byte = 3};
   ASSERT_TRUE(files.patch(elsewhere));
-  EXPECT_EQ(files.expected()->prompt, encode("Zab")) << "where the client says";
+  EXPECT_EQ(files.expected()->prompt, encode("Zab")) << "at the position from the client";
   ASSERT_FALSE(files.drop("a"));
   EXPECT_FALSE(files.expected());
 }

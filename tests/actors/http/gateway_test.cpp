@@ -1,4 +1,4 @@
-// The gateway alone: its messages are written by hand, and what it says to others is read from the wire.
+// The gateway alone: the test writes its incoming messages by hand and reads its outgoing ones from the wire.
 
 #include "actors/http/gateway.hpp"
 
@@ -28,7 +28,7 @@ constexpr auto http_where = actor::make_address(1, 2, 8);
 constexpr auto manager_where = actor::make_address(2, 1, 4);
 constexpr microseconds calendar_cost{50'000};
 
-/// Each look at the calendar lets time pass, so that a handler can be seen to take some.
+/// Each look at the calendar advances the time, so that handlers take measurable time.
 class slow_environment final : public environment {
  public:
   [[nodiscard]] instant now() const override { return inner_.now(); }
@@ -44,7 +44,7 @@ class slow_environment final : public environment {
 };
 
 constexpr auto placer_where = actor::make_address(9, 1, 11);
-bool is_in_pool = false;  // then sessions are placed
+bool is_in_pool = false;  // if true, sessions need a placement
 
 class gateway_alone : public testing::Test {
  protected:
@@ -64,7 +64,7 @@ class gateway_alone : public testing::Test {
     sent.clear();
   }
 
-  /// digest: 1 for the one that is there from the start.
+  /// A digest of 1 is that of the initial model.
   static std::shared_ptr<served_model> make_model(const std::string& name, std::shared_ptr<const text::tokenizer> by,
                                                   std::uint64_t digest = 1) {
     auto model = std::make_shared<served_model>();
@@ -87,7 +87,7 @@ class gateway_alone : public testing::Test {
   void tell(const M& m, actor::address from = http_where) {
     core.deliver(test::frame_of(gateway_where, from, m));
   }
-  /// Runs all actors of the worker until they wait; keeps what they said to others.
+  /// Runs all actors of the worker until they wait, and keeps their outgoing messages.
   void run() {
     do {
       while (core.run_ready()) {
@@ -148,14 +148,14 @@ class gateway_alone : public testing::Test {
     run();
     return answer_to(id)->body;
   }
-  /// The value of a series.
+  /// Returns the value of a series.
   double metric(const std::string& series) {
     const std::string text = metrics();
     const auto at = text.find("\n" + series + " ");
     EXPECT_NE(at, std::string::npos) << series << " in\n" << text;
     return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
   }
-  /// The session of the only answer in progress: a sequence has its number.
+  /// Returns the session of the only answer in progress, whose sequence has the session's number.
   session_id session_in_progress() const { return {all<verify_run>().at(0).round.sequence.value}; }
   std::vector<session_id> all_sessions() const {
     std::vector<session_id> found;
@@ -175,7 +175,7 @@ class gateway_alone : public testing::Test {
   std::deque<actor::frame> sent;
   std::shared_ptr<const text::tokenizer> tokenizer;
   std::shared_ptr<gateway_services> services;
-  std::string key;  // that requests carry
+  std::string key;  // the key that requests carry
   header_list more_headers;
   std::uint64_t exchange = 0;
   int became_ready = 0;
@@ -195,7 +195,7 @@ TEST_F(gateway_alone, one_tenant_cannot_take_the_places_of_another) {
     return answer.has_value();
   };
   key = "sk-flooding-key";
-  for (int i = 0; i < 4; ++i) EXPECT_FALSE(is_refused()) << "alone it may have all";
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(is_refused()) << "a single tenant may use everything";
   EXPECT_TRUE(is_refused());
   key = "sk-small-key";
   EXPECT_FALSE(is_refused());
@@ -210,18 +210,18 @@ TEST_F(gateway_alone, counts_the_time_to_the_first_token_from_the_arrival) {
   run();
   tell(session_text{.session = session_in_progress(), .text = "x", .tokens = {1}});
   run();
-  // The calendar is looked at once, for the chat template and the head of the response.
+  // The gateway looks at the calendar once, for the chat template and the head of the response.
   EXPECT_GE(metric("redline_time_to_first_token_seconds_sum"), 0.05);
   EXPECT_EQ(metric("redline_time_to_first_token_seconds_count"), 1);
 }
 
-/// Asks for an answer that says much of each token.
+/// Requests an answer with many alternatives for each token.
 const json with_alternatives{{"messages", {{{"role", "user"}, {"content", "hi"}}}},
                              {"max_tokens", 100},
                              {"logprobs", true},
                              {"top_logprobs", 20}};
 
-/// Four tokens of it.
+/// Reports four tokens of such an answer.
 session_text reported_text(session_id session) {
   session_text m{.session = session, .text = "abcd", .tokens = {1, 2, 3, 4}};
   for (int i = 0; i < 4; ++i) {
@@ -248,13 +248,13 @@ TEST_F(gateway_alone, ends_a_whole_answer_as_soon_as_it_is_too_large) {
     tell(reported_text(sessions[static_cast<std::size_t>(told) % 8]));
     run();
   }
-  // A token has some 700 bytes: 84 of 35 letters and 3 for each byte of what it spells.
+  // A token takes about 700 bytes: 84 of 35 letters, and 3 for each byte of its text.
   EXPECT_GE(told, 2);
-  EXPECT_LE(told, 15) << "of the 100 that were to come";
+  EXPECT_LE(told, 15) << "of the 100 expected tokens";
   ASSERT_TRUE(answer_to(id));
   EXPECT_EQ(status_of(id), 500U);
   EXPECT_THAT(answer_to(id)->body, HasSubstr("answer_too_large"));
-  EXPECT_EQ(all<release_sequence>().size(), 8U) << "nothing goes on for it";
+  EXPECT_EQ(all<release_sequence>().size(), 8U) << "nothing continues for it";
   EXPECT_EQ(metric("redline_answers_running"), 0);
 }
 
@@ -264,7 +264,7 @@ TEST_F(gateway_alone, writes_a_long_answer_in_a_job) {
     jobs_done = 0;
     const auto id = ask("POST", "/v1/chat/completions", with_alternatives);
     run();
-    EXPECT_EQ(jobs_done, 1) << "it is read";
+    EXPECT_EQ(jobs_done, 1) << "it is being read";
     const auto session = session_in_progress();
     for (int i = 0; i < (is_long ? 10 : 1); ++i) tell(reported_text(session));
     tell(session_finished{.session = session, .reason = finish_reason::stop});
@@ -322,7 +322,7 @@ TEST_F(gateway_alone, requests_in_work_hold_so_many_bytes_of_a_tenant_and_in_sum
     run();
     return answer_to(id).value_or(http_respond{.status = 0});
   };
-  // Eight answers hold some 260,000 bytes.
+  // Eight answers take about 260,000 bytes.
   EXPECT_EQ(ask_as("ann", {}).status, 0U);
   const auto own = ask_as("ann", {});
   EXPECT_EQ(own.status, 429U);
@@ -351,7 +351,7 @@ TEST_F(gateway_alone, ends_an_answer_that_would_hold_more_than_requests_may) {
     tell(reported_text(session));
     run();
   }
-  EXPECT_LT(told, 800) << "of some 800 bytes each";
+  EXPECT_LT(told, 800) << "with about 800 bytes each";
   EXPECT_EQ(status_of(id), 413U);
   EXPECT_EQ(all<release_sequence>().size(), 1U);
   EXPECT_EQ(metric("redline_request_bytes"), 0);
@@ -377,7 +377,7 @@ TEST_F(gateway_alone, writes_its_metrics_in_a_job_that_no_tenant_holds_up) {
   const auto id = ask("GET", "/metrics");
   while (core.run_ready()) {
   }
-  EXPECT_FALSE(answer_to(id)) << "the handler only looks";
+  EXPECT_FALSE(answer_to(id)) << "the handler only checks";
   run();
   EXPECT_EQ(jobs_done, 1);
   ASSERT_EQ(status_of(id), 200U);
@@ -401,7 +401,7 @@ TEST_F(gateway_alone, says_why_a_worker_may_not_take_part) {
 
 TEST_F(gateway_alone, does_not_serve_a_request_whose_client_left_before_it_was_read) {
   const auto id = ask_for_text();
-  tell(http_closed{id});  // control messages overtake
+  tell(http_closed{id});  // control messages overtake other ones
   run();
   EXPECT_TRUE(all<verify_run>().empty());
   EXPECT_FALSE(answer_to(id));
@@ -466,7 +466,7 @@ TEST_F(gateway_alone, is_not_ready_while_the_schedulers_process_is_lost) {
   tell(scheduler_report{.ready = true}, manager_where);
   EXPECT_EQ(call("GET", "/readyz"), 200U);
   tell(actor::peer_state{.process = 7, .reachable = false});
-  EXPECT_EQ(call("GET", "/readyz"), 200U) << "another process";
+  EXPECT_EQ(call("GET", "/readyz"), 200U) << "a different process";
   pass(microseconds{6'000'000});
   EXPECT_EQ(call("GET", "/readyz"), 503U) << "the scheduler has been silent";
 }
@@ -509,7 +509,7 @@ TEST_F(gateway_alone, ends_all_answers_with_an_error_when_a_drain_takes_too_long
 
 TEST_F(gateway_alone, ends_requests_that_are_being_read_when_a_drain_takes_too_long) {
   const auto id = ask_for_text();
-  core.run_ready();  // it is read, and the message that says so is on its way
+  core.run_ready();  // the request is read, and the message about it is in flight
   tell(cancel_everything{});
   run();
   EXPECT_EQ(status_of(id), 503U);
@@ -520,7 +520,7 @@ TEST_F(gateway_alone, reads_nothing_while_it_is_not_ready) {
   tell(actor::peer_state{.process = 2, .reachable = false});
   const auto id = ask("POST", "/v1/chat/completions", {{"messages", "no conversation"}});
   run();
-  EXPECT_EQ(status_of(id), 503U) << "before the request is looked at";
+  EXPECT_EQ(status_of(id), 503U) << "before the request is read";
 }
 
 TEST_F(gateway_alone, hears_reports_only_of_whom_it_asks) {
@@ -586,7 +586,7 @@ TEST_F(gateway_alone, ends_the_session_of_a_stream_of_which_a_part_was_lost) {
   EXPECT_EQ(metric("redline_requests_total{reason=\"error\"}"), 1);
 }
 
-/// The events of an exchange, one string each.
+/// The events of an exchange, one string for each.
 std::vector<std::string> events_of(const std::vector<http_stream>& parts, std::uint64_t exchange) {
   std::string all;
   for (const auto& p : parts) all += p.exchange == exchange ? p.data : "";
@@ -616,7 +616,7 @@ TEST_F(gateway_alone, sends_a_client_that_resumes_a_stream_what_it_lacks) {
   run();
   const auto seed = all<verify_run>().back().terms->sampling.seed;
   const auto whole = answer(begun, 1);
-  ASSERT_EQ(whole.size(), 6U) << "the role, three texts, the end, and the word that it is the end";
+  ASSERT_EQ(whole.size(), 6U) << "the role, three texts, the end, and the end marker";
   for (std::size_t i = 0; i + 2 < whole.size(); ++i) {
     more_headers = {{"last-event-id", id_in(whole[i])}};
     const auto again = ask_for_text(true);
@@ -624,7 +624,7 @@ TEST_F(gateway_alone, sends_a_client_that_resumes_a_stream_what_it_lacks) {
     EXPECT_EQ(all<verify_run>().back().terms->sampling.seed, seed);
     EXPECT_EQ(answer(again, 1), std::vector(whole.begin() + static_cast<std::ptrdiff_t>(i) + 1, whole.end()));
   }
-  more_headers = {{"Last-Event-ID", id_in(whole[2])}};  // after "two "
+  more_headers = {{"Last-Event-ID", id_in(whole[2])}};  // the id of the event with "two "
   const auto wide = ask_for_text(true);
   run();
   EXPECT_EQ(answer(wide, 3), std::vector(whole.begin() + 3, whole.end()));
@@ -657,7 +657,7 @@ TEST_F(gateway_alone, goes_on_only_with_streams_of_its_own_numerics) {
   run();
   EXPECT_EQ(status_of(other), 400U);
   EXPECT_THAT(answer_to(other).value_or(http_respond{}).body, HasSubstr("event_id_of_other_model"));
-  // One of a pool has workers of any numerics: what the session says of its worker counts.
+  // A pool's model has workers of any numerics, so the numerics that the session reports for its worker count.
   serve_with("");
   const auto rounds = all<verify_run>().size();
   const auto again = ask_for_text(true);
@@ -842,7 +842,7 @@ TEST_F(gateway_alone, has_the_context_that_the_target_models_process_has_room_fo
   EXPECT_EQ(status_of_prompt(), 400U);
   tell(scheduler_report{.ready = true, .tokens_max = 4096}, manager_where);
   run();
-  EXPECT_EQ(context(), 256) << "another worker has more room than the model";
+  EXPECT_EQ(context(), 256) << "another worker has more space than the model";
   EXPECT_EQ(status_of_prompt(), 0U) << "it is being answered";
 }
 
@@ -860,10 +860,10 @@ TEST_F(gateway_alone, without_keys_answers_no_page_of_elsewhere) {
   EXPECT_EQ(call_from("localhost:80", "https://evil.example"), 403U);
   services->keys->replace(*api_keys::load(std::vector<std::string>{"a:sk-some-long-key"}));
   key = "sk-some-long-key";
-  EXPECT_EQ(call_from("public.example", "https://ui.example"), 200U) << "the key says who it is";
+  EXPECT_EQ(call_from("public.example", "https://ui.example"), 200U) << "the key identifies the tenant";
 }
 
-/// The answer has these members, and maybe others: {"name": "string"}, ["number"] for an array that is not empty.
+/// Expects these members and allows others: {"name": "string"}, or ["number"] for a non-empty array.
 void expect_shape(const json& answer, const json& shape, const std::string& where) {
   if (shape.is_string()) {
     EXPECT_EQ(answer.type_name(), shape.get<std::string>()) << where;
@@ -883,7 +883,7 @@ TEST_F(gateway_alone, speaks_to_routers_made_for_vllm) {
   const json chat{{"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"cache_salt", "s"}};
   const json text{{"prompt", {"one", "two words"}}};
   for (const auto* path : {"/v1/chat/completions/render", "/v1/completions/render"}) {
-    EXPECT_EQ(call("POST", path), 404U) << "not asked for";
+    EXPECT_EQ(call("POST", path), 404U) << "not requested";
   }
   EXPECT_THAT(metrics(), testing::Not(HasSubstr("vllm:")));
 
@@ -906,7 +906,7 @@ TEST_F(gateway_alone, speaks_to_routers_made_for_vllm) {
   EXPECT_EQ(answers["/v1/chat/completions/render"]["cache_salt"], "s");
   EXPECT_TRUE(all<verify_run>().empty()) << "nothing is computed";
 
-  // The tokens are those that the answer is computed from.
+  // These are the tokens that the answer is computed from.
   ask("POST", "/v1/chat/completions", chat);
   run();
   const auto asked = all<verify_run>().back();
@@ -953,7 +953,7 @@ class gateway_of_channels : public gateway_alone {
     harmony = *text::tokenizer::from_file(*tiny.file());
     services->models->publish(make_model("oss", harmony, 3));
   }
-  /// Sends a request, lets the model write, and returns all that the client got.
+  /// Sends a request, lets the model write, and returns everything that the client received.
   std::string answer(const std::string& path, json body, const std::string& text) {
     sent.clear();
     body["model"] = "oss";
@@ -1043,7 +1043,7 @@ TEST_F(gateway_of_channels, shows_the_tools_of_a_conversation_to_who_asks_what_t
   const std::size_t with = read("/tokenize")["count"];
   EXPECT_GT(with, without);
   services->speaks_vllm = true;
-  EXPECT_EQ(read("/v1/chat/completions/render")["token_ids"].size(), with) << "what the chat reads";
+  EXPECT_EQ(read("/v1/chat/completions/render")["token_ids"].size(), with) << "the tokens that the chat reads";
   body["tool_choice"] = "none";
   EXPECT_EQ(read("/tokenize")["count"], without);
   body["model"] = "tiny";
@@ -1063,7 +1063,7 @@ TEST_F(gateway_of_channels, leaves_completions_and_what_is_not_split_alone) {
   EXPECT_THAT(none["choices"][0]["message"]["content"].dump(), HasSubstr("analysishm"));
 }
 
-/// A gateway with a second model, which has tokens of its own.
+/// A gateway with a second model, which has its own tokens.
 class gateway_of_two : public gateway_alone {
  protected:
   void SetUp() override {
@@ -1090,7 +1090,7 @@ TEST_F(gateway_of_two, answers_each_model_by_its_own_tokenizer_and_template) {
   const std::string text = "<copy lines";
   ASSERT_NE(tokenizer->encode(text), other->encode(text));
   EXPECT_EQ(ask_and_read("/tokenize", {{"content", text}})["tokens"], json(tokenizer->encode(text)))
-      << "without a name the first one";
+      << "without a name, the first one is used";
   EXPECT_EQ(ask_and_read("/tokenize", {{"content", text}, {"model", "tiny"}})["tokens"], json(tokenizer->encode(text)));
   EXPECT_EQ(ask_and_read("/tokenize", {{"content", text}, {"model", "coder"}})["tokens"], json(other->encode(text)));
   const token last = static_cast<token>(other->size()) - 1;  // the other model has no such token
@@ -1244,7 +1244,7 @@ TEST_F(gateway_alone, finds_routes_by_method_and_path) {
   EXPECT_EQ(call("POST", "/v1/models"), 405U);
   EXPECT_EQ(call("OPTIONS", "/v1/chat/completions"), 204U);
   EXPECT_EQ(call("OPTIONS", "/v1/nothing"), 404U);
-  EXPECT_EQ(call("POST", "/v1/embeddings"), 400U) << "which clients do not try again";
+  EXPECT_EQ(call("POST", "/v1/embeddings"), 400U) << "clients do not retry this";
   EXPECT_EQ(call("GET", "/v1/models/"), 200U);
   EXPECT_EQ(call("GET", "/v1/models/tiny/"), 200U);
   EXPECT_EQ(call("GET", "//v1//models"), 200U);
@@ -1278,7 +1278,8 @@ TEST_F(gateway_alone, shows_a_person_what_it_is) {
   EXPECT_THAT(open->body, HasSubstr("/chat/completions"));
   services->keys->replace(*api_keys::load(std::vector<std::string>{"a:sk-some-long-key"}));
   EXPECT_EQ(call("GET", "/"), 200U);
-  EXPECT_THAT(answer_to(exchange)->body, testing::Not(HasSubstr("tiny"))) << "strangers do not learn the models";
+  EXPECT_THAT(answer_to(exchange)->body, testing::Not(HasSubstr("tiny")))
+      << "clients without a key do not learn the models";
   EXPECT_EQ(call("GET", "/favicon.ico"), 204U);
 }
 
@@ -1307,7 +1308,7 @@ TEST_F(gateway_alone, tells_who_watches_what_it_does) {
   services->metrics_are_open = true;
   EXPECT_EQ(call("GET", "/v1/redline/status"), 401U);
   pass(microseconds{1'000'000});
-  for (const auto& m : all<report_status>()) EXPECT_FALSE(m.with_details) << "nobody watches";
+  for (const auto& m : all<report_status>()) EXPECT_FALSE(m.with_details) << "there are no watchers";
   key = "sk-some-long-key";
   const auto watcher = ask("GET", "/v1/redline/status");
   run();
@@ -1330,7 +1331,7 @@ TEST_F(gateway_alone, tells_who_watches_what_it_does) {
   EXPECT_EQ(json::parse(events[0].data.substr(6))["schedulers"][0]["batches_total"], 5);
   for (int i = 0; i < 5; ++i) pass(microseconds{500'000});
   events = told();
-  ASSERT_FALSE(events.empty()) << "the scheduler says nothing, which clients are told";
+  ASSERT_FALSE(events.empty()) << "the scheduler is silent, which is reported to clients";
   EXPECT_TRUE(json::parse(events[0].data.substr(6))["schedulers"].empty());
   tell(drain_gateway{});
   run();
@@ -1360,7 +1361,7 @@ TEST_F(gateway_alone, exchanges_keys_without_cutting_what_runs) {
   run();
   services->keys->replace(*api_keys::load(std::vector<std::string>{"ben:sk-key-of-ben"}));
   EXPECT_EQ(call("GET", "/v1/models"), 401U) << "the key is gone";
-  EXPECT_EQ(status_of(running), 0U) << "its answer is still being made";
+  EXPECT_EQ(status_of(running), 0U) << "its answer is still in progress";
   const session_id who = session_in_progress();
   tell(session_finished{.session = who, .reason = finish_reason::stop}, address_of(who));
   run();
@@ -1439,12 +1440,12 @@ TEST_F(gateway_alone, begins_a_stream_as_soon_as_its_request_is_admitted) {
   const auto id = ask("POST", "/v1/chat/completions",
                       {{"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"stream", true}, {"n", 2}});
   run();
-  EXPECT_TRUE(all<http_stream>().empty()) << "it may still be refused";
+  EXPECT_TRUE(all<http_stream>().empty()) << "it can still be refused";
   const auto rounds = all<verify_run>();
   ASSERT_EQ(rounds.size(), 2U);
   tell(session_admitted{{rounds[0].round.sequence.value}});
   run();
-  EXPECT_TRUE(all<http_stream>().empty()) << "its second answer may be";
+  EXPECT_TRUE(all<http_stream>().empty()) << "its second answer can be refused";
   tell(session_admitted{{rounds[1].round.sequence.value}});
   run();
   const auto parts = all<http_stream>();
@@ -1455,7 +1456,7 @@ TEST_F(gateway_alone, begins_a_stream_as_soon_as_its_request_is_admitted) {
   EXPECT_THAT(events[0], HasSubstr("assistant"));
   tell(session_text{.session = {rounds[0].round.sequence.value}, .text = "x", .tokens = {1}});
   run();
-  EXPECT_EQ(events_of(all<http_stream>(), id).size(), 3U) << "no role twice";
+  EXPECT_EQ(events_of(all<http_stream>(), id).size(), 3U) << "no role is sent twice";
   tell(session_finished{.session = {rounds[1].round.sequence.value},
                         .reason = finish_reason::failed,
                         .why_not = failure{errc::queue_full, ""}});
@@ -1560,7 +1561,7 @@ TEST_F(gateway_alone, answers_llama_cpps_clients_with_what_they_read) {
   EXPECT_EQ(whole["generation_settings"]["n_predict"], 4);
   EXPECT_EQ(whole["generation_settings"]["seed"], 3);
   EXPECT_EQ(whole["generation_settings"]["logit_bias"].size(), spelled.size());
-  EXPECT_EQ(whole["tokens"], json::array()) << "unless return_tokens asks for them";
+  EXPECT_EQ(whole["tokens"], json::array()) << "unless return_tokens requests them";
   EXPECT_EQ(whole["completion_probabilities"][0]["id"], 7);
   EXPECT_EQ(whole["completion_probabilities"][0]["top_logprobs"][0]["id"], 9);
 
@@ -1660,7 +1661,7 @@ class gateway_traced : public gateway_alone {
     services->tracer = spans;
   }
   std::vector<trace::span> ended() { return spans->take(100, std::chrono::milliseconds(0)); }
-  /// A number as it is, a text, or the texts of a list one after the other.
+  /// Returns a text as it is, a number as text, or the joined texts of a list.
   static std::string attribute(const trace::span& of, std::string_view key) {
     for (const auto& [name, value] : of.attributes) {
       if (name != key) continue;
@@ -1717,7 +1718,7 @@ TEST_F(gateway_traced, a_request_is_a_part_of_its_clients_trace_and_its_answer_o
   EXPECT_FALSE(request.has_failed);
   EXPECT_EQ(answer.parent, request.where.span);
   EXPECT_EQ(answer.name, "chat tiny");
-  EXPECT_EQ(answer.where, *round) << "what workers are asked is a part of the answer";
+  EXPECT_EQ(answer.where, *round) << "requests to workers are part of the answer";
   EXPECT_EQ(attribute(answer, "gen_ai.operation.name"), "chat");
   EXPECT_EQ(attribute(answer, "gen_ai.request.model"), "tiny");
   EXPECT_EQ(attribute(answer, "gen_ai.request.max_tokens"), "8");

@@ -1,4 +1,4 @@
-// The gate with a real socket on one side and the gateway's messages written by hand on the other.
+// The gate between a real socket and the gateway, whose messages the test writes by hand.
 
 #include "actors/http/http_gate.hpp"
 
@@ -36,7 +36,7 @@ class http_gate_test : public testing::Test {
     ASSERT_TRUE(made) << made.error().describe();
     gate = std::move(*made);
   }
-  /// The next message to the gateway, which must be an M.
+  /// Returns the next message to the gateway, which must be an M.
   template<actor::message M>
   std::optional<M> hear() {
     for (int n = 0; n < 1000; ++n) {

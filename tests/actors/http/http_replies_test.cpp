@@ -50,7 +50,7 @@ TEST_F(http_replies_test, sends_a_long_answer_in_parts_that_fit_messages) {
   for (bool more = true; more; next_part()) {
     const auto part = link.take<http_body>();
     ASSERT_TRUE(part) << "each part can be decoded";
-    ASSERT_TRUE(link.sent.empty()) << "one part in a handler";
+    ASSERT_TRUE(link.sent.empty()) << "one part per handler";
     all += part->data;
     more = part->more;
   }

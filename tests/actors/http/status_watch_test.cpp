@@ -33,7 +33,7 @@ class status_watch_test : public testing::Test {
   static caller client(std::uint64_t exchange, std::uint32_t tenant = 0) {
     return {.exchange = exchange, .request_id = "r", .tenant = {tenant}};
   }
-  /// The events that clients got since the last call, by exchange.
+  /// Returns the events that clients received since the last call, by exchange.
   std::map<std::uint64_t, std::vector<http_stream>> told() {
     std::map<std::uint64_t, std::vector<http_stream>> out;
     for (const auto& f : link.sent) {
@@ -78,7 +78,7 @@ TEST_F(status_watch_test, tells_each_pass_once) {
   ASSERT_EQ(next.size(), 2U);
   EXPECT_EQ(next[0]["us"], 40);
   watch.tell({}, report_of(2), start);
-  EXPECT_EQ(event_of(told()[1].at(0))["schedulers"][0]["batches"].size(), 2U) << "the scheduler was restarted";
+  EXPECT_EQ(event_of(told()[1].at(0))["schedulers"][0]["batches"].size(), 2U) << "the scheduler restarted";
 }
 
 TEST_F(status_watch_test, has_so_many_clients_and_no_more) {
@@ -89,10 +89,10 @@ TEST_F(status_watch_test, has_so_many_clients_and_no_more) {
   watch.tell({}, report_of(1), start);
   EXPECT_EQ(told().size(), status_watch::watchers_max);
   EXPECT_TRUE(watch.client_left(1));
-  EXPECT_FALSE(watch.client_left(1)) << "nor those that were refused";
+  EXPECT_FALSE(watch.client_left(1)) << "nor the refused ones";
   EXPECT_FALSE(watch.client_left(2 * status_watch::watchers_max));
   watch.begin(client(99));
-  EXPECT_EQ(told().count(99), 1U) << "there is a place again";
+  EXPECT_EQ(told().count(99), 1U) << "a slot is free again";
 }
 
 TEST_F(status_watch_test, leaves_places_for_other_tenants) {
@@ -139,7 +139,7 @@ TEST_F(status_watch_test, shows_so_many_workers_and_no_more) {
 }
 
 TEST_F(status_watch_test, is_silent_when_nothing_was_told_for_long) {
-  EXPECT_FALSE(watch.is_silent(start + status_watch::silence_max)) << "nobody listens";
+  EXPECT_FALSE(watch.is_silent(start + status_watch::silence_max)) << "there are no listeners";
   caller who = client(1);
   who.arrived = start;
   watch.begin(who);

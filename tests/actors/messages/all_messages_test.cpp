@@ -24,8 +24,8 @@ std::string hex(std::string_view bytes) {
   return text;
 }
 
-// What processes send and expect. A changed line of what goes between processes wants another `pool_protocol`, which
-// tests/actors/node/pool_rules_test.cpp watches. REDLINE_GOLDEN=write makes the file anew.
+// The messages that processes send and expect. If a line of the messages between processes changes, raise
+// `pool_protocol`, which tests/actors/node/pool_rules_test.cpp checks. REDLINE_GOLDEN=write rewrites the file.
 TEST(all_messages, have_the_bytes_they_always_had) {
   const std::string path = test::source_path("tests/golden/messages.txt");
   std::map<std::string, std::string> found;

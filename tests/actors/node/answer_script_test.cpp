@@ -28,7 +28,7 @@ class answer_script_test : public ::testing::Test {
     std::ofstream(path) << R"([{"when": ["ask"], "say": )" << say << "}]";
     return *answer_script::load(path);
   }
-  /// What is wrong with an answer in this format; empty: nothing.
+  /// Returns what is wrong with an answer in this format, or an empty string.
   std::string why_not(const std::string& say, const std::string& text,
                       grammar::grammar_kind kind = grammar::grammar_kind::json) {
     const auto rules = *make_text_rules(trie(), {kind, text});

@@ -10,7 +10,7 @@ namespace {
 
 using kv::prefix_change;
 
-/// As text, with the tokens of each block by their first one.
+/// Returns the payload as text.
 std::string as_text(const std::string& payload) {
   std::ostringstream out;
   out << msgpack::unpack(payload.data(), payload.size()).get();

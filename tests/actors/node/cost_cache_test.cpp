@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 std::string only_file(const std::string& folder) {
   std::string path;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    EXPECT_EQ(path, "") << "one file and no drafts of it";
+    EXPECT_EQ(path, "") << "one file and no temporary ones";
     path = entry.path();
   }
   return path;

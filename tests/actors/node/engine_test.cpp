@@ -56,16 +56,16 @@ TEST(engine, times_passes_anew_for_other_numerics) {
   const std::string float_numerics = start(model::numerics::float32);
   EXPECT_EQ(known_costs(), 1);
   EXPECT_EQ(start(model::numerics::float32), float_numerics);
-  EXPECT_EQ(known_costs(), 1) << "they were kept";
+  EXPECT_EQ(known_costs(), 1) << "the costs were kept";
   const auto& table = *kernels::process_table().table;
   if (kernels::int8_table_of(table) == nullptr) GTEST_SKIP() << table.name << " multiplies no integers";
   EXPECT_NE(start(model::numerics::int8), float_numerics);
   EXPECT_EQ(known_costs(), 2);
-  EXPECT_EQ(start(model::numerics::automatic), start(model::numerics::int8)) << "the demo pair is quantised";
+  EXPECT_EQ(start(model::numerics::automatic), start(model::numerics::int8)) << "the demo pair is quantized";
   EXPECT_EQ(known_costs(), 2);
 }
 
-// By what was asked for, which is the same on all machines, not by what the KV pool holds.
+// The configured context decides, which is the same on all machines, not the size of the KV pool.
 TEST(engine, says_which_factors_of_long_rope_answers_depend_on) {
   const test::temporary_folder folder;
   ASSERT_TRUE(test::make_tiny_model({.architecture = "phi3"}).writer().write(folder / "phi.gguf"));  // 256 are short
@@ -94,7 +94,7 @@ TEST(engine, refuses_numerics_that_the_model_cannot_have) {
   const auto refused = engine::create(options);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().describe(), ::testing::HasSubstr("int8 numerics need quantized weights"));
-  // A draft model decides no byte, and does what it can.
+  // A draft model does not affect the answer's bytes, so it uses whatever numerics it can.
   options.target_path = demo_options().target_path;
   options.draft_path = folder / "f16.gguf";
   const auto table = kernels::int8_table_of(*kernels::process_table().table);

@@ -13,7 +13,7 @@ constexpr std::uint64_t gib = 1ULL << 30;
 
 TEST(memory_plan, lets_pass_what_fits) {
   EXPECT_TRUE((memory_plan{4 * gib, 2 * gib, gib, 8 * gib}.check("m.gguf")));
-  EXPECT_TRUE((memory_plan{4 * gib, 2 * gib, gib, 0}.check("m.gguf"))) << "nothing is known of the limit";
+  EXPECT_TRUE((memory_plan{4 * gib, 2 * gib, gib, 0}.check("m.gguf"))) << "the limit is unknown";
   EXPECT_EQ((memory_plan{gib / 2, 2 * gib, gib / 4, 8 * gib}.describe()),
             "weights 0.50 GiB, keys and values 2.00 GiB, buffers 0.25 GiB, of 8.00 GiB");
 }
@@ -29,7 +29,7 @@ TEST(memory_plan, says_what_would_fit) {
 }
 
 TEST(memory_plan, counts_logits_and_activations_by_their_size) {
-  // What fits without them does not with them, and the advice leaves them room.
+  // A plan that fits without these buffers does not fit with them, and the advice leaves space for them.
   EXPECT_TRUE((memory_plan{5 * gib, 2 * gib, 0, 7 * gib + gib / 8}.check("m.gguf")));
   const auto buffers = memory_plan{5 * gib, 2 * gib, gib / 4, 7 * gib + gib / 8}.check("m.gguf");
   ASSERT_FALSE(buffers);
@@ -59,7 +59,8 @@ TEST(choose_pool, has_pages_for_every_sequence_and_window_pages_for_what_each_se
   auto plain = config;
   plain.layer_kinds.clear();
   EXPECT_EQ(choose_pool(plain, model::kv_type::f16, {64 * gib, 8, 32'768, 256}).window_pages, 0U);
-  EXPECT_EQ(choose_pool(config, model::kv_type::f16, {64 * gib, 8, 700, 256}).window_pages, 0U) << "nothing to win";
+  EXPECT_EQ(choose_pool(config, model::kv_type::f16, {64 * gib, 8, 700, 256}).window_pages, 0U)
+      << "there is nothing to gain";
 }
 
 TEST(choose_pool, stays_within_its_bytes_and_serves_one_sequence_of_full_length_first) {

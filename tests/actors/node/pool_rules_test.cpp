@@ -66,7 +66,7 @@ TEST(pool_rules, a_process_of_another_protocol_is_refused_whatever_its_role_and_
   }
 }
 
-/// As a version did that knew no protocol: the last field is not there.
+/// A version without the protocol field sends a card whose last field is missing.
 TEST(pool_rules, a_card_without_a_protocol_is_one_of_protocol_0) {
   const std::string whole = actor::encode(process_card{.protocol = 0});
   ASSERT_EQ(static_cast<unsigned char>(whole[0]), 0xdcU) << "an array with 16 bits for its length";
@@ -75,8 +75,8 @@ TEST(pool_rules, a_card_without_a_protocol_is_one_of_protocol_0) {
   EXPECT_THAT(make_pool_rules().read_role(old).error().context, HasSubstr("found 0 (redline "));
 }
 
-// REDLINE_GOLDEN=write makes the file anew, once pool_protocol is raised. Who changes messages again before that number
-// was used anywhere restores the file from the repository first.
+// Raise pool_protocol, then run with REDLINE_GOLDEN=write to rewrite the file. If messages change again before that
+// number is in use anywhere, restore the file from the repository first.
 TEST(pool_rules, the_protocol_is_raised_when_what_processes_say_to_each_other_changes) {
   fnv1a said;
   for_each_message([&]<class M>(std::type_identity<M>) {

@@ -10,7 +10,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Models that are all equal.
+/// Claims that are all equal.
 std::vector<model_claim> equal(const std::vector<model_catalog::entry>& models) {
   std::vector<model_claim> out;
   for (const auto& one : models) out.push_back({one});
@@ -74,7 +74,7 @@ TEST(model_catalog, a_name_stays_with_the_model_that_was_there_before) {
     std::vector<model_claim> both{{old, true, 100}, {late, true, 200}};
     if (!is_first) std::swap(both[0], both[1]);
     const model_catalog c(both);
-    EXPECT_EQ(c.find("coder"), old) << "though its digest is higher";
+    EXPECT_EQ(c.find("coder"), old) << "although its digest is higher";
     EXPECT_EQ(c.find("late"), nullptr);
     EXPECT_THAT(c.conflicts(), ElementsAre(HasSubstr("0000000000000001 is not served: the model with digest "
                                                      "0000000000000009 has this name until its workers are gone")));
@@ -85,7 +85,7 @@ TEST(model_catalog, a_name_goes_on_when_its_model_has_no_workers_left) {
   const auto old = make("coder", 1), late = make("coder", 9);
   const model_catalog c({{old, false, 100}, {late, true, 200}});
   EXPECT_EQ(c.find("coder"), late);
-  EXPECT_THAT(c.conflicts(), IsEmpty()) << "nobody claims what it had";
+  EXPECT_THAT(c.conflicts(), IsEmpty()) << "no worker claims its model";
 }
 
 TEST(model_catalog, an_alias_that_is_served_is_taken_neither_by_an_alias_nor_by_a_name) {

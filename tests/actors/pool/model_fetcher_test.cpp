@@ -1,4 +1,4 @@
-// Workers with header servers, and a gateway's fetcher, over wires that delay and lose.
+// Workers with header servers and a gateway's fetcher, over wires that delay and lose messages.
 
 #include "actors/pool/model_fetcher.hpp"
 
@@ -46,7 +46,7 @@ class model_fetcher_test : public testing::Test {
     };
   }
 
-  /// A worker's process with a header server.
+  /// Adds a worker process with a header server.
   void add_server(std::uint16_t process, const std::string& header) {
     world.add_worker(process, 1)
         .add<header_server>(10, "header server", roomy,
@@ -84,7 +84,7 @@ class model_fetcher_test : public testing::Test {
   static constexpr actor::mailbox_limits roomy{1024, 1024};
   test::actor_world world{1};
   std::shared_ptr<model_shelf> shelf = std::make_shared<model_shelf>();
-  std::map<std::uint16_t, int> asked;  // read_header sent, by process
+  std::map<std::uint16_t, int> asked;  // the read_header messages sent, by process
   std::function<bool(actor::frame&)> on_wire;
   test::tiny_model tiny = test::make_tiny_model({.context = 128});
   std::string own_header = tiny.file()->copy_header();
@@ -139,11 +139,11 @@ TEST_F(model_fetcher_test, asks_another_worker_when_one_cannot_be_reached_or_is_
   add_server(3, own_header);
   add_server(4, own_header);
   on_wire = [](actor::frame& f) { return actor::process_of(f.head.to) != 3 || f.head.id != read_header::id; };
-  fetch(own_card, 2);  // there is no such process
-  fetch(own_card, 3);  // hears nothing
+  fetch(own_card, 2);  // this process does not exist
+  fetch(own_card, 3);  // its requests are lost
   fetch(own_card, 4);
   ASSERT_TRUE(is_served("coder"));
-  EXPECT_EQ(asked[3], 2) << "once more than it answered";
+  EXPECT_EQ(asked[3], 2) << "one request more than it answered";
   EXPECT_EQ(asked[4], 1);
 }
 
@@ -158,7 +158,7 @@ TEST_F(model_fetcher_test, takes_a_header_from_one_worker_and_not_half_from_anot
     const auto process = actor::process_of(f.head.to);
     const auto offset = actor::decode<read_header>(f.body)->offset;
     offsets.emplace_back(process, offset / sizes::header_part_bytes_max);
-    return process != 2 || offset == 0;  // it dies after the first part
+    return process != 2 || offset == 0;  // process 2 dies after the first part
   };
   fetch(long_card, 2);
   fetch(long_card, 3);
@@ -251,7 +251,7 @@ TEST_F(model_fetcher_test, does_not_serve_a_model_whose_worker_lies_about_its_vo
   EXPECT_TRUE(is_served("coder"));
   fetch(lie, 2);
   world.run_for(5 * second);
-  EXPECT_NE(shelf->snapshot()->find("coder"), nullptr) << "the model that was there before is still served";
+  EXPECT_NE(shelf->snapshot()->find("coder"), nullptr) << "the previous model is still served";
 }
 
 TEST_F(model_fetcher_test, serves_no_names_that_no_request_can_say) {
@@ -336,14 +336,14 @@ TEST_F(model_fetcher_test, loses_a_model_and_learns_it_again) {
   world.send(fetcher_where, lose_model{own_card.model});
   world.run_for(second);
   EXPECT_TRUE(shelf->snapshot()->empty());
-  EXPECT_FALSE(kept->answers->tokenizer()->encode("x").empty()) << "who has it keeps it";
+  EXPECT_FALSE(kept->answers->tokenizer()->encode("x").empty()) << "an owner of the model keeps it";
   fetch(own_card, 2);
   EXPECT_TRUE(is_served("coder"));
   world.send(fetcher_where, lose_model{own_card.model});
   fetch(own_card, 2);
   world.send(fetcher_where, lose_model{own_card.model});
   world.run_for(5 * second);
-  EXPECT_TRUE(shelf->snapshot()->empty()) << "a job that was under way changes nothing";
+  EXPECT_TRUE(shelf->snapshot()->empty()) << "a job in progress changes nothing";
 }
 
 TEST_F(model_fetcher_test, is_told_again_after_it_died) {
@@ -356,7 +356,7 @@ TEST_F(model_fetcher_test, is_told_again_after_it_died) {
   const auto asked_before = asked[2];
   fetch(own_card, 2);
   world.run_for(5 * second);
-  EXPECT_GT(asked[2], asked_before) << "it knew nothing any more";
+  EXPECT_GT(asked[2], asked_before) << "it had lost its state";
   EXPECT_NE(shelf->snapshot()->find("coder"), nullptr);
   world.send(fetcher_where, lose_model{own_card.model});
   world.run_for(second);
@@ -364,7 +364,7 @@ TEST_F(model_fetcher_test, is_told_again_after_it_died) {
 }
 
 TEST_F(model_fetcher_test, makes_models_on_the_threads_of_a_pool) {
-  tiny.metadata["general.description"] = std::string(200'000, 'x');  // a large job
+  tiny.metadata["general.description"] = std::string(200'000, 'x');  // makes building the model a large job
   const auto card = card_of(tiny, "coder");
   transport::zmq_fabric fabric(1, {.workers = {1, 16, 17, 99}});
   const auto control = fabric.make_link(99);

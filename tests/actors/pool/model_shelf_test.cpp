@@ -23,7 +23,7 @@ TEST(model_shelf, shows_what_was_published_and_not_removed) {
   shelf.publish(make("one", 1));
   const auto before = shelf.snapshot();
   shelf.publish(make("two", 2));
-  EXPECT_EQ(before->models().size(), 1U) << "a snapshot stays as it is";
+  EXPECT_EQ(before->models().size(), 1U) << "a snapshot does not change";
   EXPECT_EQ(shelf.snapshot()->models().size(), 2U);
   EXPECT_TRUE(shelf.remove(1));
   EXPECT_FALSE(shelf.remove(1));
@@ -59,7 +59,7 @@ TEST(model_shelf, a_name_stays_where_it_is_until_its_workers_go) {
   shelf.publish(make("coder", 1));
   EXPECT_EQ(shelf.snapshot()->find("coder")->digest, 2U);
   EXPECT_EQ(shelf.snapshot()->conflicts().size(), 1U);
-  shelf.publish(make("coder", 2));  // a worker said more of it
+  shelf.publish(make("coder", 2));  // a worker reported more about it
   EXPECT_EQ(shelf.snapshot()->find("coder")->digest, 2U);
   shelf.rank(2, false, 0);
   EXPECT_EQ(shelf.snapshot()->find("coder")->digest, 1U);

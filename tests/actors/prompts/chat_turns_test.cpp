@@ -14,7 +14,7 @@ json say(const char* role, const char* content) { return {{"role", role}, {"cont
 
 class chat_turns : public ::testing::Test {
  protected:
-  /// The turns' texts.
+  /// The texts of the turns.
   std::vector<std::string> turns(const json& messages, std::string_view source = jinja::chatml_template) {
     const auto chat = *jinja::chat_template::parse(std::string(source));
     const auto render = [&](const json& m, bool more) {
@@ -79,7 +79,7 @@ TEST_F(chat_turns, of_a_huge_conversation_are_the_oldest_that_are_cheap_to_find)
     messages.push_back(say("assistant", "1"));
   }
   messages.push_back(say("user", "last"));
-  EXPECT_EQ(turns(messages).size(), 4U) << "beginnings of 0.3, 0.6, 0.9 and 1.2 MB, the next would be 1.5 more";
+  EXPECT_EQ(turns(messages).size(), 4U) << "beginnings of 0.3, 0.6, 0.9 and 1.2 MB; the next would add 1.5";
 }
 
 TEST_F(chat_turns, of_a_first_message_in_parts_stay) {

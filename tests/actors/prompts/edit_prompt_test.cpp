@@ -5,13 +5,13 @@
 namespace redline::actors {
 namespace {
 
-/// An answer that the model ended.
+/// An answer that the model ended itself.
 edit_answer whole(std::string text) { return {.text = std::move(text), .is_whole = true}; }
 
 const edit_task task{"a.py", "def a():\n    return 1\n", "Delete the function `a`."};
 
 TEST(edit_prompt, explains_programs_and_numbers_the_lines) {
-  // Byte for byte what the demo pair was trained with (bench/demo_models/recipe/samples.py).
+  // The demo pair was trained with exactly these bytes (bench/demo_models/recipe/samples.py).
   EXPECT_EQ(program_message_of(task),
             "Delete the function `a`.\nWrite an edit program that makes the new file: <copy lines=\"i-j\"/> copies "
             "lines i to j of "
@@ -41,16 +41,16 @@ TEST(edit_prompt, a_readme_without_code_blocks_may_get_one) {
   EXPECT_EQ(file_of_answer(readme, whole("Here it is.\n```md\n" + file + "```\n\n")).value(), file);
   const std::string plain = "# Tool\n\n```\nmake\n```\n";
   EXPECT_EQ(file_of_answer(readme, whole("````md\n" + plain + "````")).value(), plain)
-      << "a longer fence says where it ends";
+      << "a longer fence shows where it ends";
 }
 
 TEST(edit_prompt, a_file_that_may_be_cut_short_is_refused) {
   for (const std::string answer : {
-           "```md\n# Tool\n\n```\nmake\n```\n",          // a block without a language: which fence ends the file?
-           "```md\n# Tool\n```\nI added nothing.\n",     // words after it
+           "```md\n# Tool\n\n```\nmake\n```\n",          // a block without a language makes the file's end ambiguous
+           "```md\n# Tool\n```\nI added nothing.\n",     // words after the file
            "```md\n# Tool\n```\n```md\n# Other\n```\n",  // two files
-           "```md\n# Tool\n```.\n",                      // not the fence alone
-           "```md\n# Tool\n\n```bash\nmake\n```\n",      // the block is closed, the file is not
+           "```md\n# Tool\n```.\n",                      // the fence is not alone on its line
+           "```md\n# Tool\n\n```bash\nmake\n```\n",      // the block is closed, but the file is not
            "```md\n# Tool\n",
            "# Tool\n",
        }) {
@@ -61,7 +61,7 @@ TEST(edit_prompt, a_file_that_may_be_cut_short_is_refused) {
 }
 
 TEST(edit_prompt, an_answer_that_was_cut_is_no_file_however_whole_it_looks) {
-  // Cut right behind the bare fence of the file's first block.
+  // The answer is cut right after the bare fence of the file's first block.
   const std::string looks_whole = "```\n# Title\n\nUsage:\n\n```\n";
   EXPECT_TRUE(file_of_answer(readme, whole(looks_whole)));
   for (const bool is_program : {false, true}) {

@@ -15,7 +15,7 @@ class fill_prompt_test : public testing::Test {
   std::string shown(const fill_task& task, std::uint32_t context_max = 4096) const {
     return *tokenizer->decode(fill_prompt(*tokenizer, task, context_max), {.render_special = true});
   }
-  /// So many lines, of which none is like another.
+  /// Lines [begin, end), all of which differ.
   static std::string lines(int begin, int end) {
     std::string text;
     for (int i = begin; i < end; ++i) text += "line number " + std::to_string(i * 7919 % 1009) + "\n";
@@ -62,7 +62,7 @@ TEST_F(fill_prompt_test, fits_into_the_context_whatever_is_sent) {
 }
 
 TEST_F(fill_prompt_test, goes_on_from_the_last_request_when_the_window_of_lines_moves) {
-  // A window of 400 lines before the cursor, which goes down line by line.
+  // A window of 400 lines before the cursor moves down line by line.
   std::size_t moved = 0;
   auto last = fill_prompt(*tokenizer, {.before = lines(0, 400), .after = "end"}, 1U << 20);
   for (int at = 1; at <= 60; ++at) {
@@ -96,7 +96,7 @@ TEST_F(fill_prompt_test, makes_tokens_once_of_what_many_prompts_share_and_never_
   ASSERT_GT(one, 1000U);
   EXPECT_LT(steps_of(shared, 32), 2 * one);
 
-  // Ten times what the context can hold, before and after the gap and beside it: no more than it can hold is read.
+  // Before, after and outside the gap the text is ten times the context; only as much as fits is read.
   const std::string enormous = lines(0, static_cast<int>(10 * context * piece_bytes_max / 12));
   ASSERT_GT(enormous.size(), 10 * context * piece_bytes_max);
   const std::size_t readable = (context + 64) * piece_bytes_max;

@@ -19,7 +19,7 @@ class prompt_builder_test : public testing::Test {
   std::vector<token> chat(const std::string& message) const {
     return prompts.tokens(*prompts.render(json{{{"role", "user"}, {"content", message}}}, true, 0));
   }
-  /// What a prompt says, special tokens included.
+  /// The text of a prompt, special tokens included.
   std::string text_of(const std::vector<token>& prompt) const {
     return *tokenizer->decode(prompt, {.render_special = true});
   }
@@ -106,7 +106,7 @@ TEST_F(prompt_builder_test, ends_where_the_last_message_is_to_be_continued) {
   EXPECT_TRUE(end_of(test::harmony_template).ends_with("<|start|>assistant<|channel|>final<|message|>Hel "));
   EXPECT_TRUE(end_of(test::thinking_template).ends_with("<|im_start|>assistant\n<think>\n\n</think>\n\nHel "));
   EXPECT_TRUE(end_of("{% for m in messages %}[{{ m.content | trim }}]{% endfor %}").ends_with("[Hel "))
-      << "the end of what was begun is no end of a text";
+      << "the end of the begun part is not the end of a text";
   const auto why = [&](std::string_view source, const json& of) {
     const prompt_builder builder(tokenizer, *jinja::chat_template::parse(std::string(source)));
     const auto rendered = builder.render_to_continue(of, 0);
@@ -129,7 +129,7 @@ TEST_F(prompt_builder_test, writes_conversations_with_tools_by_their_own_templat
   ASSERT_NE(both.tools().format(), nullptr);
   EXPECT_EQ(both.tools().format()->name, "hermes");
   EXPECT_EQ(both.template_source(), jinja::chatml_template);
-  // Without another template the list is empty, so that it can be gone through.
+  // Without another template the list is empty rather than missing, so that a template can iterate over it.
   const prompt_builder one(tokenizer, parse(test::hermes_tools_template));
   const auto plain = one.render(messages, true, 0);
   ASSERT_TRUE(plain) << plain.error().describe();
@@ -149,7 +149,7 @@ TEST_F(prompt_builder_test, reads_both_templates_of_a_file_unless_it_is_given_on
   EXPECT_NE(made.render(messages, true, 0, &set)->text.find("<tools>"), std::string::npos);
   const auto given = *prompt_builder::make(own, "mine {{ messages[0].content }}");
   EXPECT_EQ(given.render(messages, true, 0)->text, "mine q");
-  EXPECT_FALSE(given.render(messages, true, 0, &set)) << "it knows no tools";
+  EXPECT_FALSE(given.render(messages, true, 0, &set)) << "it does not support tools";
   EXPECT_FALSE(prompt_builder::make(own, "{% if %}"));
 }
 
@@ -179,7 +179,8 @@ TEST_F(prompt_builder_test, refuses_tools_that_the_template_does_not_know) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::invalid_argument);
   set.call = tools::choice::none;
-  EXPECT_TRUE(prompts.render(json{{{"role", "user"}, {"content", "q"}}}, true, 0, &set)) << "none needs no tools";
+  EXPECT_TRUE(prompts.render(json{{{"role", "user"}, {"content", "q"}}}, true, 0, &set))
+      << "the choice none needs no tools";
 }
 
 TEST_F(prompt_builder_test, introduces_tools_in_the_system_message_of_a_template_that_only_shows_calls) {

@@ -27,7 +27,7 @@ jinja::chat_template parse(std::string_view source) {
 
 tool_style style_of(std::string_view source) { return tool_style::of(parse(source), base()); }
 
-/// A conversation with a call, as a request has it.
+/// A conversation with a call, as in a request.
 json conversation(json content) {
   json call = {{"id", "call_abcdefghij"},
                {"type", "function"},
@@ -113,7 +113,7 @@ TEST(tool_style, gives_thoughts_by_the_name_and_in_the_place_that_the_template_r
       has(render(test::harmony_template, messages),
           "<|start|>assistant<|channel|>analysis<|message|>It is in a.<|end|><|start|>assistant to=functions.read"));
   EXPECT_TRUE(has(render(test::thinking_template, messages), "<think>\nIt is in a.\n</think>\n\n\n<tool_call>"));
-  // gpt-oss's template refuses a message with both.
+  // gpt-oss's template refuses a message with both content and reasoning.
   messages[1]["content"] = "I look.";
   EXPECT_TRUE(has(render(test::harmony_template, messages), "analysis<|message|>It is in a.\n\nI look.<|end|>"));
   messages[1].erase("reasoning_content");

@@ -1,4 +1,4 @@
-// The cache manager's side of the life of an edit, message by message; the test plays sessions and target model.
+// The cache manager's part in an edit, message by message; the test acts as sessions and target model.
 
 #include "actors/serving/cache_manager.hpp"
 
@@ -50,7 +50,7 @@ class cache_manager_test : public test::one_actor<cache_manager> {
     sampling::sampling_params sampling{};
     std::uint32_t prompt_count = 0;
     std::uint64_t prefix_scope = 0;
-    grammar::constraint grammar{};  // known: the round has no terms
+    grammar::constraint grammar{};  // if set, the manager has it, and the round carries no terms
     actor::address session = session_at;
     std::vector<scheduler::log_splice> splices{};
   };
@@ -71,13 +71,13 @@ class cache_manager_test : public test::one_actor<cache_manager> {
     }
     inject(q.session, m);
   }
-  /// What the session is answered after a pass of the batch that is out.
+  /// Completes the current batch and returns the session's answer.
   verified answered() {
     complete();
     return expect<verified>(session_at);
   }
   forward_batch placed() { return last = expect<forward_batch>(target_at); }
-  /// Of the batch that was placed last; each run that wants logits accepts its whole draft and gets one token more.
+  /// The result of this batch: each run that wants logits accepts its whole draft and gets one more token.
   batch_done done_with(const forward_batch& m) {
     batch_done done{.batch = m.batch, .elapsed_us = 10};
     for (const batch_run& run : m.runs) {
@@ -91,7 +91,7 @@ class cache_manager_test : public test::one_actor<cache_manager> {
     return done;
   }
   void complete() { inject(target_at, done_with(last)); }
-  /// The batch that was placed last did not reach the target model.
+  /// The last batch did not reach the target model.
   void lose_batch(failure why) {
     inject({}, actor::undeliverable{target_at, forward_batch::id, std::move(why), last.batch});
   }
@@ -115,7 +115,7 @@ class cache_manager_test : public test::one_actor<cache_manager> {
 TEST_F(cache_manager_test, tells_a_new_session_that_its_round_was_taken_when_the_answer_takes_long) {
   ask({.tail = {1, 2, 3}, .prompt_count = 3});
   pass(microseconds{500'000});
-  expect<announce_target>(target_at);  // which is not up
+  expect<announce_target>(target_at);  // the target model is not up
   EXPECT_EQ(expect<run_pending>(session_at).round.value, 1u);
   pass(microseconds{500'000});
   expect<announce_target>(target_at);
@@ -225,7 +225,7 @@ TEST_F(cache_manager_test, computes_a_prompt_as_far_as_there_is_memory) {
   EXPECT_EQ(placed().runs.at(0).tokens.size(), 128u);
   EXPECT_EQ(pages_free(), 0u);
   complete();
-  EXPECT_TRUE(wire.sent.empty()) << "the older one goes on any moment";
+  EXPECT_TRUE(wire.sent.empty()) << "the older one continues at any moment";
   inject(session_at, release_sequence{{1}});
   EXPECT_EQ(placed().runs.at(0).tokens.size(), 72u);
 }
@@ -249,9 +249,9 @@ TEST_F(cache_manager_test, the_later_sequence_yields_and_is_computed_again) {
   ask({.sequence = 2, .round = 2, .from = 129});
   complete();
   expect<verified>(session_at);
-  EXPECT_EQ(placed().runs.at(0).tokens.size(), 96u) << "as far as there are pages";
+  EXPECT_EQ(placed().runs.at(0).tokens.size(), 96u) << "as far as the pages suffice";
   complete();
-  EXPECT_TRUE(wire.sent.empty()) << "the older one goes on any moment";
+  EXPECT_TRUE(wire.sent.empty()) << "the older one continues at any moment";
   inject(session_at, release_sequence{{1}});
   EXPECT_EQ(placed().runs.at(0).tokens.size(), 33u);
 }
@@ -284,7 +284,7 @@ TEST_F(cache_manager_test, computes_everything_again_when_the_target_model_has_s
   EXPECT_GT(again.batch, before.batch);
   EXPECT_EQ(again.runs.at(0).tokens, before.runs.at(0).tokens);
   inject(target_at, done_with(before));
-  EXPECT_TRUE(wire.sent.empty()) << "an answer to the older batch says nothing";
+  EXPECT_TRUE(wire.sent.empty()) << "an answer to the older batch is ignored";
   complete();
   expect<verified>(session_at);
 }
@@ -388,7 +388,7 @@ TEST_F(cache_manager_test, new_sequences_adopt_what_is_known_of_their_logs) {
   complete();
   EXPECT_EQ(expect<verified>(session_at).cached_count, 0u);
   inject(session_at, release_sequence{{1}});
-  EXPECT_EQ(pages_free(), pages_count) << "for who needs them";
+  EXPECT_EQ(pages_free(), pages_count) << "for sequences that need them";
   ask({.sequence = 2, .tail = text(64)});
   EXPECT_EQ(placed().runs.at(0).tokens.size(), 32u) << "the last token is computed for its logits";
   complete();
@@ -477,7 +477,7 @@ TEST_F(cache_manager_test, reports_how_many_sequences_somebody_still_asks_for) {
   complete();
   EXPECT_EQ(asking(), 1u);
   pass(microseconds{2'100'000});
-  EXPECT_EQ(asking(), 0u) << "its session may have gone on elsewhere without a word that arrived";
+  EXPECT_EQ(asking(), 0u) << "its session may have continued elsewhere, and its message may be lost";
 }
 
 TEST_F(cache_manager_test, shows_its_last_passes_to_who_asks_for_them) {
@@ -584,7 +584,7 @@ TEST_F(grammars, go_to_a_target_model_once) {
   EXPECT_EQ(last.runs[0].grammar_name, name);
   answered();
   ask({.sequence = 2, .tail = {4}, .grammar = text});
-  EXPECT_EQ(placed().runs.at(0).grammar_name, name) << "of another sequence, with the same text";
+  EXPECT_EQ(placed().runs.at(0).grammar_name, name) << "the grammar of another sequence with the same text";
   EXPECT_EQ(kind(), grammar::grammar_kind::known);
   answered();
   ask({.sequence = 3, .tail = {4}, .grammar = grammar::text_constraint({.text = "{\"type\":\"null\"}"})});
@@ -594,7 +594,7 @@ TEST_F(grammars, go_to_a_target_model_once) {
   target_life = 6;
   start_target();
   ask({.round = 3, .from = 5, .grammar = at(8)});
-  EXPECT_EQ(placed().runs.at(0).grammar.text, text.text) << "this one has never seen it";
+  EXPECT_EQ(placed().runs.at(0).grammar.text, text.text) << "this one has never received it";
   EXPECT_EQ(last.runs[0].grammar.state, (std::vector<std::uint32_t>{8}));
 }
 
@@ -631,7 +631,7 @@ TEST_F(grammars, that_the_target_model_lacks_go_with_the_same_runs_again) {
   inject(target_at, batch_done{.batch = last.batch, .lacks_grammars = true});
   const auto again = placed();
   EXPECT_GT(again.batch, first.batch);
-  EXPECT_EQ(again.runs.at(0).memory.table, first.runs.at(0).memory.table) << "what the run had been given went back";
+  EXPECT_EQ(again.runs.at(0).memory.table, first.runs.at(0).memory.table) << "the run's pages were returned";
   EXPECT_EQ(again.runs.at(0).tokens, first.runs.at(0).tokens);
   EXPECT_EQ(again.runs[0].grammar.text, text.text);
   EXPECT_EQ(again.runs[0].grammar.state, first.runs[0].grammar.state);
@@ -653,7 +653,7 @@ TEST_F(grammars, that_the_target_model_lacks_for_ever_end_their_sequences) {
 
 TEST_F(grammars, that_were_lost_are_asked_for) {
   ask({.tail = {1, 2, 3}, .grammar = at(7)});
-  EXPECT_EQ(expect<log_needed>(session_at).from, 0u) << "of an unknown sequence";
+  EXPECT_EQ(expect<log_needed>(session_at).from, 0u) << "the sequence is unknown";
   ask({.tail = {1, 2, 3}, .grammar = text});
   placed();
   answered();
@@ -681,7 +681,8 @@ TEST_F(cache_manager_test, penalties_get_each_token_once_and_how_often_the_outpu
   complete();
   expect<verified>(session_at);
   ask({.round = 4, .from = 7, .tail = {8, 9}, .sampling = {.frequency_penalty = 1}, .prompt_count = 6});
-  EXPECT_EQ(placed().runs.at(0).counts, (counts{{50, 1}, {8, 1}, {9, 1}})) << "the log was cut and went on elsewhere";
+  EXPECT_EQ(placed().runs.at(0).counts, (counts{{50, 1}, {8, 1}, {9, 1}}))
+      << "the log was cut and continued differently";
 }
 
 TEST_F(cache_manager_test, bans_get_the_end_of_the_output_as_far_as_they_reach) {
@@ -701,7 +702,7 @@ TEST_F(cache_manager_test, what_penalties_need_does_not_grow_with_what_the_outpu
   EXPECT_EQ(last.runs.at(0).latest, std::vector<token>{1});
 }
 
-/// Batches of few bytes.
+/// A test with small batches.
 class small_batches : public cache_manager_test {
  protected:
   small_batches() : cache_manager_test(scheduler_options{.batch_bytes_max = 1000}) {}
@@ -742,13 +743,13 @@ TEST_F(small_batches, refuse_a_sequence_that_never_fits_and_go_on_with_the_other
 class followers : public cache_manager_test {
  protected:
   followers() : cache_manager_test({}, 40) {}
-  /// Sequence 1 computes its prompt; 2 has the same one.
+  /// Sequence 1 computes its prompt; sequence 2 has the same prompt.
   void lead() {
     inject(target_at, target_ready{.context = 250, .vocabulary = 300, .rows_max = 512, .pages_count = 40});
     ask({.sequence = 1, .tail = text(100)});
     placed();
     ask({.sequence = 2, .tail = text(100)});
-    EXPECT_TRUE(w.find(who)->queue().waits({2})) << "for what 1 computes";
+    EXPECT_TRUE(w.find(who)->queue().waits({2})) << "it waits for what 1 computes";
   }
 };
 
@@ -804,7 +805,7 @@ TEST_F(followers, do_not_follow_other_tenants_short_prefixes_or_work_that_can_wa
   EXPECT_EQ(run, (std::set<std::uint64_t>{2, 3, 4, 6})) << "5 has its turn after all others";
 }
 
-/// A long prompt, and one that shares only its beginning: the passes until the short one has its first token.
+/// A long prompt and one that shares only its beginning; counts the passes until the short one's first token.
 class shared_beginning : public ::testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(shared_beginning, a_short_prompt_waits_for_no_more_than_that) {

@@ -34,8 +34,8 @@ token_log make(copy_options options, std::vector<std::string> files = {file}, st
   return *token_log::make(std::move(g), tokenizer());
 }
 
-/// Plays a model that writes `asked_for`, a byte each time that it is asked, and `inside` where a span asks it, sure of
-/// itself or not. It gives up where its byte cannot come.
+/// Acts as a model that writes one byte of `asked_for` whenever it is asked, and `inside` within a span, with this
+/// log-probability. It gives up where the grammar forbids its byte.
 struct answer {
   std::string text;
   std::optional<finish_reason> finished;
@@ -74,8 +74,8 @@ answer play(token_log& g, std::string_view asked_for, const std::function<token(
   return out;
 }
 
-// The model chooses at every fork, c for copy, its numbers, g for gen, its text, / for the end, and writes the token in
-// front of it: <, the quote before a number, the > before a text.
+// The model chooses at every fork: c for copy, numbers, g for gen, text, and / for the end. It also writes the
+// character before a fork: "<", the quote before a number, the ">" before a text.
 TEST(constrained_output, writes_what_a_program_says_and_asks_for_the_forks_only) {
   auto g = make({});
   const auto out = play(g, "<c\"2-3<g>new</gen><c\"5</");
@@ -86,7 +86,7 @@ TEST(constrained_output, writes_what_a_program_says_and_asks_for_the_forks_only)
   ASSERT_EQ(report.spans.size(), 2u);
   EXPECT_TRUE(report.spans[0].forced);
   EXPECT_EQ(report.spans[0].tokens, trie()->spell("two\r\nthree\n").size());
-  // The context holds the program, and each span after the copy that asked for it.
+  // The log contains the program, with each span after the copy that requested it.
   std::string log;
   for (const token t : g.log().subspan(3)) log += tokenizer()->piece(t);
   EXPECT_EQ(log, "<copy lines=\"2-3\"/>two\r\nthree\n<gen>new</gen><copy lines=\"5-5\"/>last</program>");
@@ -106,7 +106,7 @@ TEST(constrained_output, tokens_that_a_grammar_decides_have_log_probabilities) {
     for (const char c : std::string_view("<c")) {
       step = g.commit(std::vector<token>{static_cast<token>(c)}, std::vector{sampling::emitted_logprob{-3, {}}});
     }
-    ASSERT_GT(step.tokens.size(), 1u) << "the model chose c, and what follows is decided";
+    ASSERT_GT(step.tokens.size(), 1u) << "the model chose c, and the rest is decided";
     ASSERT_EQ(step.logprobs.size(), step.tokens.size());
     EXPECT_EQ(step.logprobs[0].logprob, -3.0F);
     EXPECT_EQ(step.logprobs[1].logprob, 0.0F);
@@ -117,7 +117,7 @@ TEST(constrained_output, tokens_that_a_grammar_decides_have_log_probabilities) {
   }
 }
 
-// Whether the session writes it or a draft ran across it, a token that the grammar decides is told the same way.
+// A token that the grammar decides is reported in the same way whether the session or a draft wrote it.
 TEST(constrained_output, a_decided_token_has_one_log_probability_however_it_comes) {
   const auto schema = R"({"type":"object","properties":{"temperature":{"enum":[10,20]}},"required":["temperature"],)"
                       R"("additionalProperties":false})";
@@ -131,7 +131,7 @@ TEST(constrained_output, a_decided_token_has_one_log_probability_however_it_come
     return *token_log::make(std::move(spec), tokenizer());
   };
   const sampling::emitted_logprob chosen{-3, {{7, -1}, {8, -2}}};
-  // What the answer's tokens are: the model is asked for a byte where the grammar leaves a choice.
+  // The answer's tokens: the model is asked for a byte wherever the grammar leaves a choice.
   std::vector<token> whole;
   const std::string_view text = R"({"temperature":20})";
   auto alone = log();
@@ -149,7 +149,7 @@ TEST(constrained_output, a_decided_token_has_one_log_probability_however_it_come
     step = alone.commit(std::vector{*t});
     if (step.finished) whole.insert(whole.end(), step.tokens.begin(), step.tokens.end());
   }
-  const auto told = [&](std::size_t at_once) {  // tokens of a pass
+  const auto told = [&](std::size_t at_once) {  // tokens per pass
     auto g = log();
     auto step = g.begin();
     std::vector<token> tokens = step.tokens;
@@ -240,7 +240,7 @@ TEST(constrained_output, a_verified_span_is_what_the_model_would_have_written) {
   EXPECT_EQ(g.copied().program, "<copy lines=\"1-3\"/></program>");
   EXPECT_FALSE(g.copied().spans.at(0).forced);
 
-  // It parts from the span inside of its second line: the rest is not copied, and the program goes on.
+  // The model leaves the span within its second line: the rest is not copied, and the program continues.
   auto h = make({.trust = copy_trust::verified});
   const auto some =
       play(h, "<c\"1-3<g>X</gen></", [](auto span) { return span.front() == 'w' ? token{'Q'} : span.front(); });
@@ -252,7 +252,7 @@ TEST(constrained_output, a_verified_span_is_what_the_model_would_have_written) {
   EXPECT_EQ(log, "<copy lines=\"1-3\"/>one\nt<gen>X</gen></program>");
 }
 
-// Nothing is added to the log then, not even by the grammar: what comes next is asked at the same place again.
+// Nothing is added to the log then, not even by the grammar; the next round asks at the same position.
 TEST(constrained_output, a_span_refused_at_its_first_token_leaves_the_log_as_it_was) {
   auto g = make({.trust = copy_trust::verified});
   auto step = g.begin();
@@ -282,7 +282,7 @@ TEST(constrained_output, auto_forces_a_span_that_the_model_is_sure_of) {
   EXPECT_FALSE(how_with(-1.0F));
 }
 
-// Also of "<copy", which begins before the choice that it makes.
+// The first token, "<copy", begins before the choice that it makes, but counts as well.
 TEST(constrained_output, auto_asks_how_sure_the_model_was_of_every_token_that_chose) {
   auto m = test::make_tiny_model();
   test::add_program_tokens(m);
@@ -312,7 +312,7 @@ TEST(constrained_output, auto_asks_how_sure_the_model_was_of_every_token_that_ch
     return g.span_left().empty();
   };
   EXPECT_TRUE(is_forced(""));
-  EXPECT_TRUE(is_forced("=\"")) << "the number comes after it";
+  EXPECT_TRUE(is_forced("=\"")) << "the number comes after the doubted token";
   EXPECT_FALSE(is_forced("<copy"));
   EXPECT_FALSE(is_forced("2"));
   EXPECT_FALSE(is_forced("3"));
@@ -325,7 +325,7 @@ TEST(constrained_output, auto_believes_anchors_that_are_right_and_no_others) {
         g, program, [](auto span) { return span.front(); }, 0);
     EXPECT_EQ(out.finished, finish_reason::stop) << program;
     EXPECT_FALSE(g.logprobs());
-    EXPECT_EQ(g.copied().program, "<copy lines=\"1-3\"/></program>");  // anchors are remarks
+    EXPECT_EQ(g.copied().program, "<copy lines=\"1-3\"/></program>");  // anchors are not part of the program
     return g.copied().spans.at(0);
   };
   const auto right = span_with("<c\"1-3\"one\"\"three\"</");
@@ -334,7 +334,7 @@ TEST(constrained_output, auto_believes_anchors_that_are_right_and_no_others) {
   const auto wrong = span_with("<c\"1-3\"one\"\"last\"</");
   EXPECT_FALSE(wrong.forced);
   EXPECT_EQ(wrong.reason, span_reason::doubt);
-  // An anchor that a line nearby has too says nothing.
+  // An anchor that also matches a line nearby is no evidence.
   auto twins = make({.trust = copy_trust::automatic, .anchors = true}, {"{\n  a\n}\n{\n  b\n}\n"});
   play(
       twins, "<c\"2-3\"a\"\"}\"</", [](auto span) { return span.front(); }, 0);
@@ -352,7 +352,7 @@ TEST(constrained_output, guesses_how_programs_go_on) {
   text.clear();
   for (const token t : asked_for_anchors.likely_draft()) text += tokenizer()->piece(t);
   EXPECT_EQ(text, "<copy lines=\"1-5\" first=\"one\" last=\"last\"/>");
-  // The last place is the target's own.
+  // The last position is left to the target model.
   auto short_of_room = make({}, {file}, 3);
   short_of_room.begin();
   EXPECT_EQ(short_of_room.likely_draft().size(), 2u);
@@ -426,7 +426,7 @@ TEST(constrained_output, fails_where_a_grammar_has_more_readings_than_are_follow
   auto g = *token_log::make(std::move(spec), tokenizer());
   auto step = g.begin();
   for (int i = 0; i < 100 && !step.finished; ++i) {
-    // No draft goes on behind such a place, and no mask forbids the token that leads there.
+    // No draft continues after such a position, and no mask forbids the token that leads to it.
     const auto usable = g.usable(std::vector<token>(8, 'x'));
     ASSERT_FALSE(usable.empty());
     step = g.commit(std::vector<token>{'x'});
@@ -452,7 +452,7 @@ TEST(constrained_output, json_ends_with_its_value) {
   r.context_max = 100;
   r.rules = *make_text_rules(trie(), {.text = R"({"const":{"a":[1,true]}})"});
   auto fixed = *token_log::make(r, tokenizer());
-  auto step = fixed.begin();  // there is nothing to ask
+  auto step = fixed.begin();  // the grammar leaves no choice
   std::string text = step.text;
   for (; step.is_cut; text += step.text) step = fixed.go_on();
   EXPECT_EQ(text, R"({"a":[1,true]})");

@@ -18,7 +18,7 @@ std::shared_ptr<const output_rules> make_rules(copy_options options = {}, const 
   return *make_copy_rules(trie(), {text}, options);
 }
 
-/// Feeds pieces up to a span, and inserts this many of its tokens, at most.
+/// Feeds pieces up to a span and inserts at most `span_tokens_max` of its tokens.
 std::string run(copy_executor& e, std::string_view program, std::size_t span_tokens_max = 1000) {
   std::string text;
   e.feed(program, 0.0F, text);
@@ -44,7 +44,7 @@ TEST(copy_executor, a_span_broken_off_copies_whole_lines_and_the_rest_as_text) {
   EXPECT_EQ(run(e, "<copy lines=\"1-3\"/>", inserted), "one\nt");
   EXPECT_TRUE(e.in_span());
   EXPECT_FALSE(e.is_span_forced());
-  EXPECT_EQ(e.report().program, "<copy lines=\"1-1\"/><gen>t</gen></program>") << "also while it is open";
+  EXPECT_EQ(e.report().program, "<copy lines=\"1-1\"/><gen>t</gen></program>") << "even while it is open";
   e.break_off_span();
   EXPECT_TRUE(e.span_left().empty());
   EXPECT_EQ(run(e, "<gen>X</gen></program>"), "X");
@@ -81,7 +81,7 @@ TEST(copy_executor, auto_trusts_anchors_of_lines_that_begin_like_no_other) {
   EXPECT_FALSE(trusts("a\n}\nb\n}\n", 2, {"a", "}"}));
 }
 
-// A token may begin before the choice that it makes; each counts once.
+// A token may begin before the choice that it makes; each token counts once.
 TEST(copy_executor, gathers_the_logprobs_of_the_tokens_that_chose_a_span) {
   const auto is_forced = [](std::optional<float> of_op, std::optional<float> of_word, std::optional<float> of_last) {
     copy_executor e(make_rules({.trust = copy_trust::automatic, .confidence_min = 0.5F}));

@@ -103,7 +103,7 @@ TEST_F(draft_model_test, answers_the_last_who_asked_for_a_session) {
   EXPECT_FALSE(wire.take<proposal>());
 }
 
-// Sessions that end while they wait for a draft, and whose farewell is lost, are forgotten beyond the engine's most.
+// A session may end while it waits for a draft, and its last message may be lost; only a bounded number is kept.
 TEST_F(draft_model_test, keeps_nothing_of_sessions_that_are_heard_of_no_more) {
   open();
   std::uint64_t session = 0;
@@ -117,7 +117,7 @@ TEST_F(draft_model_test, keeps_nothing_of_sessions_that_are_heard_of_no_more) {
   ask_many(3000);
   const auto before = ::mallinfo2().uordblks;
   ask_many(20'000);
-  EXPECT_LT(::mallinfo2().uordblks, before + (1 << 19)) << "a few bytes a session would be a megabyte";
+  EXPECT_LT(::mallinfo2().uordblks, before + (1 << 19)) << "a few bytes per session would add up to a megabyte";
 }
 
 }  // namespace

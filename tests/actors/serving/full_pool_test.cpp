@@ -1,5 +1,5 @@
-// The cache manager as it is, a target model that answers at random, and a pool that is always nearly full: no page is
-// written by two, and no KV is lost but by preemption.
+// The real cache manager with a target model that answers at random and a pool that is always nearly full. No page is
+// written by two sequences, and KV is lost only to preemption.
 
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ struct world {
     while (w.run_ready()) {
     }
   }
-  /// Carries what the actors say to each other; keeps the target's batch.
+  /// Delivers the messages between the actors and keeps the target's batch.
   void settle() {
     while (!wire.sent.empty()) {
       const auto frame = std::move(wire.sent.front());
@@ -66,7 +66,7 @@ struct world {
     }
     w.find(who)->check_integrity();
   }
-  /// No slot is written by two.
+  /// No slot is written by two sequences.
   void check_slots() const {
     std::map<std::uint32_t, std::uint64_t> written;
     for (const auto& run : batch->runs) {
@@ -80,8 +80,8 @@ struct world {
       }
     }
   }
-  /// As a model would: each row leaves something in its slots. What it finds in the window is what a sequence's tokens
-  /// left in the pages.
+  /// Acts as a model: each row leaves a value in its slots, and what it finds in the window must be what the sequence's
+  /// tokens left in the pages.
   void compute() {
     for (const auto& m : batch->moves) {
       for (std::uint32_t i = 0; i < m.count; ++i) {
@@ -141,7 +141,7 @@ struct world {
     if (c.open) return;
     scheduler::round r{.sequence = {sequence}, .number = {++c.round}};
     if (is_new) {
-      // A common beginning, then one of a few continuations, then its own.
+      // A common beginning, then one of a few continuations, then the sequence's own tokens.
       c.log.assign(40 + 32 * (chance() % 3), 1);
       c.log.insert(c.log.end(), 32 * (chance() % 3), static_cast<token>(2 + chance() % 2));
       c.log.insert(c.log.end(), chance() % 60, static_cast<token>(10 + sequence));
@@ -213,7 +213,7 @@ TEST_P(full_pool, preempts_or_waits_and_never_loses_all_kv) {
       }
       if (HasFailure()) FAIL() << "seed " << seed << ", operation " << i;
     }
-    // Every round is answered in the end.
+    // Every round is eventually answered.
     for (int i = 0; i < 2000; ++i) {
       if (all.batch) {
         all.answer_batch();
@@ -231,7 +231,7 @@ TEST_P(full_pool, preempts_or_waits_and_never_loses_all_kv) {
     preempted += all.wire.take<scheduler_report>().value().preempted_total;
   }
   if (GetParam().window_pages == 8) {
-    EXPECT_GT(preempted, 0U) << "some went on from a place whose window was gone";
+    EXPECT_GT(preempted, 0U) << "some continued from a position whose window was gone";
   }
   configure_log(log_level::info, log_format::text);
 }

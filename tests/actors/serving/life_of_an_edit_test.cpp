@@ -1,4 +1,4 @@
-// One session's story, message by message, as ARCHITECTURE.md tells it; the test plays everybody else.
+// One session's edit, message by message, as in ARCHITECTURE.md; the test acts as all other actors.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class life_of_an_edit : public test::one_actor<session> {
       return std::make_unique<session>(c, *token_log::make(g, tokenizer), partners);
     });
   }
-  /// An answer of the target to a draft that it agrees to in all tokens.
+  /// The target's answer to a draft that it accepts completely.
   verified says(std::uint64_t round, std::vector<token> tokens) {
     return {.sequence = {41},
             .round = {round},
@@ -48,7 +48,7 @@ class life_of_an_edit : public test::one_actor<session> {
 
 TEST_F(life_of_an_edit, proposes_verifies_commits_and_streams_until_the_end) {
   open(5);
-  EXPECT_EQ(expect<propose>(drafter_at).tokens_max, 0u);  // only reads the prompt
+  EXPECT_EQ(expect<propose>(drafter_at).tokens_max, 0u);  // the draft model only reads the prompt
   const auto first = expect<verify_run>(manager_at);
   EXPECT_EQ(first.round.tail, (std::vector<token>{'a', 'b', 'c'}));
   EXPECT_EQ(first.terms->facts.tokens_max, 8u);
@@ -59,14 +59,14 @@ TEST_F(life_of_an_edit, proposes_verifies_commits_and_streams_until_the_end) {
   const auto ask = expect<propose>(drafter_at);
   EXPECT_EQ(ask.log.from, 3u);
   EXPECT_EQ(ask.log.tokens, std::vector<token>{'d'});
-  EXPECT_EQ(ask.tokens_max, 3u);  // the last of four is the target's own
+  EXPECT_EQ(ask.tokens_max, 3u);  // the last of four is the target's own token
   inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e', 'f', 'x'}});
   const auto second = expect<verify_run>(manager_at);
   EXPECT_EQ(second.round.draft, (std::vector<token>{'e', 'f', 'x'}));
   EXPECT_EQ(second.round.from, 4u);
   inject(manager_at, says(2, {'e', 'f', 'g'}));
   EXPECT_EQ(expect<session_text>(client).text, "efg");
-  // One token of room: no draft is asked for.
+  // With space for one token, no draft is requested.
   EXPECT_EQ(expect<verify_run>(manager_at).round.number.value, 3u);
   inject(manager_at, says(3, {'h'}));
   EXPECT_EQ(expect<session_text>(client).text, "h");
@@ -98,7 +98,7 @@ TEST_F(life_of_an_edit, goes_on_without_a_drafter_that_is_silent) {
   expect<propose>(drafter_at);
   pass(microseconds{1'250'000});
   EXPECT_TRUE(expect<verify_run>(manager_at).round.draft.empty());
-  // Its proposal comes too late and is ignored.
+  // The proposal comes too late and is ignored.
   inject(drafter_at, proposal{.session = {41}, .round = {2}, .tokens = {'e'}});
   EXPECT_TRUE(wire.sent.empty());
 }
@@ -111,11 +111,11 @@ TEST_F(life_of_an_edit, drafts_itself_while_the_drafter_is_away) {
   EXPECT_EQ(expect<propose>(drafter_at).log.from, 3u);
   inject({}, actor::undeliverable{.to = drafter_at, .what = propose::id, .why = {errc::unreachable, "gone"}});
   EXPECT_TRUE(expect<verify_run>(manager_at).round.draft.empty())
-      << "this round goes on at once; nothing is copied yet";
+      << "this round continues at once; nothing is copied yet";
   inject(manager_at, says(2, {'a'}));
   expect<session_text>(client);
-  EXPECT_EQ(expect<verify_run>(manager_at).round.draft.front(), 'b') << "as it went on in the prompt";
-  // After a while the drafter is asked again, with all it may have lost.
+  EXPECT_EQ(expect<verify_run>(manager_at).round.draft.front(), 'b') << "as the prompt continues";
+  // After a while the session asks the drafter again and sends everything that the drafter may have lost.
   pass(microseconds{5'250'000});
   wire.sent.clear();
   auto third = says(3, {'b'});
@@ -162,7 +162,7 @@ TEST_F(life_of_an_edit, drafts_from_the_prediction_without_a_message) {
   expect<verify_run>(manager_at);
   inject(manager_at, says(1, {'d'}));
   expect<session_text>(client);
-  EXPECT_EQ(expect<verify_run>(manager_at).round.draft, (std::vector<token>{'e', 'f'})) << "up to what is no token";
+  EXPECT_EQ(expect<verify_run>(manager_at).round.draft, (std::vector<token>{'e', 'f'})) << "up to the invalid token";
   inject(client, cancel_session{});
   wire.sent.clear();
 }
@@ -176,7 +176,7 @@ TEST_F(life_of_an_edit, asks_what_the_model_costs_before_it_sends_it_a_log) {
   first.step = {.pass_us = 1500, .row_ns = 20'000};
   inject(manager_at, first);
   expect<session_text>(client);
-  EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 4u) << "so cheap a model pays at once";
+  EXPECT_EQ(expect<propose>(drafter_at).log.tokens.size(), 4u) << "a model this cheap pays at once";
   inject(client, cancel_session{});
   wire.sent.clear();
 }
@@ -197,13 +197,13 @@ TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
   using draft::source;
   inject(manager_at, says(1, {'d'}));
   expect<session_text>(client);
-  // Two of three are right; the second is the last of the prediction's.
+  // Two of three are right; the second is the prediction's last one.
   round(2, {'e', 'f', 'x'}, {{source::prediction, 0, 2}, {source::lookup, 0, 1}}, 3, {'e', 'f', 'g'});
-  // The scheduler shortened the draft: the last token was not tried.
+  // The scheduler shortened the draft, so the last token was not tried.
   round(3, {'y', 'z', 'z'}, {{source::model, 0, 3}}, 2, {'h'});
-  // A token that does not exist ends the draft; what its source says of the rest does not count.
+  // A token that does not exist ends the draft; the source's remaining tokens do not count.
   round(4, {'i', test::tiny_model::vocabulary, 'z'}, {{source::prediction, 0, 3}}, 1, {'i', 'j'});
-  // No draft at all.
+  // There is no draft at all.
   round(5, {}, {}, 0, {'k'});
   expect<verify_run>(manager_at);
   inject(manager_at, says(6, {'l'}));
@@ -231,7 +231,7 @@ TEST_F(life_of_an_edit, counts_no_token_behind_the_end_of_the_answer) {
   inject(manager_at, says(2, {'e', 'f', 'g', 'h', 'i'}));
   EXPECT_EQ(expect<session_text>(client).text, "e");
   const auto stats = expect<session_finished>(client).stats;
-  EXPECT_EQ(stats.completion_tokens, 3u);  // the stop string's token is one
+  EXPECT_EQ(stats.completion_tokens, 3u);  // the token of the stop string counts as one
   EXPECT_EQ(stats.of(draft::source::prediction), (source_stats{2, 2}));
 }
 
@@ -247,14 +247,14 @@ TEST_F(life_of_an_edit, asks_again_for_an_answer_and_takes_it_once) {
   EXPECT_TRUE(wire.sent.empty());
 }
 
-// They may come after a restart of the front, to an address that is another session's now.
-// It may hold an older log of the sequence, which the rest of this one does not continue.
+// Terms may arrive after a restart of the front, at an address that now belongs to another session. It may have an
+// older log of the sequence, which the rest of this log does not continue.
 TEST_F(life_of_an_edit, sends_its_terms_until_the_manager_has_answered_and_when_it_was_lost) {
   const char* const schema = "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}";
   open(20, draft::method::regular, {}, {}, schema);
   EXPECT_EQ(expect<verify_run>(manager_at).terms->grammar.text, schema);
   pass(microseconds{5'000'000});
-  EXPECT_EQ(expect<verify_run>(manager_at).terms->grammar.text, schema) << "asked again, as there was no answer";
+  EXPECT_EQ(expect<verify_run>(manager_at).terms->grammar.text, schema) << "asked again because there was no answer";
   wire.sent.clear();
   inject(manager_at, says(1, {'['}));
   expect<session_text>(client);

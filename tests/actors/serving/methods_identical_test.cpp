@@ -1,6 +1,6 @@
-// Every drafting method gives the bytes of plain decoding and their log-probabilities, whatever the client predicts,
-// for many files at once through the real actors, threads and transport of one process, with the demonstration models;
-// of answers under a grammar and of edit programs too.
+// Every drafting method gives the bytes of plain decoding and their log-probabilities, whatever the client predicts.
+// Many files are decoded at once, with the real actors, threads and transport of one process and the demonstration
+// models; answers under a grammar and edit programs are covered too.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t files_max = test::rounds(36, 3);
 constexpr std::uint32_t tokens_max = test::rounds(160, 40);
 
-/// What the client says the answer will be.
+/// What the client predicts the answer to be.
 enum class guess : std::uint8_t { none, file, right, mostly_right, wrong, empty, foreign };
 
 struct variant {
@@ -61,7 +61,7 @@ struct task {
   std::string instruction;
 };
 
-/// Real files when the data collection is there, else small ones made up from parts.
+/// Real files if the data collection exists, otherwise small ones made up from parts.
 std::vector<task> tasks() {
   std::vector<task> out;
   if (const auto path = test::data_path("edits/quixbugs_python.jsonl")) {
@@ -93,12 +93,12 @@ struct next_job {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// Opens sessions, some at a time, and gathers what they say.
+/// Opens sessions, some at a time, and collects their output.
 class crowd final : public actor::actor_of<crowd> {
  public:
   using accepts = actor::protocol<next_job, session_admitted, session_text, session_finished>;
   struct plan {
-    // The jobs are filled in by the test's thread. A frame orders that before their reading, but inside of libzmq,
+    // The test's thread fills in the jobs. A frame orders that before they are read, but this happens inside libzmq,
     // where ThreadSanitizer does not see it.
     std::mutex mutex;
     std::vector<generation_spec> jobs;
@@ -153,13 +153,13 @@ struct setting {
   std::size_t files = files_max;
   std::size_t at_once = 12;
   bool has_model = true;
-  bool shows_file = true;  // in the prompt; else its first line, and a prediction is all there is to draft from
-  /// Else how much of a draft is verified depends on how long passes take, and so do all counts.
+  bool shows_file = true;  // in the prompt; otherwise it has only the first line, and drafts need a prediction
+  /// If false, the verified part of a draft depends on how long passes take, and so do all counts.
   bool whole_drafts = true;
-  const char* format = nullptr;  // of the models' weights; then products are those of integers
+  const char* format = nullptr;  // the format of the models' weights; if set, products are those of integers
 };
 
-/// Both models in another format.
+/// Writes a demonstration model in another format.
 std::string write_model(const std::string& name, const char* format, const std::string& folder) {
   const std::string from = test::source_path("bench/demo_models/" + name + ".gguf");
   if (format == nullptr) return from;
@@ -170,11 +170,11 @@ std::string write_model(const std::string& name, const char* format, const std::
   return path;
 }
 
-/// A prediction of `plain`, which answers for `file`.
+/// A prediction of `plain`, the answer for `file`.
 std::vector<token> prediction_of(guess kind, const std::vector<token>& plain, const std::string& file,
                                  const text::tokenizer& tokenizer, std::mt19937& random) {
   const auto vocabulary = static_cast<token>(tokenizer.size());
-  // As a gateway gets it: text, whose tokens need not be those that the model writes.
+  // A gateway receives text, whose tokens may differ from those that the model writes.
   std::vector<token> tokens = tokenizer.encode(kind == guess::file ? file : *tokenizer.decode(plain));
   switch (kind) {
     case guess::none:
@@ -211,13 +211,13 @@ session_stats& operator+=(session_stats& sum, const session_stats& s) {
   return sum;
 }
 
-/// What a trace says, added up, is what the answer and its statistics are.
+/// The sums of a trace equal the answer and its statistics.
 void check_trace(const std::vector<step_trace>& trace, const std::vector<token>& tokens, std::uint64_t text_bytes,
                  const session_stats& stats) {
   std::uint64_t came = 0, bytes = 0, passes = 0, rows = 0, accepted = 0, round = 0;
   std::map<token_origin, std::uint32_t> drafted, taken;
   for (const step_trace& t : trace) {
-    EXPECT_GE(t.round, round) << "rounds are told in their order";
+    EXPECT_GE(t.round, round) << "rounds are reported in order";
     round = t.round;
     passes += t.passes;
     rows += t.rows;
@@ -257,7 +257,7 @@ result<std::unique_ptr<engine>> make_engine(const setting& how, const test::temp
   return engine::create(std::move(options));
 }
 
-/// A crowd on the engine, which has not started yet.
+/// A crowd on an engine that has not started yet.
 struct placed_crowd {
   engine& e;
   std::shared_ptr<crowd::plan> plan = std::make_shared<crowd::plan>();
@@ -272,7 +272,7 @@ struct placed_crowd {
                             [p = plan](actor::actor_context& c) { return std::make_unique<crowd>(c, p); })
                 .where;
   }
-  /// False: they take too long.
+  /// Returns false if the answers take too long.
   bool run(std::vector<generation_spec> jobs) {
     {
       const std::lock_guard lock(plan->mutex);
@@ -369,7 +369,7 @@ void compare_methods(const setting& how) {
               "accepted/drafted: lookup, draft, prediction", "regular", regular.target_passes, regular.target_rows);
   EXPECT_EQ(regular.drafted, 0u);
   const bool compares_counts =
-      how.whole_drafts && all.size() >= 4;  // of fewer files, as sanitizer builds take, many tie
+      how.whole_drafts && all.size() >= 4;  // with fewer files, as in sanitizer builds, many tie
   for (const variant& v : variants) {
     if (!sums.contains(v.name)) continue;
     const session_stats& s = sums[v.name];
@@ -377,14 +377,14 @@ void compare_methods(const setting& how) {
     for (const auto from : draft::all_sources) std::printf(" %u/%u", s.of(from).accepted, s.of(from).drafted);
     std::printf("\n");
     if (!compares_counts) continue;
-    // Not vacuous: the drafting methods did draft, from what they say, and saved passes.
+    // Drafting must have happened, from the right sources, and must have saved passes.
     EXPECT_GT(s.accepted, 0u) << v.name;
     EXPECT_LT(s.target_passes, regular.target_passes) << v.name;
     const auto predicted = s.of(draft::source::prediction);
     if (v.prediction == guess::none || v.prediction == guess::empty) {
       EXPECT_EQ(predicted.drafted, 0u) << v.name;
     } else if (v.prediction == guess::right) {
-      // This draft model is always right too: it may be chosen where both would do.
+      // This draft model is always right too, so `auto` may choose it where both would do.
       const auto chosen = v.how == method::automatic ? s.of(draft::source::model).accepted : 0;
       EXPECT_GT(predicted.accepted + chosen, s.of(draft::source::lookup).accepted) << v.name;
     } else if (!how.shows_file) {
@@ -399,9 +399,9 @@ void compare_methods(const setting& how) {
   }
 }
 
-// -- answers that a grammar holds
+// -- answers under a grammar
 
-/// A request whose answer follows a grammar, and what drafts find in its prompt.
+/// A request whose answer follows a grammar, with a prompt that drafts can copy from.
 struct held_answer {
   std::string name;
   std::string prompt;
@@ -442,8 +442,8 @@ std::vector<held_answer> held_answers(const std::shared_ptr<const grammar::token
   return out;
 }
 
-/// How many tokens came by a draft although the grammar decided them: they have no alternative, and those that the
-/// model chose have the two that were asked for.
+/// Counts the drafted tokens that the grammar decided. Those have no alternative, while tokens that the model chose
+/// have the two requested ones.
 std::size_t crossed_count(const std::vector<step_trace>& trace,
                           const std::vector<sampling::emitted_logprob>& logprobs) {
   std::size_t count = 0, at = 0;
@@ -465,7 +465,7 @@ double mean_of(const std::vector<sampling::emitted_logprob>& logprobs) {
 }
 
 TEST(methods, answers_under_a_grammar_and_their_log_probabilities_are_the_same_with_every_method) {
-  constexpr std::size_t seeds = test::rounds(12, 2);  // of which the best is kept, as `best_of` does
+  constexpr std::size_t seeds = test::rounds(12, 2);  // the best one is kept, as `best_of` does
   const test::temporary_folder folder;
   auto e = make_engine({.whole_drafts = false}, folder);
   ASSERT_TRUE(e) << e.error().describe();
@@ -479,7 +479,7 @@ TEST(methods, answers_under_a_grammar_and_their_log_probabilities_are_the_same_w
   constexpr std::array temperatures = {1.0F, 0.0F};
   std::uint64_t id = 1;
   std::vector<generation_spec> jobs;
-  // In this order they are numbered: answer, seed, method.
+  // They are numbered in this order: answer, seed, method.
   for (const held_answer& a : answers) {
     for (std::size_t seed = 0; seed < seeds; ++seed) {
       for (const method how : methods) {

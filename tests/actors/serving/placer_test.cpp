@@ -51,7 +51,7 @@ class placer_test : public test::one_actor<placer> {
   void go(actor::process_number process) { inject({}, actor::peer_state{process, false, "it is gone"}); }
   void ask(const place_session& m, actor::address from = session_at) { inject(from, m); }
 
-  /// The last message of this kind to this actor; those before it are taken, too.
+  /// Returns the last message of this kind to this actor and removes the earlier ones as well.
   template<actor::message M>
   std::optional<M> last(actor::address to) {
     std::optional<M> found;
@@ -66,7 +66,6 @@ class placer_test : public test::one_actor<placer> {
     const auto m = last<session_placed>(session);
     return m ? actor::process_of(m->manager) : 0;
   }
-
 };
 
 TEST_F(placer_test, places_an_answer_with_a_worker_that_runs_its_model) {
@@ -125,7 +124,7 @@ TEST_F(placer_test, says_when_no_worker_has_some_numerics_any_longer) {
   come(6, card("amx"));
   go(6);
   pass(microseconds{20'000'000});
-  EXPECT_FALSE(last<lose_model>(models_at)) << "it may come back";
+  EXPECT_FALSE(last<lose_model>(models_at)) << "it may return";
   pass(microseconds{20'000'000});
   const auto lost = last<lose_model>(models_at);
   ASSERT_TRUE(lost);
@@ -139,7 +138,7 @@ TEST_F(placer_test, waits_for_a_worker_and_says_so_when_none_comes_in_time) {
   EXPECT_EQ(place(), 0U);
   come(5, card(), false);
   pass(microseconds{500'000});
-  EXPECT_EQ(place(), 0U) << "it loads";
+  EXPECT_EQ(place(), 0U) << "it is loading";
   pass(microseconds{1'000'000});
   const auto no = last<no_place>(session_at);
   ASSERT_TRUE(no);
@@ -164,7 +163,7 @@ TEST_F(placer_test, moves_an_answer_when_its_worker_is_lost_to_one_that_gives_th
     go(first);
     EXPECT_EQ(place(), 12 - first);
     come(5);
-    come(7);  // whose report says that it is idle
+    come(7);  // its report says that it is idle
     (void)place();
     inject(session_at, leave_place{{1}});
   }
@@ -203,7 +202,7 @@ TEST_F(placer_test, places_elsewhere_what_a_session_says_is_of_no_use) {
   const auto first = place();
   ask({.session = {1}, .model = 7, .not_process = first});
   EXPECT_EQ(place(), 11 - first);
-  // When both are of no use it has to wait for a moment, so that nobody asks in a loop.
+  // When neither can be used, the placer waits for a moment, so that a session does not ask in a loop.
   ask({.session = {1}, .model = 7, .not_process = 11 - first});
   EXPECT_EQ(place(), 0U);
   pass(microseconds{300'000});
@@ -221,7 +220,7 @@ TEST_F(placer_test, has_a_session_ask_again_whose_worker_was_out_of_reach_for_a_
   EXPECT_TRUE(again->ask_again);
 }
 
-/// Prompts of 1024 tokens.
+/// The chains of a prompt of 1024 equal tokens.
 std::vector<std::uint64_t> some_chains(token first) { return chain_prefixes(std::vector<token>(1024, first)); }
 std::vector<std::uint64_t> keys_of(tenant_id scope, std::vector<std::uint64_t> chains) {
   for (auto& chain : chains) chain = prefix_key(scope, chain);
@@ -235,7 +234,7 @@ TEST_F(placer_test, places_an_answer_where_its_prompt_is_kept_though_another_gat
   inject(layout.manager_in(11), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({9}, chains)});
   inject(layout.manager_in(12), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({8}, chains)});
   ask(asked);
-  EXPECT_EQ(place(), 11U) << "and not where another tenant's is";
+  EXPECT_EQ(place(), 11U) << "not where another tenant's prompt is";
   inject(layout.manager_in(99), kept_prefixes{.revision = 1, .is_all = true, .added = keys_of({9}, chains)});
 }
 
@@ -259,7 +258,7 @@ TEST_F(placer_test, asks_workers_once_a_second_what_has_changed_of_what_they_kee
   EXPECT_EQ(last<read_kept>(layout.manager_in(5))->revision, 41U);
   go(5);
   come(5);
-  EXPECT_EQ(last<read_kept>(layout.manager_in(5))->revision, 0U) << "it may be another one";
+  EXPECT_EQ(last<read_kept>(layout.manager_in(5))->revision, 0U) << "it may be a different one";
 }
 
 TEST_F(placer_test, gives_draft_workers_to_all_targets_and_others_for_lost_ones) {
@@ -329,7 +328,7 @@ TEST_F(placer_test, says_what_its_pool_lacks) {
   auto drafter = card();
   drafter.has_target = false;
   come(4, drafter, false);
-  EXPECT_EQ(why(), "no worker has joined the pool") << "one that drafts alone answers nobody";
+  EXPECT_EQ(why(), "no worker has joined the pool") << "a worker that only drafts answers no request";
   come(5, card(), false);
   EXPECT_EQ(why(), "") << "it is loading";
   come(5, card());
@@ -354,7 +353,7 @@ TEST_F(placer_test, reports_its_pool_as_one_manager) {
   ASSERT_TRUE(r);
   EXPECT_TRUE(r->ready);
   EXPECT_EQ(r->running_count, 5U);
-  EXPECT_EQ(r->batches_total, 10U) << "a worker's work from before it was known is not the gateway's";
+  EXPECT_EQ(r->batches_total, 10U) << "a worker's earlier work does not count for the gateway";
   EXPECT_EQ(r->queried_total, 7U);
 }
 
@@ -385,7 +384,7 @@ TEST_F(placer_test, goes_on_with_other_bits_only_before_the_first_token) {
   EXPECT_EQ(last<session_placed>(session_at)->numerics, numerics_id("amx"));
   come(6);
   go(5);
-  EXPECT_EQ(place(), 6U) << "nothing was said yet";
+  EXPECT_EQ(place(), 6U) << "nothing was reported yet";
   come(5, card("amx"));
   ask({.session = {1}, .model = 7, .numerics = numerics_id("exact"), .not_process = 6});
   EXPECT_EQ(place(), 0U);
@@ -394,7 +393,7 @@ TEST_F(placer_test, goes_on_with_other_bits_only_before_the_first_token) {
 TEST_F(placer_test, waits_for_a_worker_of_the_numerics_that_an_answer_began_with) {
   come(5, card("amx"));
   ask({.session = {1}, .model = 7, .numerics = numerics_id("exact")});
-  EXPECT_EQ(place(), 0U) << "the only worker would answer otherwise";
+  EXPECT_EQ(place(), 0U) << "the only worker would answer differently";
   come(6);
   EXPECT_EQ(place(), 6U);
   go(6);
@@ -445,7 +444,7 @@ TEST_F(placer_test, fills_the_first_worker_that_comes_back_no_further_than_it_ha
     }
     return placed;
   };
-  EXPECT_EQ(count(5), 16U) << "places and waiting places";
+  EXPECT_EQ(count(5), 16U) << "running slots and waiting slots";
   come(6);
   EXPECT_EQ(count(6), 16U);
 }
@@ -454,13 +453,13 @@ TEST_F(placer_test, hears_all_losses_before_it_looks_for_places) {
   for (const actor::process_number p : {5U, 6U, 7U}) come(p);
   ask({.session = {1}, .model = 7});
   const auto first = place();
-  // All are lost at once, as when the last broker goes.
+  // All are lost at once, as when the last broker ends.
   for (const actor::process_number p : {5U, 6U, 7U}) {
     w.deliver(test::frame_of(who.where, {}, actor::peer_state{p, false, "no broker is connected to it"}));
   }
   run();
   EXPECT_NE(first, 0U);
-  EXPECT_FALSE(last<session_placed>(session_at)) << "not from one dead worker to the next";
+  EXPECT_FALSE(last<session_placed>(session_at)) << "not from one lost worker to the next";
 }
 
 TEST_F(placer_test, forgets_sessions_that_cannot_be_reached) {
@@ -511,7 +510,7 @@ TEST_F(placer_test, an_answer_that_comes_as_the_last_worker_leaves_is_still_made
   EXPECT_EQ(place(), 5U);
   pass(microseconds{300'000});
   ask({.session = {2}, .model = 7}, other_session_at);
-  EXPECT_EQ(place(other_session_at), 0U) << "it may be gone any moment";
+  EXPECT_EQ(place(other_session_at), 0U) << "it may disappear at any moment";
   come(9);
   pass(microseconds{300'000});
   EXPECT_EQ(place(), 9U) << "it moves on";

@@ -1,5 +1,5 @@
-// Log-probabilities of a prompt's tokens: those of one pass over the whole prompt, however they are cut into parts,
-// also while other sequences take pages and when a batch is lost.
+// Log-probabilities of a prompt's tokens equal those of one pass over the whole prompt, however it is cut into parts,
+// even while other sequences take pages and when a batch is lost.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ std::vector<token> prompt_of(std::size_t count, std::uint64_t seed) {
   return out;
 }
 
-/// What a pass says of the tokens from the second on, row by row.
+/// The log-probabilities of a single pass for the tokens from the second on, row by row.
 std::vector<sampling::emitted_logprob> scores_by_hand(const std::vector<token>& prompt, std::uint32_t top) {
   const auto model = test::shared_weights().make(40);
   std::vector<sampling::emitted_logprob> out;
@@ -130,7 +130,7 @@ TEST(prompt_scores, do_not_change_the_answer_and_are_not_taken_from_a_cache) {
   plain.ask(1, prompt, std::nullopt);
   ASSERT_TRUE(plain.run());
   EXPECT_TRUE(plain.scores[1].empty());
-  // The second comes when the first has left its pages to the cache.
+  // The second one begins when the first has left its pages to the cache.
   scored.ask(1, prompt, 1);
   scored.ask(2, prompt, 1);
   scored.ask(3, prompt, std::nullopt);
@@ -145,7 +145,7 @@ TEST(prompt_scores, do_not_change_the_answer_and_are_not_taken_from_a_cache) {
 TEST(prompt_scores, get_on_with_few_logits_few_pages_and_a_target_that_is_lost) {
   auto options = how();
   options.budget.logits_max = 7;
-  scored_prompts all(options, 12);  // 384 tokens, of 3 sequences with 200 each
+  scored_prompts all(options, 12);  // 384 tokens for 3 sequences of 200 each
   for (std::uint64_t i = 1; i <= 3; ++i) all.ask(i, prompt_of(200, i), 1);
   std::size_t steps = 0;
   ASSERT_TRUE(all.run([&] {

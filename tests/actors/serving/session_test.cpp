@@ -18,7 +18,7 @@ std::shared_ptr<const text::tokenizer> tokenizer() {
   return t;
 }
 
-/// An answer of `letters` letters about which there is nothing to ask.
+/// An answer of `letters` letters, all of which the grammar decides.
 generation_spec decided_answer(std::uint64_t number, std::size_t letters) {
   static const auto trie = *grammar::token_trie::make(tokenizer());
   generation_spec g;
@@ -38,19 +38,19 @@ struct begin_answers {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// Opens sessions and keeps what they say.
+/// Opens sessions and keeps what they report.
 class listener final : public actor::actor_of<listener> {
  public:
   using accepts =
       actor::protocol<begin_answers, session_admitted, session_text, session_finished, actor::undeliverable>;
   struct notes {
     std::vector<generation_spec> asked;
-    std::vector<std::uint64_t> order;  // whose text came
+    std::vector<std::uint64_t> order;  // the sessions whose text came
     std::vector<std::uint64_t> admitted;
     std::map<std::uint64_t, std::string> text;
     std::map<token_origin, traced_run> came;  // of all answers with a trace
     std::map<std::uint64_t, session_finished> finished;
-    std::size_t tokens_max = 0;  // of one message
+    std::size_t tokens_max = 0;  // the most tokens in one message
     std::vector<actor::address> sessions;
   };
   listener(actor::actor_context& context, notes& n) : actor_of(context), notes_(n) {}
@@ -85,7 +85,7 @@ struct answers : listener::notes {
     asked = std::move(wanted);
     world.add_worker(1, 1).add<listener>(
         9, "listener", test::roomy, [this](actor::actor_context& c) { return std::make_unique<listener>(c, *this); });
-    world.add_worker(2, 1);  // where nobody asks anything
+    world.add_worker(2, 1);  // receives no requests
   }
   bool run_until_finished() {
     return world.run_until([&] { return finished.size() == asked.size(); }, microseconds{600'000'000});
@@ -143,7 +143,7 @@ TEST(session, has_a_long_span_spelled_on_another_thread) {
   EXPECT_EQ(jobs, 1u);
   EXPECT_EQ(all.came[token_origin::copy].bytes, lines.size());
   EXPECT_EQ(all.came[token_origin::model].bytes + all.came[token_origin::grammar].bytes, 0u)
-      << "a program's own words are no text of the answer";
+      << "the program's own words are not text of the answer";
   EXPECT_EQ(all.came[token_origin::model].tokens, 10u);
 }
 

@@ -1,5 +1,5 @@
-// The target model takes batches from the wire: what does not fit its storage, its vocabulary or itself is refused
-// before anything is computed or moved.
+// The target model receives batches from the wire. A batch that does not fit its storage, its vocabulary or itself is
+// refused before anything is computed or moved.
 
 #include "actors/serving/target_model.hpp"
 
@@ -56,7 +56,7 @@ class target_model_test : public test::one_actor<target_model> {
   static inline kernels::worker_team team{1};
 };
 
-/// A prompt of two tokens and a draft of one, all of whose rows are as they should be.
+/// A valid batch: a prompt of two tokens and a draft of one.
 forward_batch good() {
   return {.batch = 7,
           .runs = {{.sequence = {41},
@@ -71,7 +71,7 @@ forward_batch good() {
 
 struct refusal {
   const char* name;
-  const char* why;  // part of what is answered
+  const char* why;  // part of the error message
   std::function<void(forward_batch&, batch_run&)> spoil;
 };
 
@@ -169,7 +169,7 @@ TEST_F(target_model_test, agrees_to_a_draft_that_is_scored) {
   }
 }
 
-// Batches of many drafts, whose heads take several steps, against runs alone without a draft.
+// Compares batches of many drafts, whose heads take several steps, with single runs without a draft.
 TEST_F(target_model_test, drafts_in_a_batch_give_what_plain_decoding_gives) {
   std::mt19937 random(3);
   const auto run_of = [](std::uint64_t id, std::vector<token> tokens, std::uint32_t draft, float temperature) {
@@ -204,7 +204,7 @@ TEST_F(target_model_test, drafts_in_a_batch_give_what_plain_decoding_gives) {
         auto right = plain(id, prompt, draft + 1, own);
         auto tokens = prompt;
         tokens.insert(tokens.end(), right.begin(), right.end() - 1);
-        // Some drafts are right to their ends, the others up to somewhere.
+        // Some drafts are right to their ends, the others up to a random token.
         const std::size_t wrong = random() % 3 == 0 || draft == 0 ? draft : random() % draft;
         if (wrong < draft) {
           tokens[2 + wrong] = (tokens[2 + wrong] + 1) % 200;
@@ -236,7 +236,7 @@ TEST_F(target_model_test, refuses_what_does_not_fit_and_computes_nothing) {
   const auto before = answer(good());
   for (const refusal& each : refusals()) {
     SCOPED_TRACE(each.name);
-    // The spoiled run comes after a good one, over whose first tokens a batch that is believed would write others.
+    // The spoiled run follows a good one. If the batch were accepted, it would overwrite that run's first tokens.
     forward_batch m = good();
     m.runs.push_back(m.runs[0]);
     m.runs[0].sequence = {40};
@@ -247,7 +247,7 @@ TEST_F(target_model_test, refuses_what_does_not_fit_and_computes_nothing) {
     EXPECT_TRUE(done.results.empty());
     ASSERT_TRUE(done.why_not);
     EXPECT_NE(done.why_not->context.find(each.why), std::string::npos) << done.why_not->context;
-    // A run of one token sees what the first answer had computed.
+    // A run of one token sees what the first answer computed.
     forward_batch next = good();
     next.moves.clear();
     next.runs[0].tokens = {3};
@@ -278,15 +278,15 @@ TEST_F(target_model_test, follows_a_grammar_that_it_knows_by_name) {
   EXPECT_TRUE(unknown.results.empty());
 
   const auto expected = answer(with_text).results.at(0).tokens;
-  EXPECT_NE(expected, answer(good()).results.at(0).tokens) << "the grammar decides something";
+  EXPECT_NE(expected, answer(good()).results.at(0).tokens) << "the grammar has an effect";
   EXPECT_EQ(answer(named).results.at(0).tokens, expected);
   named.runs[0].grammar.state = {0xffffffffU, 0xffffffffU, 0xffffffffU};
   EXPECT_TRUE(answer(named).why_not) << "a state that the grammar does not have";
   named.runs[0].grammar.state.clear();
   named.runs[0].grammar_name = 0;
-  EXPECT_TRUE(answer(named).lacks_grammars) << "nothing has no name";
+  EXPECT_TRUE(answer(named).lacks_grammars) << "an empty grammar has no name";
 
-  // Another run of the batch brings the text.
+  // Another run of the same batch brings the text.
   forward_batch both = good();
   both.runs.push_back(both.runs[0]);
   both.runs[0].sequence = {40};
@@ -328,7 +328,7 @@ TEST_F(target_model_test, says_who_it_is_when_asked) {
   EXPECT_TRUE(ready->mixture.is_dense());
 }
 
-// What a pass of a mixture takes depends on how many experts it touches, which only who computes it can know.
+// The time of a mixture's pass depends on how many experts it touches, which only the target model knows.
 TEST(target_model, counts_the_experts_that_a_pass_touches) {
   const auto& table = *kernels::process_table().table;
   kernels::worker_team team(1);
@@ -357,7 +357,7 @@ TEST(target_model, counts_the_experts_that_a_pass_touches) {
   }
 }
 
-// A token whose embedding is no number spoils the sequence that holds it.
+// A token whose embedding is NaN spoils only the sequence that contains it.
 TEST(target_model, a_sequence_whose_numbers_overflow_has_no_answer_and_others_have) {
   auto tiny = test::make_tiny_model({.context = context_max});
   auto& embedding = tiny.tensor("token_embd.weight");

@@ -94,7 +94,7 @@ TEST(token_log, goes_on_past_end_tokens_when_asked) {
 
 TEST(token_log, ends_at_a_stop_token_of_the_request_without_keeping_it) {
   auto wish = request();
-  wish.ignore_end = true;  // which is about the model's own
+  wish.ignore_end = true;  // applies only to the model's own end token
   wish.stop_tokens = {tokenizer()->encode("b").front()};
   auto log = make(wish);
   EXPECT_EQ(say(log, "aab"), std::pair(std::string("aa"), std::optional(finish_reason::stop)));
@@ -111,7 +111,7 @@ TEST(token_log, ends_before_a_line_that_is_indented_by_too_little) {
   auto log = make(wish);
   EXPECT_EQ(say(log, "a\n  b\n\n\t\tc\n d\n  e"),
             std::pair(std::string("a\n  b\n\n\t\tc\n "), std::optional(finish_reason::length)));
-  wish.stops = {"dd"};  // "d" is held back, and must not come at the end
+  wish.stops = {"dd"};  // "d" is withheld and must not appear at the end
   log = make(wish);
   EXPECT_EQ(say(log, "a\ndx"), std::pair(std::string("a\n"), std::optional(finish_reason::length)));
 }
@@ -196,7 +196,7 @@ TEST(token_log, guesses_the_text_that_the_client_has_until_it_is_another) {
   auto log = make(g);
   const auto draft = log.known_draft();
   EXPECT_EQ(*tokenizer()->decode(draft), g.known_text);
-  // In other tokens than the text's own: what comes next is found by bytes.
+  // The log uses other tokens than the text, so the continuation is found by bytes.
   for (const char c : std::string("x = ")) say(log, std::string(1, c));
   EXPECT_EQ(*tokenizer()->decode(log.known_draft()), "1\ny = 2\n");
   say(log, "1\n");
@@ -206,7 +206,7 @@ TEST(token_log, guesses_the_text_that_the_client_has_until_it_is_another) {
 
   auto through = make(g);
   say(through, "x = 1\ny = 2\n");
-  EXPECT_TRUE(through.known_draft().empty()) << "all of it is there";
+  EXPECT_TRUE(through.known_draft().empty()) << "the whole text is there";
   say(through, "more");
   EXPECT_TRUE(through.known_draft().empty());
 }
@@ -215,12 +215,12 @@ TEST(token_log, guesses_no_more_than_has_room) {
   auto g = request();
   g.context_max = 20;
   for (int i = 0; i < 3000; ++i) g.known_text += "word ";
-  EXPECT_LT(make(g).known_draft().size(), 17u) << "prompt and draft leave room for a token";
+  EXPECT_LT(make(g).known_draft().size(), 17u) << "prompt and draft leave space for one token";
   g.context_max = 100'000;
   g.tokens_max = 100'000;
   const auto draft = make(g).known_draft();
   EXPECT_GT(draft.size(), 50u);
-  EXPECT_TRUE(g.known_text.starts_with(*tokenizer()->decode(draft))) << "no token of the place where it was cut";
+  EXPECT_TRUE(g.known_text.starts_with(*tokenizer()->decode(draft))) << "no token from the cut position";
 }
 
 TEST(token_log, a_full_window_loses_its_oldest_tokens_behind_the_kept_ones) {
@@ -244,7 +244,7 @@ TEST(token_log, a_full_window_loses_its_oldest_tokens_behind_the_kept_ones) {
   EXPECT_EQ(g.room(), 44u);
   EXPECT_EQ(g.round_room(), 5u);
   EXPECT_EQ(g.usable(std::vector<token>(9, 'x')).size(), 4u);
-  // max_tokens counts what was said, not what is left of it.
+  // max_tokens counts all generated tokens, not those that are left in the log.
   std::size_t said = 6;
   for (;; ++said) {
     const auto step = g.commit(std::vector<token>{'x'});
@@ -262,7 +262,7 @@ TEST(token_log, cuts_a_window_at_a_line_where_one_is_near) {
   auto request = ask({'a', 'b'}, 100);
   request.eviction = {.policy = kv::eviction_policy::reevaluate, .n_ctx = 22};
   auto g = *token_log::make(request, tokenizer());
-  g.commit(std::vector<token>(11, 'x'));  // half of what is not kept is 10
+  g.commit(std::vector<token>(11, 'x'));  // 10 is half of the tokens that need not be kept
   g.commit(std::vector<token>{'\n'});
   g.commit(std::vector<token>(8, 'y'));
   ASSERT_EQ(g.log_count(), 22u);
@@ -271,7 +271,7 @@ TEST(token_log, cuts_a_window_at_a_line_where_one_is_near) {
   EXPECT_EQ(g.prompt_count(), 2u);
 }
 
-/// A frame of two, two turns of three, the last message and the answer's beginning.
+/// A frame of two tokens, two turns of three, the last message and the beginning of the answer.
 generation_spec conversation(std::uint32_t n_ctx) {
   auto request = ask({'<', '<', 'a', 'a', 'a', 'b', 'b', 'b', 'c', '>'}, 50);
   request.turns = {{2, 5}, {5, 8}};

@@ -1,4 +1,4 @@
-// Answers that may call tools, as a session's log has them.
+// Answers that may call tools, as they appear in a session's log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ struct answer {
   std::optional<finish_reason> finished;
 };
 
-/// The model writes `wanted` token by token; what the grammar decides it need not write.
+/// Writes `wanted` as a model would, token by token, except for what the grammar decides.
 answer write(token_log& log, std::string_view wanted, bool begins = true) {
   answer out;
   const auto take = [&](token_log::progress step) {
@@ -121,7 +121,7 @@ TEST(tool_output, drafts_a_call_to_its_end) {
   ASSERT_EQ(draft.runs.size(), 2U);
   EXPECT_EQ(draft.runs[0].from, draft::source::lookup);
   EXPECT_GE(draft.runs[0].grade, 3U);
-  EXPECT_EQ(draft.runs[1].from, draft::source::program) << "what the grammar leaves";
+  EXPECT_EQ(draft.runs[1].from, draft::source::program) << "what the grammar allows";
   EXPECT_EQ(draft.runs[0].count + draft.runs[1].count, draft.tokens.size());
   EXPECT_EQ(log.usable(draft.tokens), draft.tokens) << "nothing that the grammar forbids";
   EXPECT_EQ(log.likely_call(5).tokens, std::vector(draft.tokens.begin(), draft.tokens.begin() + 5));
@@ -140,10 +140,10 @@ TEST(tool_output, drafts_the_members_of_a_call_and_their_values) {
   const std::string old = begin + R"x("path":"a/b.py","old":"return open(path).read()",)x";
   said += write(log, std::string_view(old).substr(said.size()), false).text;
   EXPECT_EQ(with_draft(), old + R"x("new":"return open(path).read()"}})x" + "\n</tool_call>")
-      << "the same again, with blanks as the answer puts them, and without what may be left out";
+      << "the same again, with the answer's own spaces and without optional parts";
 }
 
-/// At each byte all signs are tried, and the grammar knows none of them by itself.
+/// At each byte all characters are tried, and the grammar decides none of them.
 TEST(tool_output, guesses_a_long_call_in_a_limited_number_of_steps) {
   tools::tool_set set;
   set.all.push_back({.name = "write", .parameters = nlohmann::ordered_json::parse(R"x({"type": "object", "properties":
@@ -152,7 +152,7 @@ TEST(tool_output, guesses_a_long_call_in_a_limited_number_of_steps) {
   auto log = make("hermes", set);
   static_cast<void>(write(log, "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"list\": ["));
   EXPECT_LT(log.likely_call(512).tokens.size(), 512U) << "it ends at its limit";
-  EXPECT_EQ(log.likely_call(100).tokens.size(), 100U) << "a shorter one is made";
+  EXPECT_EQ(log.likely_call(100).tokens.size(), 100U) << "a shorter draft is made";
 }
 
 TEST(tool_output, drafts_nothing_outside_of_calls) {

@@ -1,6 +1,6 @@
-// Models whose layers have windows, served with few window pages: the answers and the log-probabilities are, bit for
-// bit, those of a pool in which all layers keep everything, while sequences share prefixes, have drafts refused, take
-// pages from each other, and lose their target model.
+// Models whose layers have windows, served with few window pages. Answers and log-probabilities are, bit for bit, those
+// of a pool in which all layers keep everything, while sequences share prefixes, have drafts refused, take pages from
+// each other, and lose their target model.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ std::vector<token> random_text(std::size_t count, std::uint64_t seed) {
   return out;
 }
 
-/// Two that share 200 tokens, one that has them and goes on, and one with the prompt's own log-probabilities.
+/// Five prompts that share 200 tokens, some of which continue others; one asks for its prompt's log-probabilities.
 std::vector<generation_spec> questions() {
   std::vector<generation_spec> all;
   for (std::uint64_t number = 1; number <= 5; ++number) {
@@ -62,7 +62,7 @@ class listener final : public actor::actor_of<listener> {
   void on_start() { begin_next(); }
   void on(const begin_sessions&) {
     for (const auto& g : questions()) {
-      // The first two come together, the others one after the other.
+      // The first two start together, the others one after the other.
       if (g.session.value != next_ && !(next_ == 1 && g.session.value == 2)) continue;
       const session_partners partners{.manager = {test::manager_where}, .client = context().self()};
       context().spawn<session>("session", {64, 64}, *token_log::make(g, tokenizer()), partners);
@@ -137,7 +137,7 @@ TEST_P(window_pages, give_the_answers_of_a_pool_that_keeps_everything) {
   const answers plain = serve(shape, 0, false);
   ASSERT_EQ(plain.scores.at(4).size(), questions()[3].prompt.size() - 1);
   EXPECT_GT(plain.finished.at(3).stats.cached_tokens, 0U);
-  for (const std::uint32_t pages : {12U, 40U}) {  // the first: little more than one sequence needs for its window
+  for (const std::uint32_t pages : {12U, 40U}) {  // 12 is little more than one sequence needs for its window
     for (const bool loses_target : {false, true}) {
       SCOPED_TRACE(std::to_string(pages) + (loses_target ? " pages, target lost" : " pages"));
       const answers few = serve(shape, pages, loses_target);
@@ -146,7 +146,7 @@ TEST_P(window_pages, give_the_answers_of_a_pool_that_keeps_everything) {
       for (const auto& [number, done] : few.finished) EXPECT_EQ(done.reason, finish_reason::length) << number;
     }
   }
-  EXPECT_GT(serve(shape, 40, false).finished.at(3).stats.cached_tokens, 0U) << "a prefix whose windows were kept";
+  EXPECT_GT(serve(shape, 40, false).finished.at(3).stats.cached_tokens, 0U) << "a prefix whose windows are cached";
 }
 
 INSTANTIATE_TEST_SUITE_P(families, window_pages, ::testing::Values("gemma3", "gpt-oss"));

@@ -1,4 +1,4 @@
-"""bench/plot.py draws every figure from samples of what the studies write."""
+"""Checks that bench/plot.py draws every figure from samples of the studies' output."""
 
 import pathlib
 import subprocess

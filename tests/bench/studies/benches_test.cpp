@@ -1,4 +1,4 @@
-// The studies as a user calls them, on the demonstration models.
+// The studies as a user calls them, with the demonstration models.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST_F(benches, copy_executes_programs_and_measures_what_bounds_them) {
   for (const auto& t : corpus["executed"]) EXPECT_EQ(t["exact"], t["edits"]);
   EXPECT_EQ(corpus["moved"].at(0)["forced"], 1.0);
   EXPECT_EQ(corpus["moved"].at(0)["auto_confidence"], 1.0);
-  // Who decides about one span decides about all of them; text that no mask holds has none.
+  // One mode of trust applies to all spans of a program; text that no mask constrains has no spans.
   std::map<std::string, ordered_json> own;
   for (const auto& o : corpus["own"]) own[o["written"]] = o;
   ASSERT_EQ(own.size(), 5u);
@@ -88,7 +88,7 @@ TEST_F(benches, copy_executes_programs_and_measures_what_bounds_them) {
 }
 
 TEST_F(bench_edit, tries_every_combination_of_blazedits_parameters) {
-  // Whole drafts: how long adaptive drafts are depends on the machine's other load.
+  // Whole drafts: the length of adaptive drafts depends on the machine's other load.
   const auto found = run(
       " --limit 1 --max-tokens 40 --methods blazedit,regular --grid-runs 1,3 --grid-micro 8,40 --draft-length whole");
   std::vector<std::string> names;
@@ -106,7 +106,7 @@ TEST_F(bench_edit, tries_every_combination_of_blazedits_parameters) {
 
 TEST_F(bench_edit, reads_a_prediction_as_right_as_asked) {
   const auto passes_at = [&](const std::string& right) {
-    // The fastest of three: on a busy machine a draft may come too late for its pass.
+    // The fastest of three, because on a busy machine a draft may come too late for its pass.
     const auto found =
         run(" --limit 1 --max-tokens 60 --repeat 3 --methods prediction --replay --draft-length whole "
             "--prediction-right " +
@@ -138,7 +138,7 @@ TEST_F(bench_edit, compares_all_methods_and_its_counts_add_up) {
       drafted += step[0].get<std::uint64_t>(), accepted += step[1].get<std::uint64_t>();
     EXPECT_EQ(r["drafted"], drafted) << r;
     EXPECT_EQ(r["accepted"], accepted);
-    // A pass gives a token of its own and those accepted; an end token is no part of the answer.
+    // A pass gives a token of its own and the accepted ones; an end token is not part of the answer.
     EXPECT_GE(r["steps"].size() + accepted, r["tokens"].get<std::uint64_t>());
     EXPECT_GT(r["characters_per_second"], 0);
   }
@@ -172,7 +172,7 @@ TEST_F(bench_edit, refuses_bad_edits) {
   EXPECT_EQ(call(add_bench_edit, "edit" + models + " --edits " + (folder_ / "bad.jsonl")).exit_code, exit_config);
 }
 
-/// Asks a `redline serve` that the study starts.
+/// Sends requests to a `redline serve` that the study starts.
 class bench_load : public benches {
  protected:
   printed run(const std::string& more) {
@@ -232,7 +232,7 @@ TEST_F(benches, evictions_are_timed_and_judged) {
   std::map<std::pair<std::string, int>, ordered_json> pace;
   for (const auto& row : found["rows"]) pace[{row["policy"], row["n_discard"]}] = row;
   for (const std::string policy : {"reevaluate", "shift", "lazy"}) {
-    // 16 as asked, 32 is half of the window.
+    // 16 is the requested value, 32 is half of the window.
     const auto& often = pace[{policy, 16}];
     const auto& seldom = pace[{policy, 32}];
     EXPECT_GE(often["evictions"], seldom["evictions"]);
@@ -240,7 +240,7 @@ TEST_F(benches, evictions_are_timed_and_judged) {
     EXPECT_GT(often["ms_per_token"], 0);
   }
   EXPECT_EQ(pace.size(), 6u);
-  // Only recomputing costs rows, fewer where more goes at a time; keys turned and keys left alone mean the same.
+  // Only recomputing costs rows, and fewer if more is discarded at a time. Rotated and unchanged keys are equivalent.
   const auto rows = [&](const char* policy, int n_discard) {
     return quality.at({policy, n_discard})["rows_per_token"].get<double>();
   };

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Starts `redline serve` with what stands for the options of llama.cpp's server, whose tests start it by its name.
+"""Starts `redline serve` with equivalents of the options of llama.cpp's server, whose tests start it by its name.
 
 Options without a counterpart are left out. REDLINE_BIN, REDLINE_MODELS: the program, and the demonstration models.
 """
@@ -14,7 +14,7 @@ FLAGS = {"--no-webui", "--context-shift", "--embedding", "--reranking", "--metri
 
 
 def read(arguments):
-    """Values by option; true for those without one."""
+    """Returns the values by option, or True for options without a value."""
     out, rest = {}, list(arguments)
     while rest:
         name = rest.pop(0)
@@ -42,7 +42,7 @@ def command_for(arguments):
     if "--model-draft" in given:
         out += ["--draft", f"{models}/demo-draft.gguf"]
     if "--api-key" in given:
-        out += ["--api-key", given["--api-key"], "--cors-origin", "*"]  # which wants keys
+        out += ["--api-key", given["--api-key"], "--cors-origin", "*"]  # --cors-origin requires keys
     if "--no-webui" in given:
         out += ["--no-ui"]
     if "--context-shift" in given:

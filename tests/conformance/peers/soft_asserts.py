@@ -1,6 +1,6 @@
-"""A plugin of pytest for another server's own tests: an assertion that fails does not end its test, so that all of them
-are evaluated; and it is noted which tests met a refusal that names what is not supported. Files are rewritten for it by
-`soften`; `REDLINE_REPORT` names the file that the notes are written to, as JSON.
+"""A pytest plugin for another server's own tests. A failing assertion does not end its test, so that all of them are
+evaluated, and the plugin notes which tests met a refusal that names what is not supported. `soften` rewrites files for
+it; `REDLINE_REPORT` names the file for the notes, as JSON.
 """
 
 import json

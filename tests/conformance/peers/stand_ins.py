@@ -1,6 +1,6 @@
-"""A plugin of pytest: modules that other servers' tests import and that no client of a server needs are stood in for, so
-that the tests which do use them fail by themselves and the others run. Of OpenAI's client there is enough of our own
-where it is not installed; tokenizers are the server's own, asked by HTTP."""
+"""A pytest plugin with stand-ins for modules that other servers' tests import and that clients do not need, so that the
+tests that use them fail alone and the others run. Where OpenAI's client is not installed, a sufficient replacement is
+used; tokenizers are the server's own, through HTTP."""
 
 import importlib.abc
 import importlib.machinery
@@ -22,7 +22,7 @@ class ServersTokenizer:
 
     chat_template = None
 
-    def __getattr__(self, name):  # such as add_tokens, of a model that is not here
+    def __getattr__(self, name):  # such as add_tokens of a model that does not exist here
         if name.startswith("__"):
             raise AttributeError(name)
         return MagicMock()
@@ -76,6 +76,6 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 if importlib.util.find_spec("regex") is None:
-    sys.modules["regex"] = re  # which is as much of it as they use
-sys.meta_path.append(_Finder())  # after those that find what is installed
+    sys.modules["regex"] = re  # this is as much of it as they use
+sys.meta_path.append(_Finder())  # after the finders of what is installed
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "fallback"))

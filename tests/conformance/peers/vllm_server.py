@@ -1,4 +1,4 @@
-"""What vLLM's tests take from its `tests/utils.py`: a server that lives as long as a `with` block, here Redline's."""
+"""The part of vLLM's `tests/utils.py` that its tests use: a server, here Redline, that a `with` block runs."""
 
 import os
 import socket

@@ -57,7 +57,7 @@ TEST_F(cgroup, takes_the_tightest_memory_limit_of_either_version) {
   write("memory/memory.limit_in_bytes", "9223372036854771712\n");
   EXPECT_EQ(cgroup_memory_limit("0::/a/b\n", root_), 1U << 30);
   EXPECT_EQ(cgroup_memory_limit("0::/a/b\n5:memory:/job\n4:cpu:/\n", root_), 1U << 29);
-  EXPECT_EQ(cgroup_memory_limit("5:memory:/\n", root_), 0U) << "the largest number means none";
+  EXPECT_EQ(cgroup_memory_limit("5:memory:/\n", root_), 0U) << "the largest number means no limit";
 }
 
 }  // namespace

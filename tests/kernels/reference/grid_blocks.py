@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Writes grid_blocks.txt: blocks of IQ2, IQ3 and IQ1 and the floats that llama.cpp makes of them.
 
-The library is an oracle here and no part of the project: any build of ggml that exports dequantize_row_iq2_xxs and the
-like (node-llama-cpp ships one). Two kinds of lines:
+The library is only the reference here and not part of the project: any build of ggml that exports
+dequantize_row_iq2_xxs and the like (node-llama-cpp ships one). There are two kinds of lines:
 
-TYPE, a block in hex, the weights' bits in hex: random blocks, the last ones with scales that are no ordinary numbers.
+TYPE, a block in hex, the weights' bits in hex: random blocks, the last of which have extraordinary scales.
 
-TYPE "all", a digest: FNV-1a over the 32-bit words of 1000 blocks of splitmix64's bytes (of each number the lowest
-first, seed 1) with scale 1. They name every point of the grid.
+TYPE "all", a digest: FNV-1a over the 32-bit words of 1000 blocks of splitmix64's bytes (the lowest byte of each number
+first, seed 1) with scale 1. They contain every point of the grid.
 
 Run: ./grid_blocks.py libggml-base.so > grid_blocks.txt
 """
@@ -24,7 +24,7 @@ def put_scale(name, block, half):
     if name != "iq1_m":
         block[:2] = struct.pack("<H", half)
         return
-    for i in range(4):  # four bits of it in the top of each of four numbers
+    for i in range(4):  # the top of each of four numbers has four of its bits
         block[49 + 2 * i] = block[49 + 2 * i] & 15 | (half >> 4 * i & 15) << 4
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes weight_blocks.txt: random blocks of every quantised format and the floats they stand for.
+"""Writes weight_blocks.txt: random blocks of every quantized format and the floats they stand for.
 
-Exact rational arithmetic from the formulas in kernels/weight_type.hpp, rounded to binary32 once at the end. Each line:
-type, the block in hex, the weights' bits in hex. Run: ./weight_blocks.py > weight_blocks.txt
+Computes the formulas in kernels/weight_type.hpp in exact rational arithmetic, rounded to binary32 once at the end. Each
+line has the type, the block in hex and the weights' bits in hex. Run: ./weight_blocks.py > weight_blocks.txt
 """
 import random
 import struct
@@ -15,7 +15,7 @@ def half(raw):
 
 
 def float_bits(exact):
-    """Nearest binary32, ties to even. A double is near enough to start from; its neighbours settle the rest."""
+    """Nearest binary32, ties to even. A double is near enough to start from, and its neighbors decide the rest."""
     guess = struct.unpack("<i", struct.pack("<f", float(exact)))[0]
     def value(bits):
         return Fraction(struct.unpack("<f", struct.pack("<i", bits))[0])
@@ -141,9 +141,9 @@ def main():
     for decode, (size, halves) in FORMATS.items():
         for kind in range(3 if size > 60 else 6):
             block = bytearray(rng.randbytes(size))
-            if decode is mxfp4:  # an ordinary scale; the last kind: denormal numbers too
+            if decode is mxfp4:  # an ordinary scale; the last kind also has denormal numbers
                 block[0] = rng.randrange(100, 130) if kind % 3 != 2 else rng.randrange(3)
-            for at in halves:  # an ordinary scale; the last kind: any finite one, subnormal ones too
+            for at in halves:  # an ordinary scale; the last kind has any finite one, even subnormal
                 number = rng.uniform(-0.1, 0.1) if kind % 3 != 2 else rng.choice([rng.uniform(-65504, 65504), 3e-6])
                 block[at:at + 2] = struct.pack("<e", number)
             bits = "".join(f"{float_bits(w):08x}" for w in decode(bytes(block)))

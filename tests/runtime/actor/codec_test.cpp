@@ -130,7 +130,7 @@ TEST(codec, ignores_fields_that_a_new_writer_added) {
 }
 
 TEST(codec, skips_unread_fields_of_a_nested_value) {
-  // The second pair's first part is longer than the reader knows.
+  // The first member of the second pair is longer than the reader expects.
   const auto got = decode<std::vector<first_version>>(encode(std::vector<second_version>{{.a = 1}, {.a = 2}}));
   ASSERT_TRUE(got);
   ASSERT_EQ(got->size(), 2u);
@@ -145,7 +145,7 @@ TEST(codec, refuses_values_of_other_kinds_and_says_so) {
   EXPECT_EQ(refusal<first_version>(encode(std::uint32_t{1})), "expected an array, found an integer");
   EXPECT_EQ(refusal<std::vector<double>>(encode(0.5)), "expected an array, found a float");
   EXPECT_EQ(refusal<std::uint32_t>(encode(std::optional<bool>{})), "expected an unsigned integer, found nil");
-  EXPECT_NE(refusal<first_version>("\x81\x01\x02"), "");  // a map
+  EXPECT_NE(refusal<first_version>("\x81\x01\x02"), "");  // this is a map
 }
 
 TEST(codec, refuses_numbers_out_of_range) {
@@ -170,11 +170,11 @@ TEST(codec, refuses_what_is_too_large_before_it_allocates) {
   EXPECT_NE(refusal<std::string>(encode(std::string(100, 'x')), {.message_bytes_max = 50}), "");
   EXPECT_NE(refusal<std::string>(encode(std::string(100, 'x')), {.string_bytes_max = 50}), "");
   EXPECT_NE(refusal<std::vector<int>>(encode(std::vector<int>(100)), {.array_count_max = 50}), "");
-  // Headers that promise four billion entries or bytes.
+  // These headers claim four billion entries or bytes.
   using namespace std::string_literals;
   EXPECT_NE(refusal<std::vector<int>>("\xdd\xff\xff\xff\xff"s), "");
   EXPECT_NE(refusal<std::string>("\xc6\xff\xff\xff\xff"s), "");
-  // Within the limits, but the entries are not there.
+  // The count is within the limits, but the entries are missing.
   EXPECT_NE(refusal<std::vector<int>>("\xdd\x00\x0f\xff\xff"s), "");
 }
 
@@ -236,13 +236,13 @@ TEST(codec, never_breaks_on_mutated_bytes) {
     }
     ++accepted;
     EXPECT_LT(static_cast<int>(got->paint), static_cast<int>(colour::last_));
-    // What was read can be written and read again.
+    // A decoded message can be encoded and decoded again.
     const std::string again = encode(*got);
     const auto twice = decode<everything>(again);
     ASSERT_TRUE(twice);
     EXPECT_EQ(encode(*twice), again);
   }
-  EXPECT_GT(accepted, 100);  // the mutations are not all hopeless
+  EXPECT_GT(accepted, 100);  // some mutations must stay valid
 }
 
 TEST(codec, never_breaks_on_random_bytes) {

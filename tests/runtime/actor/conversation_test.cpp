@@ -23,7 +23,7 @@ struct bye {
 
 constexpr instant noon{microseconds{1000}};
 
-/// A story with one question in it, and what has happened so far.
+/// A story that asks one question repeatedly, with a diary of what has happened.
 class storyteller {
  public:
   task<> tell() {
@@ -34,7 +34,7 @@ class storyteller {
       diary.push_back(word);
     }
   }
-  /// The next hello's text; empty after a bye; "nobody" when none comes in time.
+  /// Returns the next hello's text, an empty string after a bye, or "nobody" when none comes in time.
   task<std::string> ask() {
     const auto m = co_await talk.next<hello, bye>(noon);
     if (const auto* h = m.as<hello>()) {
@@ -73,7 +73,7 @@ TEST(conversation, does_not_hear_what_it_does_not_wait_for) {
   } c;
   c.talk.begin(c.tell());
   EXPECT_FALSE(c.talk.hear(hello{"a"}));
-  c.talk.note_time(noon);  // it waits as long as it takes
+  c.talk.note_time(noon);  // it waits without a limit
   EXPECT_FALSE(c.said);
   EXPECT_TRUE(c.talk.hear(bye{}));
   EXPECT_TRUE(c.said);

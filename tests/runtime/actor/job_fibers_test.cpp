@@ -16,7 +16,7 @@ TEST(job_fibers, let_jobs_take_turns_at_their_pause_points) {
   bool second_has_run = false;
   int turns = 0;
   jobs.start([&] {
-    while (!second_has_run) pause_point();  // would never end alone
+    while (!second_has_run) pause_point();  // would never end if it ran alone
   });
   jobs.start([&] { second_has_run = true; });
   EXPECT_EQ(jobs.active_count(), 2U);

@@ -17,7 +17,7 @@ struct work_wanted {
   static constexpr auto fields(auto& self) { return std::tie(self.number); }
 };
 
-/// Doubles numbers elsewhere; a negative one throws there.
+/// Doubles numbers on another thread, where a negative one throws.
 class doubler final : public actor_of<doubler> {
  public:
   using accepts = protocol<work_wanted, job_done>;

@@ -26,7 +26,7 @@ TEST(job_queue, lets_tenants_take_turns_by_bytes) {
   std::vector<std::uint64_t> order;
   while (auto job = q.pop()) order.push_back(job->ticket);
   ASSERT_EQ(order.size(), 12U);
-  // A megabyte is sixteen turns: the other tenant's eight small jobs come first though they were pushed last.
+  // A megabyte counts as sixteen turns, so the other tenant's eight small jobs come first, though pushed last.
   EXPECT_TRUE(std::all_of(order.begin(), order.begin() + 8, [](auto t) { return t >= 200; }));
   EXPECT_TRUE(std::is_sorted(order.begin(), order.begin() + 8));
   EXPECT_TRUE(std::is_sorted(order.begin() + 8, order.end()));
@@ -47,7 +47,7 @@ TEST(job_queue, gives_two_tenants_with_large_jobs_the_same_share) {
 
 TEST(job_queue, is_bounded_in_jobs_and_bytes_and_per_tenant) {
   job_queue q({.bytes_max = 1000, .jobs_max = 6});
-  EXPECT_FALSE(q.push(job_of(1, 501))) << "half of the room is for others";
+  EXPECT_FALSE(q.push(job_of(1, 501))) << "half of the space is for others";
   ASSERT_TRUE(q.push(job_of(1, 500)));
   EXPECT_FALSE(q.push(job_of(1, 1)));
   ASSERT_TRUE(q.push(job_of(2, 300)));
@@ -85,7 +85,7 @@ TEST(job_queue, forgets_a_job_that_is_erased) {
   EXPECT_FALSE(q.pop());
 }
 
-/// What the pool's threads told owners.
+/// The reports that owners received from the pool's threads.
 class told {
  public:
   void add(std::uint64_t ticket) {

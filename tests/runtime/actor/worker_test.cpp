@@ -31,7 +31,7 @@ struct unwanted {
 
 using diary = std::vector<std::string>;
 
-/// Writes down what happens to it, and does as it is told.
+/// Records the messages that it receives and follows their instructions.
 class scribe final : public actor_of<scribe> {
  public:
   using accepts = protocol<note, order, undeliverable>;
@@ -155,7 +155,7 @@ TEST_F(worker_test, returns_messages_to_nobody_and_messages_nobody_wants) {
   EXPECT_FALSE(w.run_ready());
 }
 
-/// Sends a note to the sender of each of its own, and does not care what becomes of it.
+/// Answers each note with a note, and ignores failed deliveries.
 class careless final : public actor_of<careless> {
  public:
   using accepts = protocol<note>;
@@ -172,7 +172,7 @@ TEST_F(worker_test, an_actor_may_leave_unsaid_what_becomes_of_its_messages) {
   run();
   const auto after = read_undelivered_counts();
   EXPECT_EQ(after.unreachable, before.unreachable + 1) << "the answer";
-  EXPECT_EQ(after.unknown, before.unknown) << "but not the word that it did not arrive";
+  EXPECT_EQ(after.unknown, before.unknown) << "but not the report that it did not arrive";
 }
 
 TEST_F(worker_test, never_returns_a_returned_message) {
@@ -343,11 +343,11 @@ TEST_F(worker_test, stops_all_actors_the_youngest_first) {
     w.add_temporary<named>(name, {1, 1}, [d = notes](actor_context& c) { return std::make_unique<named>(c, d); });
   }
   w.deliver(frame_of(w.host_address(), {}, stop_worker{}));
-  w.run();  // returns at once, having ended them
+  w.run();  // returns at once, after ending them
   EXPECT_EQ(*notes, (diary{"third", "second", "first"}));
 }
 
-/// Has frames that wait, and writes down when it is asked for one.
+/// A link with waiting frames that records when it is asked for one.
 class full_link final : public link {
  public:
   full_link(std::deque<frame> waiting, std::shared_ptr<diary> d) : waiting_(std::move(waiting)), diary_(std::move(d)) {}
@@ -359,7 +359,7 @@ class full_link final : public link {
     waiting_.pop_front();
     return f;
   }
-  void wait(microseconds) override {  // nothing is left
+  void wait(microseconds) override {  // called when no frame is left
     waiting_.push_back(frame_of(make_address(1, 1, 0), make_address(1, 1, 0), stop_worker{}));
   }
 

@@ -29,12 +29,12 @@ TEST(families, fill_their_rows_whole) {
     EXPECT_TRUE(f.has(role::down) || f.has(role::expert_downs));
     EXPECT_EQ(f.has(role::up), f.has(role::down));
     EXPECT_TRUE(!f.has(role::gate) || f.has(role::up));
-    EXPECT_TRUE(f.has(role::attention_norm) || f.has(role::attention_post_norm)) << "some norm stands in each layer";
+    EXPECT_TRUE(f.has(role::attention_norm) || f.has(role::attention_post_norm)) << "each layer has some norm";
     const bool norms_heads = f.head_norms != head_norm::none || f.may_have_own_head_norms();
     EXPECT_EQ(norms_heads, f.has(role::query_norm) && f.has(role::key_norm));
     EXPECT_EQ(!f.experts_key.empty(), f.has(role::router));
     EXPECT_TRUE(f.has(role::router) || !(f.needs_experts || f.says_mixture || f.normalises_experts));
-    EXPECT_TRUE(!f.needs_window || f.window_period) << "else no layer could have the window";
+    EXPECT_TRUE(!f.needs_window || f.window_period) << "otherwise no layer could have the window";
     for (const hub_class& named : f.hub) {
       EXPECT_TRUE(!named.has_windows || f.window_period) << named.name;
       EXPECT_TRUE(!named.has_experts || !f.experts_key.empty()) << named.name;

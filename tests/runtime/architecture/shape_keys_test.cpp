@@ -15,7 +15,7 @@ using test::make_tiny_model;
 using test::tiny_model;
 using ::testing::HasSubstr;
 
-/// By layer; empty where none has a window.
+/// The windows by layer; empty if no layer has one.
 std::vector<std::uint32_t> windows_of(const model_shape& c) {
   std::vector<std::uint32_t> windows;
   for (std::size_t layer = 0; layer < c.layer_kinds.size(); ++layer) windows.push_back(c.window_of(layer));
@@ -81,7 +81,7 @@ TEST(shape_keys, reads_yarn) {
   const auto usual = read_shape(*m.file());
   ASSERT_TRUE(usual && usual->yarn);
   EXPECT_EQ(usual->yarn->factor, 4);
-  EXPECT_EQ(usual->yarn->original_context, 2048U) << "that of the file, where nothing is said";
+  EXPECT_EQ(usual->yarn->original_context, 2048U) << "the file's value, unless another is given";
   EXPECT_EQ(usual->yarn->turns_kept, 32);
   EXPECT_NEAR(usual->rope_magnitude, 1.1386, 1e-4);
   m.metadata["llama.rope.scaling.original_context_length"] = 512U;
@@ -110,7 +110,7 @@ TEST(shape_keys, reads_granites_multipliers) {
   EXPECT_EQ(c->residual_scale, 0.22F);
   EXPECT_EQ(c->logit_multiplier(), 0.125F);
   m.metadata.erase("granite.attention.scale");
-  EXPECT_EQ(read_shape(*m.file())->attention_scale, 0.25F) << "of heads of 16";
+  EXPECT_EQ(read_shape(*m.file())->attention_scale, 0.25F) << "with heads of 16";
   m.metadata["granite.logit_scale"] = 0.0F;
   EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("granite.logit_scale: expected a positive number"));
 }
@@ -157,19 +157,19 @@ TEST(shape_keys, reads_what_is_particular_to_gemma_2_and_3_and_gpt_oss) {
   ASSERT_TRUE(c) << c.error().describe();
   EXPECT_EQ(c->attention_cap, 5);
   EXPECT_EQ(c->logit_cap, 20);
-  EXPECT_EQ(c->attention_scale, 0.25F) << "of heads of 16";
+  EXPECT_EQ(c->attention_scale, 0.25F) << "with heads of 16";
   EXPECT_EQ(c->embedding_scale, 8);
   EXPECT_TRUE(c->kind->has(role::attention_post_norm));
   EXPECT_EQ(c->window_rope_base, 0);
   m.metadata.erase("gemma2.attn_logit_softcapping");
   m.metadata["gemma2.final_logit_softcapping"] = 0.0F;
   c = read_shape(*m.file());
-  EXPECT_EQ(c->attention_cap, 50) << "what the family has";
+  EXPECT_EQ(c->attention_cap, 50) << "the family's value";
   EXPECT_EQ(c->logit_cap, 0);
   m.metadata["gemma2.final_logit_softcapping"] = -1.0F;
   EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("final_logit_softcapping: expected a positive number"));
   const auto wide = make_tiny_model({.architecture = "gemma2", .layers = 46, .width = 128});
-  EXPECT_FLOAT_EQ(read_shape(*wide.file())->attention_scale, 1 / std::sqrt(32.0F)) << "the 27B's: width / heads";
+  EXPECT_FLOAT_EQ(read_shape(*wide.file())->attention_scale, 1 / std::sqrt(32.0F)) << "the 27B model's: width / heads";
 
   tiny_model gemma3 = make_tiny_model({.architecture = "gemma3"});
   gemma3.metadata["gemma3.attention.scale"] = 0.5F;
@@ -288,7 +288,7 @@ TEST(shape_keys, reads_olmo_2_and_the_windows_of_olmo_3) {
   EXPECT_EQ(windows_of(*c), (std::vector<std::uint32_t>{40, 40, 40, 0, 40}));
   EXPECT_EQ(c->window_rope_base, c->rope_base) << "without YaRN";
   m.metadata["olmo2.attention.sliding_window"] = 4096U;
-  EXPECT_FALSE(read_shape(*m.file())->layer_kinds.empty()) << "longer than the context, but rotated otherwise";
+  EXPECT_FALSE(read_shape(*m.file())->layer_kinds.empty()) << "longer than the context, but rotated differently";
 }
 
 struct bad_metadata {
@@ -362,7 +362,7 @@ TEST(shape_keys, reads_mixtures_of_experts) {
 
   tiny_model mixtral = mixture("llama");
   mixtral.metadata.erase("llama.expert_feed_forward_length");
-  EXPECT_EQ(read_shape(*mixtral.file())->expert_feed_forward, 96U) << "that of a dense layer";
+  EXPECT_EQ(read_shape(*mixtral.file())->expert_feed_forward, 96U) << "the width of a dense layer";
 }
 
 TEST(shape_keys, refuses_mixtures_that_cannot_be_and_those_of_other_families) {
@@ -413,10 +413,10 @@ TEST(shape_keys, reads_latent_attention_as_newer_and_as_older_files_have_it) {
     EXPECT_EQ(c->latent->query_rank, 0U);
     EXPECT_EQ(c->latent->plain_dim, 32U);
     EXPECT_EQ(c->latent->value_dim, 16U);
-    EXPECT_EQ(c->kv_heads, 1U) << "what all heads share";
+    EXPECT_EQ(c->kv_heads, 1U) << "the part that all heads share";
     EXPECT_EQ(c->head_dim, 64U + 8U);
     EXPECT_EQ(c->attended_width(), 4U * 16U);
-    EXPECT_FLOAT_EQ(c->attention_scale, 1 / std::sqrt(40.0F)) << "of a head's own key";
+    EXPECT_FLOAT_EQ(c->attention_scale, 1 / std::sqrt(40.0F)) << "the part of a head's own key";
     EXPECT_FALSE(c->is_mixture(0));
     EXPECT_TRUE(c->is_mixture(1));
     EXPECT_EQ(c->shared_feed_forward, 64U) << "two experts of 32";

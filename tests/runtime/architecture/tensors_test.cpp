@@ -45,7 +45,7 @@ std::vector<std::string> tiny_shapes() {
   return names;
 }
 
-/// What a synthetic file of the shape has, and what the row names for the shape that is read from it.
+/// A synthetic file contains exactly the tensors that the family's row names for the shape read from that file.
 TEST(tensors, of_a_synthetic_file_are_those_that_its_family_names) {
   const test::temporary_folder folder;
   kernels::worker_team team(1);
@@ -64,7 +64,7 @@ TEST(tensors, of_a_synthetic_file_are_those_that_its_family_names) {
     EXPECT_EQ(tensors_in(*file), tensors_named_by(*read));
     EXPECT_EQ(tensors_in(*file), tensors_named_by(shape));
   }
-  // These have no shape to synthesise; a small model stands in.
+  // There is no shape to synthesize for these, so a small model replaces it.
   for (const char* family : {"qwen3", "gemma", "starcoder2"}) {
     SCOPED_TRACE(family);
     seen.insert(family);

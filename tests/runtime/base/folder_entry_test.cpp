@@ -37,7 +37,8 @@ TEST(folder_entry, reads_regular_files_up_to_a_limit) {
     EXPECT_EQ(found.error().code, errc::file_unreadable);
   }
   EXPECT_THAT(folder_entry::at(folder / "pipe")->read(10).error().context, HasSubstr("expected a regular file"));
-  EXPECT_EQ(folder_entry::of_file(folder / "link")->read(1)->bytes, "x") << "a link that was named is followed";
+  EXPECT_EQ(folder_entry::of_file(folder / "link")->read(1)->bytes, "x")
+      << "a link that is named explicitly is followed";
   EXPECT_FALSE(folder_entry::of_file(folder / "absent"));
   EXPECT_FALSE(folder_entry::at(folder / "absent/a"));
 }

@@ -9,7 +9,7 @@
 namespace redline {
 namespace {
 
-/// What one call writes to standard error, with the log set up as asked.
+/// What one call writes to standard error with these log settings.
 std::string logged(log_format format, log_level least, log_level level, std::string_view who, std::string_view text) {
   configure_log(least, format);
   testing::internal::CaptureStderr();

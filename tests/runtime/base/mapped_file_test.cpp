@@ -75,7 +75,7 @@ TEST(mapped_file, a_file_that_is_written_while_it_is_read_is_noticed) {
   const auto again = mapped_file::open(folder / "f").value();
   std::filesystem::rename(folder / "f", folder / "g");
   std::ofstream(folder / "f") << "other";
-  EXPECT_TRUE(again->check_unchanged()) << "a rename leaves the mapped file as it is";
+  EXPECT_TRUE(again->check_unchanged()) << "a rename leaves the mapped file unchanged";
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 
 using words = std::array<std::uint32_t, 4>;
 
-// The known answers that come with the authors' Random123 library.
+// The known answers are those of the authors' Random123 library.
 TEST(philox, gives_the_known_answers) {
   EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}), (words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox4x32({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),

@@ -7,7 +7,7 @@
 namespace redline {
 namespace {
 
-/// Distance in units of the last place.
+/// The distance in units in the last place.
 double ulps(double got, double wanted) {
   if (got == wanted) return 0;
   return std::fabs(got - wanted) / (std::nextafter(std::fabs(wanted), INFINITY) - std::fabs(wanted));

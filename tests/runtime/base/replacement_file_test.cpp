@@ -122,7 +122,7 @@ TEST(replacement_file, a_lack_of_room_is_told) {
   EXPECT_EQ(count_files(folder), 0u);
 }
 
-// ---- files that are somebody's work --------------------------------------------------------------------------------
+// ---- files with a user's work --------------------------------------------------------------------------------------
 
 result<void> edit(const std::string& path, std::string_view before, std::string_view after) {
   auto place = folder_entry::of_file(path);
@@ -166,11 +166,11 @@ TEST(replace_edited, keeps_the_owner_and_the_set_id_bits_with_it) {
   EXPECT_EQ(info.st_gid, 65533U);
   EXPECT_EQ(info.st_mode & 07777, 06755U);
   ASSERT_TRUE(replace_file(path, "written"));
-  EXPECT_EQ(info_of(path).st_uid, 65534U) << "outputs keep it, too";
+  EXPECT_EQ(info_of(path).st_uid, 65534U) << "outputs keep it as well";
   EXPECT_EQ(info_of(path).st_mode & 07777, 06755U);
 }
 
-/// In a child that is user 65534 in a folder that all may write.
+/// Runs in a child process as user 65534, in a folder that every user may write to.
 int as_nobody(const std::function<bool()>& holds) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(::setgid(65534) == 0 && ::setuid(65534) == 0 && holds() ? 0 : 1);

@@ -101,7 +101,7 @@ TEST(utf8, replaces_one_maximal_subpart_by_one_character) {
                      "b"),
             "a\uFFFD"
             "b");
-  // The example of the Unicode standard, table 3-8, shortened, and a surrogate, which is three bytes on their own.
+  // The shortened example of the Unicode standard, table 3-8, and a surrogate, whose three bytes each count alone.
   EXPECT_EQ(sanitize("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF"
                      "A"),
             "\uFFFD\uFFFD\uFFFD\uFFFD"

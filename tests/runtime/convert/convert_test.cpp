@@ -41,7 +41,7 @@ class convert_test : public testing::Test {
     EXPECT_FALSE(std::filesystem::exists(root_ / "refused.gguf"));
     return done ? failure{errc::internal, "was accepted"} : done.error();
   }
-  /// What is said about a model after one change to it.
+  /// Returns the failure for a model after one change to it.
   template<class Change>
   std::string refusal_after(Change change) {
     hf_model m = make_hf_model({});
@@ -104,7 +104,7 @@ TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
       }
       if (name == "gpt-oss") {
         shape.experts = 5;
-        if (tied) shape.expert_matrices = gguf::tensor_type::mxfp4;  // as it is published; else as others tune it
+        if (tied) shape.expert_matrices = gguf::tensor_type::mxfp4;  // as published, else as in fine-tuned models
       }
       const auto wanted = test::make_tiny_model(shape).file();
       auto folder = make_hf_model(shape);
@@ -124,7 +124,7 @@ TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
   }
 }
 
-/// The model as the text part of one that sees: in `config` what its publishers leave out is left out.
+/// The model as the text part of a vision model; `config` omits what its publishers omit.
 hf_model wrapped(const tiny_shape& shape, const std::string& architecture, const std::string& before,
                  const std::string& text_type) {
   const hf_model alone = make_hf_model(shape);
@@ -132,7 +132,7 @@ hf_model wrapped(const tiny_shape& shape, const std::string& architecture, const
   m.config = {{"architectures", {architecture}}, {"text_config", alone.config}, {"vision_config", {{"layers", 1}}}};
   m.config["text_config"].erase("architectures");
   m.config["text_config"]["model_type"] = text_type;
-  m.config["text_config"]["query_pre_attn_scalar"] = shape.head_dim;  // usual is that of Gemma's heads
+  m.config["text_config"]["query_pre_attn_scalar"] = shape.head_dim;  // the default is that of Gemma's heads
   m.tensors.clear();
   for (const auto& [name, tensor] : alone.tensors) {
     const std::string inner = before.starts_with("model.") && name.starts_with("model.") ? name.substr(6) : name;
@@ -145,7 +145,7 @@ hf_model wrapped(const tiny_shape& shape, const std::string& architecture, const
   return m;
 }
 
-// Gemma 3 from 4B on, and Mistral Small 3.1, are published so only.
+// Gemma 3 from 4B on and Mistral Small 3.1 are only published in this form.
 TEST_F(convert_test, of_a_model_that_sees_the_part_for_text_is_taken) {
   for (const auto& [ours, theirs, type] : {std::tuple("gemma3", "Gemma3ForConditionalGeneration", "gemma3_text"),
                                            std::tuple("llama", "Mistral3ForConditionalGeneration", "mistral")}) {
@@ -241,7 +241,7 @@ TEST_F(convert_test, llama_biases_are_found_and_their_rows_moved) {
     std::memcpy(&x, file->find_tensor(name)->bytes.data() + i * sizeof x, sizeof x);
     return x;
   };
-  EXPECT_EQ(number("blk.0.attn_q.bias", 1), 8);    // head_dim 16: the right side of the first pair
+  EXPECT_EQ(number("blk.0.attn_q.bias", 1), 8);    // head_dim is 16: the right side of the first pair
   EXPECT_EQ(number("blk.0.attn_q.bias", 18), 17);  // the second head's second pair
   EXPECT_EQ(number("blk.0.attn_v.bias", 1), 1);
   EXPECT_FALSE(logits_of(*file, {1, 2, 3}).empty());

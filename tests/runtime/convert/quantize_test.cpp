@@ -48,7 +48,7 @@ std::vector<float> weights_of(const gguf::tensor& t) {
   return x;
 }
 
-/// What quantize_row makes of a tensor's weights, row by row.
+/// The result of quantize_row for a tensor's weights, row by row.
 std::vector<std::byte> requantized(const gguf::tensor& t, weight_type type) {
   const std::size_t columns = t.dimensions.front(), row_size = kernels::row_bytes(type, columns);
   const auto x = weights_of(t);

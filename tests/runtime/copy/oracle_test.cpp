@@ -26,7 +26,7 @@ std::string round_trip(const std::vector<std::string>& olds, const std::string& 
   return text;
 }
 
-/// The fewest bytes by trying everything: spans of lines anywhere, text of any lines.
+/// The fewest bytes, found by trying everything: spans of lines anywhere, and text of any lines.
 std::size_t fewest_bytes(const std::vector<std::string>& before, const std::vector<std::string>& after,
                          std::size_t from, std::vector<std::size_t>& known) {
   if (from == after.size()) return 0;
@@ -56,7 +56,7 @@ TEST(copy_oracle, finds_the_program_that_a_person_would_write) {
   EXPECT_EQ(round_trip({""}, "new"), "<gen>new</gen></program>");
   // A line that is shorter than the op that copies it is written out.
   EXPECT_EQ(round_trip({"}\n"}, "}\n"), "<gen>}\n</gen></program>");
-  // Lines that changed places are copied too.
+  // Lines that exchanged their order are copied too.
   EXPECT_EQ(round_trip({"function one() {\nfunction two() {\n"}, "function two() {\nfunction one() {\n"),
             "<copy lines=\"2-2\"/><copy lines=\"1-1\"/></program>");
   EXPECT_EQ(round_trip({"nothing here\n", "a short line\n"}, "a short line\n"), "<gen>a short line\n</gen></program>");
@@ -129,7 +129,7 @@ std::string random_text(std::mt19937& random) {
   return out;
 }
 
-// Set REDLINE_COPY_PAIRS=1000000 for a long run.
+// REDLINE_COPY_PAIRS=1000000 makes a long run.
 TEST(copy_oracle, any_pair_of_files_round_trips) {
   const char* count = std::getenv("REDLINE_COPY_PAIRS");
   const std::size_t pairs = count != nullptr ? std::strtoull(count, nullptr, 10) : test::rounds(1000, 200);
@@ -158,7 +158,7 @@ TEST(copy_oracle, recorded_edits_round_trip) {
       ++pairs;
     }
   }
-  if (pairs == 0) GTEST_SKIP() << "the edit collection is not here";
+  if (pairs == 0) GTEST_SKIP() << "the edit collection is absent";
   RecordProperty("pairs", static_cast<int>(pairs));
 }
 

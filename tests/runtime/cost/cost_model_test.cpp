@@ -15,7 +15,7 @@ double law(const work_size& s, double scale) {
 }
 
 work_size random_size(std::mt19937_64& chance) {
-  const std::uint64_t rows = 1 + chance() % (std::uint64_t{2} << chance() % 8);  // few as often as many
+  const std::uint64_t rows = 1 + chance() % (std::uint64_t{2} << chance() % 8);  // few rows are as frequent as many
   return {rows, rows * (1 + chance() % 4000), chance() % 8000};
 }
 
@@ -102,7 +102,7 @@ TEST(cost_model, is_not_misled_by_one_disturbed_pass) {
   expect_close(m, chance, 1);
 }
 
-// A size that was never seen may be predicted to take nothing. A pass of it is news then, no disturbance.
+// A new size may have a predicted time of zero. A pass of that size is then new information, not a disturbance.
 TEST(cost_model, learns_from_the_first_pass_of_a_size_that_it_had_not_seen) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     std::mt19937_64 chance(seed);
@@ -122,7 +122,7 @@ TEST(cost_model, learns_from_the_first_pass_of_a_size_that_it_had_not_seen) {
 }
 
 // One pass in eight takes 2 to 13 times as long as it should. Three of the worst in a row look like a slower machine,
-// which is forgotten soon; absurd predictions must never remain.
+// which is soon forgotten; absurd predictions must never remain.
 TEST(cost_model, stays_sane_on_a_machine_that_is_often_disturbed) {
   int off = 0, all = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
@@ -171,7 +171,7 @@ TEST(cost_model, forgets_what_wide_passes_took_while_the_machine_stood_still) {
   const double before = wide();
   teach(m, chance, 30, 12);
   ASSERT_GT(wide(), 10 * before);
-  // Since wide passes seem dear, passes of one row are all that is seen from now on.
+  // Wide passes now seem expensive, so from here on all passes have one row.
   for (int i = 0; i < 10; ++i) {
     m.observe({1, 100, 100}, microseconds{static_cast<std::int64_t>(law({1, 100, 100}, 1))});
   }
@@ -193,14 +193,14 @@ TEST(cost_model, tells_what_a_row_costs_after_a_context) {
   EXPECT_EQ(step_cost_at(m, 100).pass_us, 0);
   EXPECT_EQ(step_cost_at(m, 100).row_ns, 0);
   teach(m, chance, 1, 400);
-  // One row of the law is 3,250 us, each further one 250, and behind 2,000 tokens 40 more each.
+  // By the law, one row takes 3,250 us, each further row 250, and after 2,000 tokens each row 40 more.
   EXPECT_NEAR(step_cost_at(m, 0).pass_us, 3250, 0.05 * 3250);
   EXPECT_NEAR(step_cost_at(m, 0).row_us(), 250, 0.1 * 250);
   EXPECT_NEAR(step_cost_at(m, 2000).row_us(), 290, 0.1 * 290);
 }
 
-// What a dense model's passes are predicted to take does not depend on there being mixtures, nor on what a worker says
-// of experts that the model does not have.
+// The predictions for a dense model do not depend on the support for mixtures, nor on a worker's report of experts that
+// the model does not have.
 TEST(cost_model, of_a_dense_model_knows_no_experts) {
   cost_model plain, told{mixture_shape{}};
   for (std::uint64_t i = 0; i < 200; ++i) {
@@ -219,9 +219,9 @@ TEST(cost_model, of_a_dense_model_knows_no_experts) {
 
 constexpr mixture_shape coder{.layers = 48, .experts = 128, .used = 8};
 
-/// A machine whose passes read experts: what counts is how many distinct ones, and a row costs little.
+/// A machine whose passes read experts: the number of distinct ones matters, and a row costs little.
 struct mixture_machine {
-  double growth = 1;  // of the text
+  double growth = 1;  // growth of the experts with the rows of the text
 
   [[nodiscard]] std::uint64_t experts(const work_size& s) const {
     const double left = std::pow(1 - 8.0 / 128, std::pow(static_cast<double>(s.rows), growth));
@@ -241,7 +241,7 @@ struct mixture_machine {
   }
 };
 
-// Passes of few rows of which the experts saturate: a line, with bends where passes were seen, goes on for ever.
+// In passes of few rows the experts begin to saturate. A line with bends at the observed passes would rise forever.
 TEST(cost_model, knows_how_the_experts_of_wide_passes_saturate_from_narrow_ones) {
   const mixture_machine free;
   const mixture_machine same{.growth = 0};
@@ -258,7 +258,7 @@ TEST(cost_model, knows_how_the_experts_of_wide_passes_saturate_from_narrow_ones)
   }
 }
 
-// What was measured at start was text that is not like any other. The text that comes is copied, and then free again.
+// The text measured at start is unlike any real one. The text that follows is copied, and then free again.
 TEST(cost_model, predicts_the_experts_of_the_text_that_comes) {
   const mixture_machine free, same{.growth = 0}, copied{.growth = 0.5};
   cost_model with(coder), without;
@@ -266,7 +266,7 @@ TEST(cost_model, predicts_the_experts_of_the_text_that_comes) {
     for (cost_model* m : {&with, &without}) free.teach(*m, rows, false);
   }
   for (const std::uint64_t rows : {4, 16}) same.teach(with, rows, false);
-  // Most passes are narrow. How wide ones are predicted decides whether there are any.
+  // Most passes are narrow. The prediction for wide ones decides whether there are any.
   const auto serve = [&](const mixture_machine& text) {
     for (int i = 0; i < 30; ++i) {
       for (cost_model* m : {&with, &without}) text.teach(*m, 4 + static_cast<std::uint64_t>(i) % 3, true);

@@ -14,8 +14,8 @@ namespace {
 
 constexpr mixture_shape coder{.layers = 48, .experts = 128, .used = 8};  // Qwen3-Coder-30B-A3B
 
-/// Distinct experts that rows touch in all layers. Each row of a layer chooses for itself, but some experts are liked
-/// more than others: by factors of some e^skew.
+/// The distinct experts that rows touch in all layers. Each row of a layer chooses for itself, but some experts are
+/// preferred to others, by factors of about e^skew.
 std::uint64_t choose(std::mt19937_64& chance, std::uint32_t rows, double skew) {
   std::uint64_t touched = 0;
   std::normal_distribution<double> liking(0, skew);
@@ -25,7 +25,7 @@ std::uint64_t choose(std::mt19937_64& chance, std::uint32_t rows, double skew) {
     for (double& one : liked) one = skew == 0 ? 1 : std::exp(liking(chance));
     std::set<std::size_t> chosen;
     for (std::uint32_t row = 0; row < rows; ++row) {
-      std::vector<std::pair<double, std::size_t>> first;  // who comes first is chosen
+      std::vector<std::pair<double, std::size_t>> first;  // the experts that come first are chosen
       for (std::size_t e = 0; e < coder.experts; ++e) first.emplace_back(waiting(chance) / liked[e], e);
       std::partial_sort(first.begin(), first.begin() + coder.used, first.end());
       for (std::size_t i = 0; i < coder.used; ++i) chosen.insert(first[i].second);

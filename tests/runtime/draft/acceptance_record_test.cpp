@@ -7,7 +7,7 @@ namespace {
 
 using runs = std::vector<graded_run>;
 
-/// The chance of a token at this place of a draft that is all of one grade and source.
+/// The probability of the token at this position of a draft that has one grade and source.
 double chance(const acceptance_record& r, std::uint32_t place, std::uint8_t grade = 3, source from = source::lookup,
               const acceptance_record* prior = nullptr) {
   return r.chance({from, grade, 1}, place, prior);
@@ -24,11 +24,11 @@ TEST(acceptance_record, expects_the_more_the_better_the_grade_before_it_saw_any)
 
 TEST(acceptance_record, learns_the_share_by_place) {
   acceptance_record r;
-  for (int i = 0; i < 60; ++i) r.learn(of(8), 4, true);  // four are right, the fifth is wrong, the rest says nothing
+  for (int i = 0; i < 60; ++i) r.learn(of(8), 4, true);  // four are right, the fifth is wrong, the rest is unknown
   EXPECT_GT(chance(r, 0), 0.93);
   EXPECT_GT(chance(r, 3), 0.95);
   EXPECT_LT(chance(r, 4), 0.4);
-  EXPECT_LT(chance(r, 5), 0.4) << "of one stretch with the fifth";
+  EXPECT_LT(chance(r, 5), 0.4) << "in one segment with the fifth";
 }
 
 TEST(acceptance_record, expects_of_deeper_places_what_it_saw_of_nearer_ones_until_it_knows) {
@@ -62,7 +62,7 @@ TEST(acceptance_record, follows_a_source_that_becomes_right) {
   EXPECT_GT(chance(r, 0), 0.7);
 }
 
-// A text that was copied for long may be new by now: places that drafts no longer reach come to be like nearer ones.
+// A text that was copied for a long time may now be new: positions that drafts no longer reach become like nearer ones.
 TEST(acceptance_record, forgets_places_that_drafts_no_longer_reach) {
   acceptance_record r;
   for (int i = 0; i < 20; ++i) r.learn(of(70), 70, false);
@@ -130,7 +130,7 @@ TEST(acceptance_record, blames_the_run_that_was_wrong) {
 
 TEST(acceptance_record, counts_each_run_of_a_source_that_has_several) {
   acceptance_record r;
-  // Sixes are sure, ones are never right: the draft always fails at one of the ones.
+  // Grade 6 is sure and grade 1 is never right, so the draft always fails at one of the grade 1 tokens.
   const runs mixed = {{source::model, 6, 5}, {source::model, 1, 1}, {source::model, 6, 5}, {source::model, 1, 1}};
   for (int i = 0; i < 60; ++i) {
     r.learn(mixed, 11, true);

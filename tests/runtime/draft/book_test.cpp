@@ -27,7 +27,7 @@ graded_draft draft_of(source from, std::uint8_t grade, const tokens& all) {
 }
 const graded_draft nothing;
 
-/// Says what the test tells it to say next; after pending tokens that begin so, the rest.
+/// Proposes the draft that the test sets, or its rest after pending tokens with which it begins.
 struct told_source final : draft_source {
   struct words {
     graded_draft says;
@@ -72,11 +72,11 @@ struct played {
   book::decision choose(const round_prices& prices = known_prices, std::uint32_t tokens_max = roomy) {
     return drafts.choose(prices, tokens_max, {}, as_it_is);
   }
-  /// Where there is a model.
+  /// Chooses where there is a draft model.
   book::decision ask(double unread = 0, const round_prices& prices = known_prices, std::uint32_t tokens_max = roomy) {
     return drafts.choose(prices, tokens_max, {.is_there = true, .unread = unread}, as_it_is);
   }
-  /// The answer goes on so, whatever was drafted.
+  /// The answer continues with these tokens, whatever was drafted.
   void came(const tokens& more, std::uint32_t verified = 0) {
     drafts.judge(more, verified);
     append(more);
@@ -163,7 +163,7 @@ TEST(book, without_a_source_has_no_draft) {
   a.came({1, 2});
   a.add();
   const auto got = a.choose();
-  EXPECT_THAT(got.draft.tokens, IsEmpty()) << "or one that says nothing";
+  EXPECT_THAT(got.draft.tokens, IsEmpty()) << "or a source that proposes nothing";
   EXPECT_THAT(got.parts, IsEmpty());
   EXPECT_EQ(got.ask_model, 0u);
   EXPECT_FALSE(got.is_binding);
@@ -184,12 +184,12 @@ TEST(book, takes_the_draft_that_is_worth_more) {
   const auto first = a.add(), second = a.add();
   first->says = draft_of(source::prediction, 1, {1, 2, 3});
   second->says = draft_of(source::lookup, 6, {4, 5, 6});
-  EXPECT_THAT(a.choose().draft.tokens, ElementsAre(4, 5, 6)) << "more speaks for it";
+  EXPECT_THAT(a.choose().draft.tokens, ElementsAre(4, 5, 6)) << "more evidence supports it";
   first->says = draft_of(source::prediction, 6, {1, 2, 3});
   second->says = draft_of(source::lookup, 6, {4, 5, 6, 7, 8, 9});
   EXPECT_THAT(a.choose().draft.tokens, ElementsAre(4, 5, 6, 7, 8, 9)) << "it goes further";
   first->says = nothing;
-  EXPECT_THAT(a.choose().draft.tokens, ElementsAre(4, 5, 6, 7, 8, 9)) << "the other one says nothing";
+  EXPECT_THAT(a.choose().draft.tokens, ElementsAre(4, 5, 6, 7, 8, 9)) << "the other one proposes nothing";
 }
 
 TEST(book, a_binding_draft_goes_before_all_others) {
@@ -206,7 +206,7 @@ TEST(book, a_binding_draft_goes_before_all_others) {
     EXPECT_EQ(got.ask_model, 0u) << "nor is the model asked";
     a.came({1});
     span->says = nothing;
-    EXPECT_FALSE(a.choose().is_binding) << "one that says nothing binds nothing";
+    EXPECT_FALSE(a.choose().is_binding) << "a form that proposes nothing has no effect";
   }
 }
 
@@ -231,7 +231,7 @@ TEST(book, copies_are_no_longer_than_the_options_and_the_round_allow) {
     EXPECT_EQ(a.choose(known_prices, room).draft.tokens.size(), std::min(room, 5U));
     copy->says = nothing;
     a.add(standing::form)->says = draft_of(source::program, 6, tokens(50, 7));
-    EXPECT_EQ(a.choose(known_prices, room).draft.tokens.size(), std::min(room, 50U)) << "a form is no copy";
+    EXPECT_EQ(a.choose(known_prices, room).draft.tokens.size(), std::min(room, 50U)) << "a form is not a copy";
   }
 }
 
@@ -247,10 +247,10 @@ TEST(book, cuts_drafts_to_what_may_follow_and_weighs_what_is_left) {
   EXPECT_THAT(none.parts, IsEmpty());
   a.add(standing::binding)->says = draft_of(source::program, 6, {5, 5, 5});
   EXPECT_THAT(a.drafts.choose(known_prices, roomy, {}, cut).draft.tokens, ElementsAre(5, 5, 5))
-      << "what is known to be the answer is not cut";
+      << "a known answer is not cut";
 }
 
-// Two sources that disagree: one is right each time.
+// Two sources disagree, and one is right each time.
 TEST(book, a_contested_place_is_decided_by_what_came_there_before) {
   for (const bool lookup_is_right : {true, false}) {
     played a;
@@ -268,7 +268,7 @@ TEST(book, a_contested_place_is_decided_by_what_came_there_before) {
     }
     disagree();
     EXPECT_EQ(a.choose().draft.runs.at(0).from, lookup_is_right ? source::lookup : source::prediction);
-    // It says nothing of places that are not contested.
+    // The record has no effect at positions that are not contested.
     (lookup_is_right ? looked_up : predicted)->says = nothing;
     const auto alone = a.choose();
     ASSERT_FALSE(alone.parts.empty());
@@ -277,7 +277,7 @@ TEST(book, a_contested_place_is_decided_by_what_came_there_before) {
   }
 }
 
-// The same with the sources that there are: a file in the prompt, and a prediction of it that was changed.
+// The same with real sources: a file in the prompt, and a prediction that is a changed copy of it.
 TEST(book, learns_whether_the_prediction_or_the_prompt_knows_the_changes) {
   tokens file, changed;
   for (token t = 0; t < 600; ++t) file.push_back(1000 + t);
@@ -315,7 +315,7 @@ TEST(book, judges_drafts_that_were_not_used_too) {
     if (a.choose().draft.tokens.at(0) == 4) return;
     a.came({});
   }
-  ADD_FAILURE() << "what lookup would have given was not seen";
+  ADD_FAILURE() << "lookup's own draft was not seen";
 }
 
 TEST(book, judges_what_was_not_verified_too) {
@@ -365,7 +365,7 @@ TEST(book, methods_that_name_the_model_always_ask_it_unless_a_form_speaks) {
     for (int round = 0; round < 50; ++round) {
       copy->says = round % 2 == 0 ? draft_of(source::lookup, 6, tokens(80, 1)) : nothing;
       form->says = nothing;
-      // Useless and dear as it is.
+      // The model is useless and expensive.
       EXPECT_GT(a.ask(1e9).ask_model, 0u) << round;
       a.drafts.hear_model(draft_of(source::model, 0, {99, 98}), 100, as_it_is);
       a.came({1, 2}, 0);
@@ -376,8 +376,8 @@ TEST(book, methods_that_name_the_model_always_ask_it_unless_a_form_speaks) {
       EXPECT_THAT(got.draft.tokens, ElementsAre(1, 2));
       a.came({1, 2}, 2);
     }
-    EXPECT_EQ(a.choose().ask_model, 0u) << "there is none";
-    EXPECT_EQ(a.ask(0, known_prices, 0).ask_model, 0u) << "there is no room for a draft";
+    EXPECT_EQ(a.choose().ask_model, 0u) << "there is no model";
+    EXPECT_EQ(a.ask(0, known_prices, 0).ask_model, 0u) << "there is no space for a draft";
   }
 }
 
@@ -418,14 +418,14 @@ TEST(book, verifies_what_the_model_drafted_in_place_of_the_copy) {
   played a({.how = method::blazedit});
   a.add()->says = draft_of(source::lookup, 6, {1, 2, 3});
   const auto before = a.ask();
-  EXPECT_THAT(before.draft.tokens, ElementsAre(1, 2, 3)) << "for want of an answer";
+  EXPECT_THAT(before.draft.tokens, ElementsAre(1, 2, 3)) << "because there was no answer";
   const auto heard = a.drafts.hear_model(draft_of(source::model, 4, {7, 8}), 1, as_it_is);
   EXPECT_THAT(heard.draft.tokens, ElementsAre(7, 8));
   ASSERT_FALSE(heard.parts.empty());
   EXPECT_EQ(heard.parts[0].from, source::model);
   a.came({7, 8}, 2);
   (void)a.ask();
-  EXPECT_THAT(a.drafts.hear_model({}, 1, as_it_is).draft.tokens, ElementsAre(1, 2, 3)) << "it had nothing to say";
+  EXPECT_THAT(a.drafts.hear_model({}, 1, as_it_is).draft.tokens, ElementsAre(1, 2, 3)) << "it proposed nothing";
   (void)a.ask();
   const auto cut = [](graded_draft& d) { d.truncate(1); };
   EXPECT_THAT(a.drafts.hear_model(draft_of(source::model, 4, {7, 8}), 1, cut).draft.tokens, ElementsAre(7));
@@ -490,18 +490,18 @@ TEST(book, a_grade_that_is_none_counts_as_the_lowest) {
   EXPECT_EQ(chance_of(static_cast<source>(77), 6), chance_of(source::model, 0));
 }
 
-// `automatic`. An answer of new tokens: there is nothing to copy, and the model is right in so many.
+// `automatic` with an answer of new tokens: there is nothing to copy, and the model is right in some of them.
 
 struct watched {
   int asked = 0;
   double us = 0;
-  double model_us = 0;  // of it
+  double model_us = 0;  // part of us
 };
 struct small_world {
   round_prices prices = known_prices;
-  std::uint32_t right = 0;   // of 8 tokens
-  std::uint32_t passes = 4;  // for them
-  double unread = 0;         // each time
+  std::uint32_t right = 0;   // out of 8 tokens
+  std::uint32_t passes = 4;  // passes for 8 tokens
+  double unread = 0;         // in each round
 };
 watched play(played& a, const small_world& w, int rounds) {
   watched seen;
@@ -547,7 +547,7 @@ TEST(book, automatic_leaves_a_model_alone_whose_passes_cost_as_much_as_the_targe
   EXPECT_LT(asked_at(1000, 900, 2), 50);
   EXPECT_LT(asked_at(100, 60, 2), 50) << "many sessions share the target's passes";
   EXPECT_EQ(asked_at(1000, 60, 2), 1000);
-  EXPECT_EQ(asked_at(20'000, 1000, 2), 1000) << "rounds take long beside their passes";
+  EXPECT_EQ(asked_at(20'000, 1000, 2), 1000) << "rounds take long compared with their passes";
 }
 
 TEST(book, automatic_spends_a_small_share_of_the_time_on_trials_of_a_useless_model) {
@@ -575,7 +575,7 @@ TEST(book, automatic_asks_again_when_the_model_has_become_good) {
   EXPECT_LT(play(a, {.right = 0}, 1000).asked, 60) << "and gives it up again";
 }
 
-/// Rounds in which the model is not asked because of what it has to read.
+/// The rounds in which the model is not asked because of what it has to read.
 int rounds_before(played& a, double unread, const round_prices& prices = known_prices) {
   for (int i = 0; i < 5000; ++i) {
     if (a.ask(unread, prices).ask_model > 0) return i;
@@ -590,13 +590,13 @@ TEST(book, automatic_reads_when_what_was_forgone_has_paid_for_it) {
     return rounds_before(a, unread, prices);
   };
   EXPECT_EQ(waits(0), 0);
-  EXPECT_EQ(waits(500), 0) << "the first draft pays for so few";
+  EXPECT_EQ(waits(500), 0) << "the first draft pays for this few";
   EXPECT_GE(waits(5000), 1);
   EXPECT_GT(waits(20'000), 2 * waits(5000));
   round_prices free_rows = known_prices;
   free_rows.model_row_us = 0;
   EXPECT_EQ(waits(1e6, free_rows), 0);
-  // As long as renting costs less than buying: what is forgone is at most the price.
+  // Rent while that costs less than buying: the forgone savings are at most the cost of reading.
   const book_constants c;
   const double saved =
       c.first_saved_rounds * (known_prices.round_us - 2 * known_prices.row_us - known_prices.model_pass_us);
@@ -622,10 +622,10 @@ TEST(book, automatic_does_not_pay_twice_what_it_read) {
   played a({.how = method::automatic});
   const int first = rounds_before(a, 20'000);
   a.came({1}, 0);
-  EXPECT_GE(rounds_before(a, 20'000), first) << "what was forgone before it was asked is spent";
+  EXPECT_GE(rounds_before(a, 20'000), first) << "savings forgone before the model was asked are spent";
 }
 
-// The copy resumes a token later: the model's draft of 16 tokens is mostly what it would have brought.
+// The copy resumes a token later, and would give most of the model's draft of 16 tokens.
 TEST(book, automatic_leaves_to_copies_what_they_bring_a_token_later) {
   const auto asked_when = [](bool copy_resumes) {
     played a({.how = method::automatic});
@@ -660,7 +660,7 @@ TEST(book, what_one_answer_learned_serves_the_tenants_next_and_no_other_tenants)
   EXPECT_GT(first, 1);
   for (int i = 0; i < 3; ++i) (void)asked_in(tenant);
   EXPECT_LT(asked_in(tenant), first);
-  EXPECT_EQ(asked_in(other), first) << "another tenant's begin like the first";
+  EXPECT_EQ(asked_in(other), first) << "another tenant's answers begin like the first";
 }
 
 TEST(book, chances_that_one_answer_learned_serve_the_tenants_next_and_no_other_tenants) {
@@ -693,7 +693,7 @@ TEST(book, follows_what_rounds_take_beside_their_passes) {
   EXPECT_GT(a.drafts.overhead_us(), 0);
 }
 
-// Its log.
+// The log of a book.
 
 TEST(book, a_long_prompt_is_indexed_in_parts_and_nothing_is_found_before_that) {
   std::mt19937 random(2);
@@ -707,7 +707,7 @@ TEST(book, a_long_prompt_is_indexed_in_parts_and_nothing_is_found_before_that) {
     int parts = 1;
     for (bool is_first = true; b.catch_up(); ++parts, is_first = false) {
       const auto early = b.choose(known_prices, 4, {}, as_it_is);
-      // The prediction is first, and may speak before the log is indexed.
+      // The prediction comes first and may draft before the log is indexed.
       if (!is_predicted || is_first) {
         EXPECT_THAT(early.draft.tokens, IsEmpty()) << parts;
       }
@@ -730,10 +730,10 @@ TEST(book, after_tokens_left_the_log_finds_what_is_left) {
   b.append(tokens{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, true);
   b.append(tokens{3, 4, 5});
   EXPECT_THAT(found(), ElementsAre(6, 7, 8));
-  b.drop(6, 3);  // 7, 8 and 9
+  b.drop(6, 3);  // drops 7, 8 and 9
   EXPECT_THAT(found(), ElementsAre(6, 10, 11));
   b.drop(0, 5);
-  EXPECT_THAT(found(), IsEmpty()) << "what was copied is gone";
+  EXPECT_THAT(found(), IsEmpty()) << "the copied tokens are gone";
   b.append(tokens{6});
   EXPECT_THAT(found(), ElementsAre(10, 11, 12));
 }

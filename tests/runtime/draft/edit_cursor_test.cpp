@@ -18,7 +18,7 @@ void emit(edit_cursor& c, const tokens& all) {
   for (const token t : all) c.emit(t);
 }
 
-/// One that may be used.
+/// A cursor that may be used.
 edit_cursor cursor_in(tokens known) {
   edit_cursor c(std::move(known));
   EXPECT_TRUE(c.index(1'000'000));
@@ -74,21 +74,21 @@ TEST(edit_cursor, waits_at_the_beginning_while_the_answer_has_not_reached_the_te
 
 TEST(edit_cursor, starts_although_the_border_is_split_into_other_tokens) {
   edit_cursor c = cursor_in(text);
-  emit(c, {12, 3});  // 12: the text of 1 and 2 as one token
+  emit(c, {12, 3});  // 12 is the text of 1 and 2 as one token
   emit(c, {4});
   EXPECT_EQ(ahead(c, 2), (tokens{5, 6}));
 }
 
 TEST(edit_cursor, prefers_what_lies_ahead_and_then_what_is_near) {
-  // 5 6 stands at 2, 6 and 10.
+  // 5 6 occurs at 2, 6 and 10.
   edit_cursor c = cursor_in({1, 2, 5, 6, 30, 3, 5, 6, 40, 4, 5, 6, 50});
   emit(c, {1, 2, 5, 6, 30, 90, 91, 5, 6});
   EXPECT_EQ(ahead(c, 1), (tokens{40}));
   emit(c, {5, 6});
   EXPECT_EQ(ahead(c, 1), (tokens{50}));
   emit(c, {5, 6});
-  EXPECT_EQ(ahead(c, 1), (tokens{50})) << "nothing ahead: back to the nearest";
-  // The longer agreement beats the nearer place.
+  EXPECT_EQ(ahead(c, 1), (tokens{50})) << "there is none ahead, so it returns to the nearest";
+  // A longer agreement takes precedence over a nearer position.
   emit(c, {2, 5, 6});
   EXPECT_EQ(ahead(c, 1), (tokens{30}));
 }
@@ -126,7 +126,7 @@ TEST(edit_cursor, is_indexed_in_parts) {
   EXPECT_TRUE(c.index(3));
   EXPECT_TRUE(c.index(3)) << "and stays so";
   emit(c, {60, 61, 62, 63, 64, 65, 66, 8, 9});
-  EXPECT_EQ(ahead(c, 2), (tokens{10})) << "the last part is among the places";
+  EXPECT_EQ(ahead(c, 2), (tokens{10})) << "the last part is among the candidates";
 }
 
 TEST(edit_cursor, lets_a_copy_go_its_own_way) {
@@ -138,7 +138,7 @@ TEST(edit_cursor, lets_a_copy_go_its_own_way) {
   EXPECT_EQ(ahead(other, 2), (tokens{8, 9}));
 }
 
-// Whatever is emitted: what lies ahead is a piece of the text, and what is said to agree does.
+// Whatever is emitted, the proposal is a part of the text, and the tokens said to agree do agree.
 TEST(edit_cursor, says_only_what_stands_in_the_text) {
   std::mt19937 random(3);
   for (int world = 0; world < 300; ++world) {

@@ -26,7 +26,7 @@ TEST(escaped_copy, goes_on_with_a_known_text_as_json_spells_it) {
   for (std::size_t cut = 12; cut < escaped.size(); ++cut) {
     auto c = over({file});
     c.feed(R"({"path": "a.py", "content": ")" + escaped.substr(0, cut));
-    if (!c.ahead(1000)) continue;  // inside of an escape
+    if (!c.ahead(1000)) continue;  // the cut is within an escape
     EXPECT_EQ(ahead(c), escaped.substr(cut) + '"') << cut;
   }
   auto c = over({file});
@@ -94,7 +94,7 @@ TEST(escaped_copy, a_value_is_probably_the_one_of_the_same_name) {
                                                             text_lookup::name_indices{{"path", 0}}));
   c.feed(R"({"path": ")");
   EXPECT_EQ(ahead(c), path + '"');
-  EXPECT_GT(c.ahead(10)->matched, 0U) << "its name speaks for it";
+  EXPECT_GT(c.ahead(10)->matched, 0U) << "its name suggests it";
   c.feed(path + R"(", "content": ")");
   EXPECT_EQ(ahead(c, 8), "def load") << "no new version of the path";
 }
@@ -114,7 +114,7 @@ TEST(escaped_copy, lines_that_were_put_in_lead_back_to_where_they_stand) {
   c.feed(R"({"content": "class a:\n        self.first = 1\n        )");
   EXPECT_EQ(ahead(c, 11), "self.second");
   c.feed(R"(print(1)\n        print(2)\n        )");
-  EXPECT_EQ(ahead(c, 11), "self.second") << "indentation alone does not lead further on";
+  EXPECT_EQ(ahead(c, 11), "self.second") << "indentation alone gives no new position";
 }
 
 TEST(escaped_copy, goes_on_inside_of_an_escape) {
@@ -128,14 +128,14 @@ TEST(escaped_copy, goes_on_inside_of_an_escape) {
 TEST(escaped_copy, puts_blanks_as_the_text_does) {
   auto c = over({file});
   c.feed(R"({"a":)");
-  EXPECT_TRUE(c.wants_blank()) << "as templates write";
+  EXPECT_TRUE(c.wants_blank()) << "as templates write it";
   c.feed(R"("b",)");
-  EXPECT_TRUE(c.wants_blank()) << "nothing is known of commas";
+  EXPECT_TRUE(c.wants_blank()) << "commas are still unknown";
   c.feed(R"("c":)");
   EXPECT_FALSE(c.wants_blank());
   c.reset();
   c.feed(R"({"a":)");
-  EXPECT_FALSE(c.wants_blank()) << "the same hand";
+  EXPECT_FALSE(c.wants_blank()) << "the same style";
   c.feed(R"( "b": )");
   EXPECT_FALSE(c.wants_blank()) << "one is enough";
   c.feed(R"("b", "c":)");

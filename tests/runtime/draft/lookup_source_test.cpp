@@ -56,7 +56,7 @@ TEST(lookup_source, finds_nothing_until_it_has_caught_up) {
   s.append(tokens{1, 2, 3, 4, 1, 2}, true);
   EXPECT_TRUE(s.look({}, 2).tokens.empty());
   EXPECT_TRUE(s.catch_up(2));
-  EXPECT_TRUE(s.look({}, 2).tokens.empty()) << "what is not the end of the log is no place to go on from";
+  EXPECT_TRUE(s.look({}, 2).tokens.empty()) << "it can only continue from the end of the log";
   EXPECT_TRUE(s.catch_up(3));
   EXPECT_FALSE(s.catch_up(1));
   EXPECT_EQ(s.look({}, 2).tokens, (tokens{3, 4}));
@@ -66,7 +66,7 @@ TEST(lookup_source, finds_nothing_until_it_has_caught_up) {
   EXPECT_EQ(s.look({}, 1).tokens, (tokens{4}));
 }
 
-// Whatever is appended and dropped, and whenever it catches up: as if the log that is left had come at once.
+// Whatever is appended and dropped, and whenever it catches up, the result is as if the remaining log had come at once.
 TEST(lookup_source, after_a_drop_is_like_one_of_the_log_that_is_left) {
   std::mt19937 random(11);
   for (int world = 0; world < 200; ++world) {

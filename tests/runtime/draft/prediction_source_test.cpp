@@ -9,7 +9,7 @@ using tokens = std::vector<token>;
 
 const tokens predicted = {40, 41, 42, 43, 44, 45, 46, 47};
 
-/// At this place of the answer, after a prompt.
+/// A source at this position of the answer, after a prompt.
 prediction_source source_at(const tokens& answer, const tokens& prediction = predicted, const tokens& prompt = {1, 2}) {
   prediction_source s(prediction);
   s.append(prompt, true);
@@ -27,7 +27,7 @@ TEST(prediction_source, drafts_from_the_place_that_the_answer_has_reached) {
   EXPECT_EQ(d.runs[0].from, source::prediction);
   EXPECT_EQ(d.runs[0].grade, grade_of_match(3));
   EXPECT_EQ(s.stands(), standing::text);
-  EXPECT_EQ(source_at({40, 99, 42}).look({}, 2).tokens, (tokens{43, 44})) << "goes on after a change";
+  EXPECT_EQ(source_at({40, 99, 42}).look({}, 2).tokens, (tokens{43, 44})) << "it continues after a change";
 }
 
 TEST(prediction_source, reads_the_answer_and_not_the_prompt) {
@@ -56,7 +56,7 @@ TEST(prediction_source, finds_nothing_until_it_is_indexed) {
   EXPECT_TRUE(s.look({}, 2).tokens.empty());
   s.append(tokens{42}, false);
   EXPECT_FALSE(s.catch_up(3));
-  EXPECT_EQ(s.look({}, 2).tokens, (tokens{43, 44})) << "what was said meanwhile is not lost";
+  EXPECT_EQ(s.look({}, 2).tokens, (tokens{43, 44})) << "tokens that came meanwhile are not lost";
   s.append(tokens{43}, false);
   EXPECT_TRUE(s.look({}, 2).tokens.empty());
   EXPECT_FALSE(s.catch_up(1));

@@ -10,7 +10,7 @@ namespace {
 
 using tokens = std::vector<token>;
 
-/// The definition, searched naively over the whole text.
+/// The definition, as a naive search over the whole text.
 class naive_lookup {
  public:
   static tokens propose(const tokens& log, const tokens& pending, std::size_t ngram_max, std::size_t draft_max) {
@@ -83,7 +83,7 @@ TEST(prompt_lookup, prefers_the_occurrence_behind_the_place_copied_last) {
   log.append(file);
   log.append(std::span(file).first(7));
   EXPECT_EQ(log.propose({}, 10, 3), (tokens{1, 2, 21}));
-  log.append(tokens{99, 2});  // an edit; only the single 2 is known, and it stands at three places
+  log.append(tokens{99, 2});  // after an edit only the single 2 matches, and it occurs at three positions
   EXPECT_EQ(log.propose({}, 10, 1), (tokens{21}));
 }
 

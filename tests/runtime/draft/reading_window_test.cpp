@@ -9,7 +9,7 @@
 namespace redline::draft {
 namespace {
 
-/// Tokens that are their own places.
+/// Tokens that equal their positions.
 std::vector<token> places(std::size_t count) {
   std::vector<token> log(count);
   std::iota(log.begin(), log.end(), 0);
@@ -40,7 +40,7 @@ TEST(reading_window, shows_the_beginning_what_is_copied_and_the_end_of_a_longer_
   EXPECT_LE(seen.size() + 100, 1000U);
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
   EXPECT_TRUE(shows(seen, 0, 32)) << "the beginning";
-  EXPECT_TRUE(shows(seen, 1900, 2200)) << "around the place and behind it";
+  EXPECT_TRUE(shows(seen, 1900, 2200)) << "around the position and after it";
   EXPECT_TRUE(shows(seen, 4750, 5000)) << "the end";
 }
 
@@ -59,7 +59,7 @@ TEST(reading_window, tells_how_much_of_it_was_seen) {
       EXPECT_EQ(w.matching(log, std::span(seen).first(at)), at);
     }
     seen.push_back(7);
-    EXPECT_EQ(w.matching(log, seen), seen.size() - 1) << "more than it shows";
+    EXPECT_EQ(w.matching(log, seen), seen.size() - 1) << "more than the window contains";
   }
 }
 
@@ -107,7 +107,7 @@ TEST(reading_window, shows_a_log_whole_again_that_was_cut_before_its_end) {
   reading_window w;
   w.follow(5000, 2000, 50, 1000);
   w.cut(4990);
-  EXPECT_LT(w.count(4990), 1000U) << "inside of the end that is shown";
+  EXPECT_LT(w.count(4990), 1000U) << "within the end of the window";
   w.cut(300);
   w.follow(300, 100, 50, 1000);
   EXPECT_EQ(w.read(places(300)), places(300));

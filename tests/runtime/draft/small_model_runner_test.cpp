@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 constexpr std::uint32_t vocabulary = test::tiny_model::vocabulary;
 
-/// Each look at it takes a while.
+/// A clock that advances with each reading.
 struct slow_clock final : environment {
   [[nodiscard]] instant now() const override { return time += look; }
   [[nodiscard]] std::int64_t unix_seconds() const override { return 0; }
@@ -60,7 +60,7 @@ class small_model_runner_test : public ::testing::Test {
     s.check_integrity();
     return s.take_answers();
   }
-  /// What the small model says after a log, one token after another, with the probability of each.
+  /// The small model's continuation of a log, token by token, with the probability of each.
   std::vector<std::pair<token, float>> greedy(std::vector<token> log, std::size_t count) {
     const auto m = small_model(16);
     std::vector<std::pair<token, float>> said;
@@ -97,9 +97,9 @@ TEST_F(small_model_runner_test, assisted_drafts_what_the_model_says_while_it_is_
   ASSERT_EQ(all.size(), 1u);
   ASSERT_EQ(all[0].draft.tokens.size(), 12u);
   for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(all[0].draft.tokens[i], said[i].first) << i;
-  EXPECT_EQ(all[0].passes, 13u);  // 20 tokens of prompt in two chunks, the second gives the first token
+  EXPECT_EQ(all[0].passes, 13u);  // 20 tokens of prompt in two chunks, the second of which gives the first token
 
-  // It stops after the first token that the model is not sure of.
+  // Drafting stops after the first token that the model is not sure of.
   float least = 1;
   std::size_t at = 0;
   for (std::size_t i = 0; i < 12; ++i) {
@@ -110,7 +110,7 @@ TEST_F(small_model_runner_test, assisted_drafts_what_the_model_says_while_it_is_
 }
 
 TEST_F(small_model_runner_test, blazedit_drafts_the_same_tokens_in_fewer_passes) {
-  // The model's own continuation is in the prompt, so lookup proposes what the model will say.
+  // The model's own continuation is in the prompt, so lookup proposes what the model will write.
   std::vector<token> log = prompt;
   for (const auto& [t, p] : greedy(prompt, 20)) log.push_back(t);
   log.insert(log.end(), prompt.begin(), prompt.end());
@@ -147,7 +147,7 @@ TEST_F(small_model_runner_test, grades_own_tokens_by_their_probability_and_agree
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(grades_of(own)[i], grade_of_probability(said[i].second));
   ASSERT_FALSE(s.submit(ask(log, {.how = method::blazedit, .micro_draft_tokens = 8, .max_num_run = 12})));
   const auto got = run(s).at(0);
-  ASSERT_GT(got.draft.tokens.size(), got.passes) << "something was looked up, and agreed to";
+  ASSERT_GT(got.draft.tokens.size(), got.passes) << "some tokens were looked up and accepted";
   EXPECT_THAT(grades_of(got.draft), ::testing::Contains(grades_count - 1));
   for (const graded_run& r : got.draft.runs) EXPECT_EQ(r.from, source::model);
 }
@@ -173,7 +173,7 @@ TEST_F(small_model_runner_test, says_how_much_of_a_log_it_knows) {
   EXPECT_FALSE(s.submit(tail));
   tail.from = 23;
   EXPECT_EQ(s.submit(tail), 22u);
-  EXPECT_EQ(run(s).size(), 1u) << "the one that joined on is not lost";
+  EXPECT_EQ(run(s).size(), 1u) << "the round that joined later is not lost";
   s.forget({1});
   s.check_integrity();
   EXPECT_EQ(s.submit(tail), 0u);
@@ -269,7 +269,7 @@ TEST_F(small_model_runner_test, says_what_it_would_have_to_read_before_it_drafts
   const auto draft = run(s).at(0);
   ASSERT_EQ(draft.draft.tokens.size(), 4u);
   EXPECT_EQ(draft.unread, 0u);
-  // Three more tokens of the log; the model has computed the first of them for its draft.
+  // The log has three more tokens, the first of which the model has computed for its draft.
   auto r = ask({draft.draft.tokens[0], 200, 201}, {.how = method::automatic}, 0);
   r.from = 20;
   ASSERT_FALSE(s.submit(r));
@@ -333,7 +333,7 @@ TEST_F(small_model_runner_test, frees_the_pages_of_sessions_that_are_not_at_work
   }
 }
 
-// A log that the model's context does not hold is read in parts, and drafts go on.
+// A log that exceeds the model's context is read in parts, and drafting continues.
 TEST_F(small_model_runner_test, drafts_after_logs_longer_than_the_models_context) {
   for (const method how : {method::assisted, method::blazedit}) {
     small_model_runner s(
@@ -357,7 +357,7 @@ TEST_F(small_model_runner_test, drafts_after_logs_longer_than_the_models_context
       log.insert(log.end(), tokens.begin(), tokens.begin() + 2 * (tokens.size() > 1 ? 1 : 0));
       log.push_back(static_cast<token>(40 + round % 90));
     }
-    EXPECT_GT(passes_without_reading, 45U) << "the parts stay for a while";
+    EXPECT_GT(passes_without_reading, 45U) << "the parts stay cached for a while";
     EXPECT_GT(s.passes_count(), 60U);
   }
 }
@@ -377,9 +377,9 @@ TEST_F(small_model_runner_test, ends_blazedit_drafts_that_are_too_unsure_for_the
     }
     return passes;
   };
-  EXPECT_GE(passes_at(0, 0), 4U) << "nothing is known: as many as there may be";
+  EXPECT_GE(passes_at(0, 0), 4U) << "nothing is known, so it takes as many as allowed";
   EXPECT_GE(passes_at(1'000'000'000, 0), 4U) << "next to nothing";
-  EXPECT_LT(passes_at(100, 100'000), 4U) << "a pass takes what it brings at most";
+  EXPECT_LT(passes_at(100, 100'000), 4U) << "a pass costs at most what it saves";
 }
 
 TEST_F(small_model_runner_test, does_not_charge_a_draft_for_reading_the_log) {
@@ -443,13 +443,13 @@ TEST_F(small_model_runner_test, replays_what_a_model_of_known_quality_would_choo
   EXPECT_THAT(grades_of(got), ElementsAre(grades_count - 1, grades_count - 1, grade_of_probability(0.5F)));
 }
 
-// A draft is made of its own session's log: what one tenant's holds is never another's draft.
+// A draft is made from its own session's log; the log of one tenant never contributes to another's draft.
 TEST_F(small_model_runner_test, drafts_of_a_session_hold_nothing_of_another) {
   const std::vector<token> shared = {1, 2, 3, 4, 5};
   std::vector<token> secret = shared;
   for (token t = 30; t < 40; ++t) secret.push_back(t);
   secret.insert(secret.end(), shared.begin(), shared.end());
-  /// Agrees with all that is looked up, and says 0 elsewhere.
+  /// Agrees with every looked-up token, and chooses 0 elsewhere.
   struct credulous final : sampling::token_chooser {
     std::optional<token> choose(const row& at) const override { return at.drafted.value_or(0); }
   };
@@ -463,7 +463,7 @@ TEST_F(small_model_runner_test, drafts_of_a_session_hold_nothing_of_another) {
     first.tenant = {1};
     ASSERT_FALSE(s.submit(first));
     ASSERT_EQ(run(s).at(0).draft.tokens.at(0), 30) << "the first tenant's own";
-    for (const std::uint64_t session : {1, 2}) {  // even where the session's number comes back
+    for (const std::uint64_t session : {1, 2}) {  // even if the session's number is reused
       auto second = ask(shared, {.how = how, .max_num_run = 1}, 8);
       second.session = {session};
       second.tenant = {2};
@@ -482,7 +482,7 @@ TEST_F(small_model_runner_test, keeps_nothing_of_a_session_that_comes_back_as_an
   second.tenant = {2};
   second.from = 5;
   EXPECT_EQ(s.submit(second), 0u) << "is asked for a log of its own";
-  EXPECT_THAT(run(s), IsEmpty()) << "and what the first had asked for is gone";
+  EXPECT_THAT(run(s), IsEmpty()) << "the first one's request is gone";
 }
 
 TEST_F(small_model_runner_test, makes_progress_when_the_rows_do_not_hold_all_jobs) {
@@ -499,7 +499,7 @@ TEST_F(small_model_runner_test, makes_progress_when_the_rows_do_not_hold_all_job
   for (const model_answer& a : got) EXPECT_EQ(a.draft.tokens, got[0].draft.tokens);
 }
 
-// Whatever sessions do, each gets the draft it would get alone.
+// Whatever other sessions do, each gets the draft that it would get alone.
 TEST_F(small_model_runner_test, drafts_for_many_as_for_one) {
   std::mt19937 random(7);
   for (int world = 0; world < 6; ++world) {

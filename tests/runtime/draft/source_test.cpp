@@ -9,7 +9,7 @@ namespace {
 
 using tokens = std::vector<token>;
 
-/// What is known of each token.
+/// The label of each token.
 struct label {
   source from;
   std::uint8_t grade;
@@ -47,7 +47,7 @@ TEST(graded_draft, joins_runs_that_are_alike) {
   graded_draft more;
   more.add(source::model, 4, tokens{6});
   d.add(more);
-  EXPECT_EQ(d.runs.size(), 3u) << "the last run goes on";
+  EXPECT_EQ(d.runs.size(), 3u) << "the last run continues";
 }
 
 TEST(graded_draft, truncate_keeps_the_first_tokens_and_their_runs) {

@@ -56,7 +56,7 @@ TEST(text_lookup, knows_where_a_line_and_a_named_text_begin) {
   EXPECT_FALSE(l.begin_of("content"));
   EXPECT_EQ(l.from(l.line_before(1 + 6), 100), "\ntwo");
   EXPECT_EQ(l.from(l.line_before(1 + 2), 100), "one\ntwo");
-  EXPECT_EQ(l.from(l.line_before(*l.begin_of("path")), 100), "another") << "nothing of the text before it";
+  EXPECT_EQ(l.from(l.line_before(*l.begin_of("path")), 100), "another") << "nothing from the text before it";
   EXPECT_EQ(l.line_before(l.last_begin() + 1500), l.last_begin() + 1500 - text_lookup::resync_reach);
   EXPECT_FALSE(text_lookup(texts, 100, {{"path", 1}}).begin_of("path")) << "cut";
 }

@@ -1,4 +1,4 @@
-// The round that docs/speculation.md works through.
+// The worked example of a round in docs/speculation.md.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr round_prices prices{.round_us = 2200, .row_us = 100, .model_pass_us = 150, .model_row_us = 8};
 
-/// Says the same draft in every round.
+/// Proposes the same draft in every round.
 class told_source final : public draft_source {
  public:
   explicit told_source(graded_draft d) : draft_(std::move(d)) {}
@@ -65,7 +65,7 @@ TEST(worked_round, asks_the_model_when_forgone_savings_have_paid_for_its_reading
   const auto nothing_cut = [](graded_draft&) {};
   for (int round = 1; round <= 3; ++round) {
     const auto choice = b.choose(prices, 324, {.is_there = true, .unread = 1000}, nothing_cut);
-    EXPECT_EQ(choice.draft.tokens.front(), 100) << "lookup is worth more";
+    EXPECT_EQ(choice.draft.tokens.front(), 100) << "lookup saves more";
     EXPECT_EQ(choice.ask_model > 0, round == 3) << round;
     b.judge(std::vector<token>{300}, 0);
   }

@@ -42,7 +42,7 @@ void add(gguf_writer& out, std::string_view name, tensor_type type, std::vector<
   out.add_tensor(name, type, dimensions, payload);
 }
 
-/// One key of most kinds and three tensors.
+/// A file with one key of most kinds and three tensors.
 gguf_writer good() {
   gguf_writer out;
   out.put_string("general.architecture", "llama");
@@ -77,7 +77,7 @@ void overwrite(buffer& bytes, std::size_t offset, auto number) {
   std::memcpy(bytes.data() + offset, &number, sizeof number);
 }
 
-/// Where `text` first stands; the length or count in front of it is 8 bytes earlier.
+/// The first position of `text`; the length or count before it is 8 bytes earlier.
 std::size_t find(const buffer& bytes, std::string_view text) {
   const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::size_t at = all.find(text);
@@ -247,7 +247,7 @@ buffer with_raw(std::uint32_t type, const buffer& payload) {
   return out.bytes();
 }
 
-/// `good()` with one number replaced, `distance` bytes after where `text` begins.
+/// `good()` with one number replaced, `distance` bytes after the start of `text`.
 template<class Number>
 buffer changed(std::string_view text, std::ptrdiff_t distance, Number number) {
   buffer bytes = good().bytes();
@@ -278,7 +278,7 @@ buffer with_two_tensors() {
 
 TEST(gguf_file, refuses_broken_files_and_says_why) {
   constexpr std::uint64_t huge = 0xFFFFFFFFFFFFFFF0ULL;
-  // After a name of n bytes: count of dimensions at n, dimensions from n + 4, then type and offset.
+  // After a name of n bytes: the count of dimensions at n, the dimensions from n + 4, then type and offset.
   const std::vector<broken_file> table = {
       {"empty", [] { return buffer(); }, errc::file_malformed, {"the file is empty"}},
       {"magic", [] { return changed<char>(0, 'X'); }, errc::file_malformed, {"magic", "not a GGUF file"}},
@@ -459,7 +459,7 @@ TEST(gguf_file, survives_thousands_of_mutations) {
   }
 }
 
-/// Parts of a model: each a tensor of its own, named after it.
+/// Parts of a model, each of which contains one tensor with its own name.
 class split_gguf : public testing::Test {
  protected:
   void write(std::uint32_t part, std::uint32_t says_part, std::uint32_t says_count, const std::string& tensor,
@@ -510,7 +510,7 @@ TEST_F(split_gguf, is_one_model_whichever_part_is_named) {
 TEST_F(split_gguf, is_refused_where_its_parts_do_not_fit_together) {
   write(1, 1, 3, "t1");
   write(2, 2, 3, "t2");
-  EXPECT_THAT(refusal(name(1)), HasSubstr("00003-of-00003.gguf"));  // absent
+  EXPECT_THAT(refusal(name(1)), HasSubstr("00003-of-00003.gguf"));  // this part is missing
   write(3, 2, 3, "t3");
   EXPECT_THAT(refusal(name(1)), HasSubstr("expected part 3 of 3, found 2 of 3"));
   write(3, 3, 3, "t2");

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using buffer = std::vector<std::byte>;
 
-/// A directory that goes away with the test.
+/// A test with a directory that is removed at the end.
 class gguf_writer_test : public testing::Test {
  protected:
   gguf_writer_test() : folder_(fs::path(testing::TempDir()) / ("gguf_writer." + std::to_string(::getpid()))) {
@@ -36,7 +36,7 @@ buffer counted(std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::byte>(i * 7);
   return out;
 }
-/// Gives `bytes` in pieces of `piece`.
+/// Provides `bytes` in pieces of `piece` bytes.
 payload_source in_pieces(buffer bytes, std::size_t piece) {
   return [bytes = std::move(bytes), piece](const payload_sink& put) -> result<void> {
     for (std::size_t i = 0; i < bytes.size(); i += piece) {

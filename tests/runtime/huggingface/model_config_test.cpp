@@ -21,13 +21,13 @@ json llama() {
           {"vocab_size", 300},
           {"rms_norm_eps", 1e-6}};
 }
-/// As a file would hold it.
+/// Parses a config as a file would contain it.
 result<model_config> read(const json& document) {
   const json parsed = parse_document(document.dump(), "config.json").value();
   return read_model_config(json_object::of(parsed, "config.json").value());
 }
 
-/// What is said of a config after one change; `value` null takes the member away.
+/// The failure for a config after one change; a null `value` removes the member.
 std::string refusal_with(const std::string& name, const json& value, json document = llama()) {
   document[name] = value;
   const auto config = read(document);
@@ -166,7 +166,7 @@ TEST(model_config, llama3_keeps_fast_pairs_and_slows_slow_ones) {
                               {"original_max_position_embeddings", 8192}};
   const auto divisors = rope_divisors(read(document).value());
   ASSERT_EQ(divisors.size(), 64U);
-  // By wavelengths, as the model's authors put it.
+  // Computed by wavelengths, as the model's authors do it.
   for (std::size_t i = 0; i < divisors.size(); ++i) {
     const double frequency = std::pow(5e5, -2.0 * static_cast<double>(i) / 128);
     const double wavelength = 2 * std::numbers::pi / frequency;
@@ -195,7 +195,7 @@ TEST(model_config, a_window_shorter_than_the_context_ends_it) {
   EXPECT_EQ(context_with(nullptr, llama()), 2048U);
   json qwen = llama();
   qwen["architectures"] = {"Qwen2ForCausalLM"};
-  EXPECT_EQ(context_with(1024, qwen), 2048U) << "says nothing of its use";
+  EXPECT_EQ(context_with(1024, qwen), 2048U) << "it does not say whether it is used";
   qwen["use_sliding_window"] = true;
   EXPECT_EQ(context_with(1024, qwen), 1024U);
   EXPECT_THAT(refusal_with("sliding_window", 0), HasSubstr("sliding_window: expected"));
@@ -212,7 +212,7 @@ TEST(model_config, windows_of_families_that_name_them_are_kept) {
   EXPECT_EQ(shape.window, 1024U);
   EXPECT_EQ(shape.context, 2048U);
   document["sliding_window"] = 2048;
-  EXPECT_EQ(read(document).value().shape.window, 0U) << "all of the context";
+  EXPECT_EQ(read(document).value().shape.window, 0U) << "the whole context";
 
   document["architectures"] = {"Gemma3ForCausalLM"};
   document["hidden_act"] = "gelu_pytorch_tanh";
@@ -222,7 +222,7 @@ TEST(model_config, windows_of_families_that_name_them_are_kept) {
   document.erase("rope_theta");
   shape = read(document).value().shape;
   EXPECT_EQ(shape.window, 512U);
-  EXPECT_EQ(shape.window_period, 0U) << "what the family has";
+  EXPECT_EQ(shape.window_period, 0U) << "the family's value";
   EXPECT_EQ(shape.rope_base, 1e6F);
   EXPECT_FLOAT_EQ(shape.attention_scale, 1 / std::sqrt(999.0F));
   document["rope_parameters"] = {{"full_attention", {{"rope_type", "linear"}, {"factor", 8.0}, {"rope_theta", 5e5}}},
@@ -284,7 +284,7 @@ TEST(model_config, phi_3_has_long_rope_and_rotates_a_part_of_each_head) {
   EXPECT_EQ(config->factors->long_factors, (std::vector<float>{1, 1.5, 2, 3, 5, 9}));
   EXPECT_EQ(config->factors->short_factors, (std::vector<float>{1, 1, 1, 1.5, 2, 2}));
   json document = phi3();
-  document["rope_parameters"] = document["rope_scaling"];  // as newer files have it
+  document["rope_parameters"] = document["rope_scaling"];  // as in newer files
   document["rope_parameters"]["rope_theta"] = 5e4;
   document["rope_parameters"]["partial_rotary_factor"] = 0.75;
   document["rope_parameters"]["original_max_position_embeddings"] = 128;
@@ -336,7 +336,7 @@ TEST(model_config, long_rope_that_does_not_fit_is_refused_by_field) {
 json deepseek2() {
   json document = llama();
   document.update({{"architectures", {"DeepseekV2ForCausalLM"}},
-                   {"head_dim", 64},  // what newer files say; it is that of the rotated part
+                   {"head_dim", 64},  // newer files give this value, which is that of the rotated part
                    {"num_key_value_heads", 4},
                    {"kv_lora_rank", 512},
                    {"q_lora_rank", nullptr},
@@ -501,7 +501,7 @@ TEST(model_config, olmo_3_has_windows_in_three_of_four_layers) {
   ASSERT_TRUE(config) << config.error().describe();
   EXPECT_EQ(config->shape.family_name(), "olmo2");
   EXPECT_EQ(config->shape.window, 1024U);
-  EXPECT_EQ(config->shape.window_period, 0U) << "what the family has";
+  EXPECT_EQ(config->shape.window_period, 0U) << "the family's value";
   EXPECT_FALSE(config->shape.tied_head);
   document["layer_types"][3] = "sliding_attention";
   EXPECT_THAT(read(document).error().context, HasSubstr("expected 'full_attention' in layer 3"));
@@ -511,7 +511,7 @@ TEST(model_config, olmo_3_has_windows_in_three_of_four_layers) {
   EXPECT_EQ(read(document)->shape.window, 0U);
 }
 
-/// As Gemma 3 4B is published: what is usual is left out.
+/// As Gemma 3 4B is published: default values are omitted.
 json gemma_that_sees() {
   return {{"architectures", {"Gemma3ForConditionalGeneration"}},
           {"eos_token_id", {1, 106}},
@@ -538,7 +538,7 @@ TEST(model_config, of_a_model_that_sees_the_text_part_is_read_with_what_is_usual
   EXPECT_EQ(c.shape.window, 1024U);
   EXPECT_EQ(c.shape.rope_base, 1e6F);
   EXPECT_EQ(c.linear_factor, 8);
-  EXPECT_EQ(c.shape.attention_scale, 0) << "as readers know it";
+  EXPECT_EQ(c.shape.attention_scale, 0) << "under the name that readers know";
   EXPECT_TRUE(c.shape.tied_head);
   EXPECT_FALSE(read(llama())->is_wrapped);
 
@@ -577,14 +577,14 @@ TEST(model_config, tensors_of_the_text_part_have_the_names_that_they_have_alone)
   EXPECT_EQ(text_name("lm_head.weight"), "lm_head.weight");
   EXPECT_EQ(text_name("vision_tower.x"), std::nullopt);
   EXPECT_EQ(text_name("model.multi_modal_projector.x"), std::nullopt);
-  EXPECT_EQ(text_name("audio_tower.x"), "audio_tower.x") << "what is not known is not left out";
+  EXPECT_EQ(text_name("audio_tower.x"), "audio_tower.x") << "unknown members are not ignored";
 }
 
 TEST(model_config, other_arithmetic_is_refused) {
   EXPECT_THAT(refusal_with("hidden_act", "gelu"), HasSubstr("hidden_act: expected 'silu', found 'gelu'"));
   json gemma = llama();
   gemma["architectures"] = {"GemmaForCausalLM"};
-  EXPECT_EQ(refusal_with("hidden_act", "gelu", gemma), "none") << "what its first files say";
+  EXPECT_EQ(refusal_with("hidden_act", "gelu", gemma), "none") << "the value in its first files";
   EXPECT_EQ(refusal_with("hidden_activation", "gelu_pytorch_tanh", gemma), "none");
   EXPECT_THAT(refusal_with("hidden_activation", "silu", gemma),
               HasSubstr("hidden_activation: expected 'gelu_pytorch_tanh', found 'silu'"));

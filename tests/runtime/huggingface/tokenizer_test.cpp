@@ -17,7 +17,7 @@ using tokenizer_pointer = std::shared_ptr<const text::tokenizer>;
 
 constexpr std::uint32_t size = test::tiny_model::vocabulary;
 
-/// The documents of one model, as files would hold them.
+/// The documents of one model, as files would contain them.
 struct documents {
   json tokenizer = test::hf_tokenizer_of(test::make_tiny_model());
   json config = json::object();
@@ -119,7 +119,7 @@ TEST(tokenizer, pre_tokenizers_are_known_by_what_they_do) {
        "qwen35"},
       {test::split_into_bytes(cased(contraction + "?", "\\p{N}{1,3}")), "gpt-4o"},
       {test::split_into_bytes(cased("", "\\p{N}")), "tekken"},
-      // This file has the line ends themselves where others have escapes.
+      // This file contains the line ends themselves where others contain escapes.
       {test::split_into_bytes(contraction +
                               "|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|\\s*[\r\n]+|"
                               "\\s+(?!\\S)|\\s+"),
@@ -302,8 +302,7 @@ TEST(tokenizer, the_chat_template_is_the_file_or_the_default_of_several) {
 
 // ---- SentencePiece
 
-/// Pieces in the order of their ranks, merged in every way that their parts allow, as SentencePiece models are
-/// exported.
+/// Pieces in the order of their ranks, merged in every way that their parts allow, as in exported SentencePiece models.
 json sentencepiece(const std::vector<std::string>& pieces) {
   json vocab = {{"<unk>", 0}, {"<s>", 1}, {"</s>", 2}};
   const auto add = [&](const std::string& text) { vocab.emplace(text, vocab.size()); };
@@ -343,7 +342,7 @@ documents sentencepiece_documents() {
   return d;
 }
 
-/// The merges applied as tokenizer.json means them: always the one of lowest rank, leftmost first.
+/// Applies merges as tokenizer.json defines them: always the one of lowest rank, leftmost first.
 std::vector<std::string> merged_by_rank(std::vector<std::string> parts, const json& merges) {
   for (;;) {
     std::size_t best = merges.size(), where = 0;

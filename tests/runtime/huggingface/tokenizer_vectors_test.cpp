@@ -1,4 +1,4 @@
-// Real vocabularies, written as a tokenizer.json and converted back, give the ids they gave before, on real code.
+// Real vocabularies, written as a tokenizer.json and converted back, still give the same ids for real code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ const json digits = {{"type", "Digits"}, {"individual_digits", true}};
 const json prepend = {{"type", "Prepend"}, {"prepend", "▁"}};
 const json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "▁"}};
 
-/// Every cut of every piece into two pieces, the best score first, as SentencePiece models are exported.
+/// Every cut of every piece into two pieces, the best score first, as in exported SentencePiece models.
 json merges_by_score(const text::vocabulary& v) {
   const auto normal = [&](const std::string& text) {
     const auto id = v.find(text);

@@ -79,7 +79,7 @@ TEST(chat_template, renders_the_corpus_byte_for_byte_as_jinja2_does) {
   EXPECT_GT(checked, 900u);
 }
 
-// -- the public face
+// -- the public interface
 
 TEST(chat_template, has_chatml_for_models_without_a_template) {
   const auto chatml = chat_template::parse(std::string(chatml_template));
@@ -120,7 +120,7 @@ TEST(chat_template, tells_the_line_and_name_of_what_is_not_supported) {
             "chat template, line 2: expected `}}` at the end of a tag, found the end of the template");
 }
 
-// Models' files are served though their templates name filters of other programs, as long as these are not reached.
+// A model is served even if its template names filters of other programs, as long as these are not reached.
 TEST(chat_template, fails_by_an_unknown_filter_or_test_only_where_it_is_reached) {
   const std::string source =
       "{% if arguments is string %}{{ arguments | from_json }}{% else %}{{ arguments }}{% endif %}";
@@ -225,7 +225,7 @@ TEST(chat_template, ends_a_template_that_works_or_grows_without_end) {
 }
 
 TEST(chat_template, survives_what_tries_to_make_circles_and_chains) {
-  // Each of these would leak or overflow the stack when destroyed, if values owned each other freely.
+  // Each of these would leak, or overflow the stack when destroyed, if values owned each other freely.
   for (const char* source : {
            "{% set ns = namespace() %}{% set ns.self = ns %}{% set ns.list = [ns, [ns]] %}ok",
            "{% macro m() %}{% endmacro %}{% set x = m %}{% set ns = namespace(m=m) %}ok",
@@ -262,7 +262,7 @@ TEST(chat_template, bounds_source_output_and_nesting) {
   EXPECT_NE(rendered("{{ deep }}", {{"deep", std::move(deep)}}).find("levels deep"), std::string::npos);
 }
 
-/// Whatever the parser takes must render within the promised stack, and what it refuses must be refused within it.
+/// A template that the parser accepts must render within the promised stack; others must be refused within it.
 TEST(chat_template, parses_and_renders_the_deepest_templates_on_256_kib_of_stack) {
 #ifdef REDLINE_SANITIZED
   GTEST_SKIP() << "frames are larger under a sanitizer";
@@ -316,7 +316,7 @@ TEST(chat_template, parses_and_renders_the_deepest_templates_on_256_kib_of_stack
   pthread_attr_destroy(&attributes);
 }
 
-// -- anything at all
+// -- arbitrary input
 
 template_limits fuzz_limits() {
   template_limits limits;
@@ -334,7 +334,7 @@ chat_input fuzz_input() {
   return input;
 }
 
-/// True when it parsed.
+/// Returns true if it parsed.
 bool try_out(std::string source, const chat_input& input) {
   const auto parsed = chat_template::parse(std::move(source), fuzz_limits());
   if (!parsed) {
@@ -490,7 +490,7 @@ TEST(chat_template, takes_any_soup_of_tokens_without_harm) {
     if (random() % 4 == 0 && !source.empty()) source.erase(random() % source.size(), 1 + random() % 4);
     parsed += try_out(std::move(source), input) ? 1 : 0;
   }
-  EXPECT_GT(parsed, 4000) << "the soup should mostly be food";
+  EXPECT_GT(parsed, 4000) << "most generated templates should be valid";
 }
 
 TEST(chat_template, takes_damaged_templates_without_harm) {

@@ -18,7 +18,7 @@ class cache_of_four : public ::testing::Test {
   struct planned {
     std::uint64_t sequence = 1;
     std::uint32_t rows = 0;
-    std::optional<std::uint32_t> first{};  // else the run goes to the table's end
+    std::optional<std::uint32_t> first{};  // nullopt: the run is at the table's end
     std::uint32_t drafts = 0;
   };
   auto allocate(const std::vector<planned>& runs) {
@@ -141,7 +141,7 @@ TEST_F(cache_of_four, keeps_known_prefixes_until_their_pages_are_needed) {
   EXPECT_LT(adopted(4, 1, text(70)), 64u);
 }
 
-// Three of the four pages hold a few tokens each.
+// Three of the four pages contain a few tokens each.
 TEST_F(cache_of_four, moves_scattered_tokens_together_when_that_frees_pages) {
   given({{.rows = 90}});
   for (const std::uint32_t at : {60U, 30U, 2U}) {
@@ -166,7 +166,7 @@ TEST_F(cache_of_ten, says_which_beginnings_it_keeps_and_what_changes) {
   EXPECT_TRUE(cache_.recent_blocks(9).empty());
   given({{.rows = 300}});
   cache_.offer({1}, {9}, prompt);
-  EXPECT_EQ(cache_.recent_blocks(9), std::vector{prefix_key({9}, chain_prefixes(prompt)[0])}) << "of its own scope";
+  EXPECT_EQ(cache_.recent_blocks(9), std::vector{prefix_key({9}, chain_prefixes(prompt)[0])}) << "in its own scope";
   EXPECT_EQ(cache_.take_prefix_changes().size(), 9u);
   cache_.release({1});
   given({{.sequence = 3, .rows = 320}});
@@ -174,7 +174,7 @@ TEST_F(cache_of_ten, says_which_beginnings_it_keeps_and_what_changes) {
   EXPECT_EQ(cache_.take_prefix_changes().size(), 9u);
 }
 
-/// Rows of some layers see 40 tokens, which have 6 window pages.
+/// Rows of some layers see 40 tokens, and there are 6 window pages.
 class cache_with_windows : public cache_of_four {
  protected:
   cache_with_windows() : cache_of_four({40, 6, 40}) {}
@@ -186,7 +186,7 @@ TEST_F(cache_with_windows, gives_a_run_what_its_first_row_sees_and_takes_what_li
     EXPECT_EQ(count_of(m.runs[0].table), kept + 32);
     EXPECT_EQ(count_of(m.runs[0].window_table), 32 + std::min(kept, 39U));
     for (const auto& p : m.runs[0].window_table) EXPECT_LE(p.first_slot + p.count, 6 * page_tokens);
-    // The next row sees 39 tokens before it, of two pages, and a page more is held.
+    // The next row sees 39 earlier tokens on two pages, and one more page is in use.
     EXPECT_EQ(cache_.free()[kind::window_page], 6 - std::min(kept / 32 + 1, 3U));
     EXPECT_EQ(pages_free(), 40 - kept / 32 - 1);
   }
@@ -195,7 +195,7 @@ TEST_F(cache_with_windows, gives_a_run_what_its_first_row_sees_and_takes_what_li
 TEST_F(cache_with_windows, says_when_a_run_would_see_what_is_gone) {
   for (std::uint32_t kept = 0; kept < 320; kept += 32) given({{.rows = 32}});
   cache_.rewind({1}, 240);
-  EXPECT_EQ(given({{.rows = 1}}).runs[0].window_table.size(), 1U) << "let go, but not needed by others";
+  EXPECT_EQ(given({{.rows = 1}}).runs[0].window_table.size(), 1U) << "released, but not needed by others";
   cache_.rewind({1}, 100);
   const auto got = allocate({{.rows = 1}});
   ASSERT_TRUE(std::holds_alternative<kv_lost>(got));
@@ -212,7 +212,7 @@ TEST_F(cache_with_windows, shares_a_prefix_as_far_as_the_windows_before_its_end_
   EXPECT_EQ(adopted(2, 5, tokens), 320U);
   cache_.release({1});
   EXPECT_EQ(count_of(given({{.sequence = 2, .rows = 1}}).runs[0].window_table), 40U);
-  // Another one computes the beginning again; then that is known, too.
+  // Another sequence computes the beginning again, and then that is cached as well.
   given({{.sequence = 3, .rows = 64}});
   cache_.offer({3}, {5}, text(64));
   EXPECT_EQ(adopted(4, 5, text(160)), 64U);

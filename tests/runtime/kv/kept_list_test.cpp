@@ -17,7 +17,7 @@ TEST(kept_list, says_everything_to_one_who_knows_nothing_and_then_what_changes) 
   list.update({2, 3, 4});
   EXPECT_EQ(list.since(1001), (kept_news{.revision = 1002, .added = {4}, .dropped = {1}}));
   list.update({1, 2, 3});
-  EXPECT_EQ(list.since(1001), (kept_news{.revision = 1003, .added = {1}, .dropped = {4}})) << "as it ends";
+  EXPECT_EQ(list.since(1001), (kept_news{.revision = 1003, .added = {1}, .dropped = {4}})) << "its final state";
   list.update({3, 1, 2});
   EXPECT_EQ(list.since(1003).revision, 1003u) << "nothing has changed";
 }

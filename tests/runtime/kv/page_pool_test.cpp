@@ -23,7 +23,7 @@ TEST(page_pool, prefers_the_page_after_the_neighbour) {
   const page_id elsewhere = *pool.allocate(page_id{4});
   EXPECT_EQ(elsewhere, page_id{5});
   EXPECT_EQ(pool.allocate(first), page_id{first.value + 1});
-  EXPECT_NE(pool.allocate(page_id{7}), std::nullopt);  // no page follows the last
+  EXPECT_NE(pool.allocate(page_id{7}), std::nullopt);  // the last page has no successor
 }
 
 TEST(page_pool, keeps_a_page_until_its_last_reference_goes) {

@@ -68,7 +68,7 @@ TEST(page_table, gives_whole_pages_back_on_rollback_and_reuses_the_rest) {
   table.truncate(pool, 33);
   EXPECT_EQ(table.held_count(), 2U);
   EXPECT_EQ(table.pages_needed(pool, 31), 0U);
-  table.truncate(pool, 200);  // more than there is: nothing to do
+  table.truncate(pool, 200);  // there are fewer tokens, so nothing changes
   EXPECT_EQ(table.token_count(), 33U);
   table.clear(pool);
   EXPECT_EQ(pool.free_count(), 4U);
@@ -81,7 +81,7 @@ TEST(page_table, agrees_with_lists_of_slots_under_random_operations) {
     const std::uint32_t size = 3 + random() % 30;
     page_pool pool(size);
     std::vector<page_table> tables(4);
-    std::vector<std::vector<std::uint32_t>> model(4);  // slots in token order, as handed out
+    std::vector<std::vector<std::uint32_t>> model(4);  // slots in token order, as allocated
     for (int step = 0; step < 300; ++step) {
       const std::size_t i = random() % tables.size();
       const auto before = pool.free_count();
@@ -130,7 +130,7 @@ TEST(page_table, spliced_tokens_move_by_an_offset_and_new_ones_follow_them) {
   ASSERT_EQ(table.pieces().size(), 2U);
   EXPECT_EQ(table.pieces()[1], (piece{14, 39, -10}));
   EXPECT_EQ(table.exact_count(), 4U);
-  // An edit: two tokens make room for one, which is computed at once after what is exact.
+  // In this edit one token replaces two, and it is computed at once after the exact part.
   table.splice(pool, 2, 2, -1);
   ASSERT_TRUE(table.insert(pool, 2, 1));
   EXPECT_EQ(table.exact_count(), 3U);
@@ -177,14 +177,14 @@ TEST(page_table, never_writes_into_a_page_with_another_owner) {
   EXPECT_EQ(pool.free_count(), 4U);
 }
 
-// Set REDLINE_PAGE_TABLE_OPERATIONS=1000000 for a long run.
+// REDLINE_PAGE_TABLE_OPERATIONS=1000000 makes a long run.
 TEST(page_table, agrees_with_a_list_of_tokens_under_random_operations) {
   const char* asked = std::getenv("REDLINE_PAGE_TABLE_OPERATIONS");
   const std::size_t operations = asked != nullptr ? std::strtoull(asked, nullptr, 10) : test::rounds(30'000, 3000);
   std::mt19937 random(13);
   std::size_t compactions = 0, applied = 0, shared = 0, gone = 0;
   for (std::size_t done = 0; done < operations;) {
-    // In half of them there are fewer window pages than pages.
+    // In half of the rounds there are fewer window pages than pages.
     const std::uint32_t pages = 4 + random() % 40;
     const bool has_windows = random() % 2 == 0;
     test::plain_pages w(has_windows ? pool_size(pages, 3 + random() % pages, 1 + random() % 80) : pool_size(pages));

@@ -40,7 +40,7 @@ TEST(prefix_index, finds_the_longest_known_prefix_in_whole_pages) {
   other[page_tokens + 3] = 99;
   EXPECT_EQ(index.find({1}, other), std::vector<page_id>{pages[0]});
   EXPECT_TRUE(index.find({1}, std::span(known).first(page_tokens - 1)).empty());
-  // The second page's tokens alone are not a known prefix.
+  // The second page's tokens alone are not a cached prefix.
   EXPECT_TRUE(index.find({1}, std::span(known).subspan(page_tokens)).empty());
   index.clear(pool);
   EXPECT_EQ(pool.free_count(), 8u);
@@ -126,7 +126,7 @@ TEST(prefix_index, names_whole_blocks_as_who_asks_for_the_prompt_does) {
   EXPECT_NE(prefix_key({8}, chain_prefixes(known)[0]), prefix_key({7}, chain_prefixes(known)[0]));
   give(pool, pages);
   ASSERT_TRUE(index.make_room(pool, pool.free_count() + 4));
-  EXPECT_EQ(index.recent_blocks(100).size(), 1u) << "the second block is not whole any more";
+  EXPECT_EQ(index.recent_blocks(100).size(), 1u) << "the second block is incomplete now";
   index.clear(pool);
 }
 
@@ -187,7 +187,7 @@ TEST(prefix_index, a_check_of_some_pages_goes_on_where_the_last_one_ended) {
     looked_at += progress.looked_at;
   }
   EXPECT_EQ(looked_at, 9U) << "five pages and the four below another";
-  EXPECT_EQ(progress.used, 0U) << "and then from the front again";
+  EXPECT_EQ(progress.used, 0U) << "and then again from the front";
   EXPECT_DEATH(index.check_some(other, 5, progress), "known pages are kept");
 }
 

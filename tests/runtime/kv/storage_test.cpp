@@ -1,5 +1,5 @@
-// A third kind of memory behind the verbs of `storage`: recurrent state, with a model that computes from it. Whatever
-// is drafted, taken back, preempted or shared, a run finds the state of exactly the tokens before it.
+// A third kind of memory with the verbs of `storage`: recurrent state, with a model that computes from it. Whatever is
+// drafted, taken back, preempted or shared, a run finds the state of exactly the tokens before it.
 
 #include "runtime/kv/storage.hpp"
 
@@ -27,12 +27,12 @@ std::uint64_t state_of(std::span<const token> tokens) {
   return state;
 }
 
-/// The states and records themselves, as a target model would have them.
+/// The states and records that a target model would have.
 class recurrent_model {
  public:
   explicit recurrent_model(test::slot_storage& slots) : slots_(slots) {}
 
-  /// Runs tokens after `before`, and says whether the state that it found is theirs.
+  /// Runs tokens after `before`, and returns whether the state that it found belongs to them.
   bool run(sequence_id sequence, std::span<const token> before, std::span<const token> tokens) {
     catch_up();
     const auto& r = slots_.runs.at(sequence.value);
@@ -52,7 +52,7 @@ class recurrent_model {
     states_[r.slot] = state;
     return is_right;
   }
-  /// Slots that were given back have nothing that may be used; those that were copied have what the other had.
+  /// Applies the copies between slots.
   void catch_up() {
     for (const auto& [from, to] : slots_.copies) states_[to] = states_[from];
     slots_.copies.clear();
@@ -70,8 +70,8 @@ class recurrent_model {
 };
 
 struct one_sequence {
-  std::vector<token> log;   // what is to be computed, and what is
-  std::uint32_t known = 0;  // of it, tokens with memory
+  std::vector<token> log;   // all tokens, computed or not
+  std::uint32_t known = 0;  // how many of them have memory
 };
 
 class recurrent_world {
@@ -107,7 +107,7 @@ class recurrent_world {
   void open(std::uint64_t s) {
     auto [at, is_new] = all_.try_emplace(s);
     if (is_new) {
-      // A common beginning, then its own.
+      // A common beginning, then the sequence's own tokens.
       at->second.log.assign(32 * (1 + chance_() % 3), 1);
       at->second.log.insert(at->second.log.end(), chance_() % 40 + 1, static_cast<token>(10 + s));
       look(s);
@@ -173,7 +173,7 @@ class recurrent_world {
     q.log.insert(q.log.end(), drafts.begin(), drafts.begin() + accepted);
     const std::uint32_t known = run.end() - run.drafts_count + accepted;
     q.known = memory_.rewind(run.sequence, known);
-    EXPECT_EQ(q.known, known) << "any row of the last pass can be gone on from";
+    EXPECT_EQ(q.known, known) << "it can continue from any row of the last pass";
     if (is_whole) q.log.push_back(static_cast<token>(chance_() % 50));
     const std::uint32_t exact = std::min(q.known, static_cast<std::uint32_t>(q.log.size()));
     if (chance_() % 2 == 0) memory_.offer(run.sequence, {1}, std::span<const token>(q.log).first(exact));
@@ -201,9 +201,9 @@ TEST(storage, a_recurrent_state_is_that_of_the_tokens_before_it_whatever_happens
     recomputed += world.recomputed;
   }
   EXPECT_GT(passes, 1000u);
-  EXPECT_GT(adopted, 100u) << "known prefixes with a snapshot at their end";
+  EXPECT_GT(adopted, 100u) << "cached prefixes with a snapshot at their end";
   EXPECT_GT(resumed, 100u);
-  EXPECT_GT(recomputed, 100u) << "no state is kept of the middle of a log";
+  EXPECT_GT(recomputed, 100u) << "there is no state for the middle of a log";
 }
 
 TEST(storage, a_kind_bounds_what_a_run_may_draft_and_who_may_begin) {
@@ -212,7 +212,7 @@ TEST(storage, a_kind_bounds_what_a_run_may_draft_and_who_may_begin) {
   EXPECT_EQ(memory.next({1}).drafts_max, 4u);
   EXPECT_EQ(memory.next({1}).tokens_within(memory.free()), pages_count * page_tokens);
   ASSERT_TRUE(std::holds_alternative<allocated>(memory.allocate(std::vector<run_range>{{{1}, 0, 3, 0}})));
-  EXPECT_EQ(memory.next({2}).tokens_within(memory.free()), 0u) << "the slot is taken, though there are pages";
+  EXPECT_EQ(memory.next({2}).tokens_within(memory.free()), 0u) << "the slot is taken, although there are pages";
   EXPECT_TRUE(std::holds_alternative<shortage>(memory.allocate(std::vector<run_range>{{{2}, 0, 3, 0}})));
   memory.release({1});
   EXPECT_TRUE(std::holds_alternative<allocated>(memory.allocate(std::vector<run_range>{{{2}, 0, 3, 0}})));

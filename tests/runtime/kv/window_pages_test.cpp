@@ -32,7 +32,7 @@ TEST(window_pages, take_the_one_that_was_let_go_longest_ago) {
   windows.let_go(second);
   windows.let_go(first);
   EXPECT_EQ(pool.available(), 2U);
-  EXPECT_TRUE(windows.of(first) && windows.of(second)) << "nobody needs them yet";
+  EXPECT_TRUE(windows.of(first) && windows.of(second)) << "they are not needed yet";
   const page_id third = *pool.allocate();
   EXPECT_FALSE(windows.of(second));
   EXPECT_TRUE(windows.of(first));
@@ -54,8 +54,8 @@ TEST(window_pages, agree_with_lists_under_random_operations) {
   for (std::size_t round = 0; round < test::rounds(60, 10); ++round) {
     const std::uint32_t pages = 2 + random() % 20, count = 1 + random() % pages;
     window_pages windows(pages, count, 10);
-    std::map<std::uint32_t, std::uint32_t> holders;  // of pages that have one
-    std::deque<std::uint32_t> spare;                 // pages, longest ago first
+    std::map<std::uint32_t, std::uint32_t> holders;  // by page, for pages with a window page
+    std::deque<std::uint32_t> spare;                 // pages, least recently used first
     const auto held = [&] { return std::ranges::count_if(holders, [](const auto& h) { return h.second > 0; }); };
     for (int step = 0; step < 500; ++step) {
       const page_id page{static_cast<std::uint32_t>(random() % pages)};

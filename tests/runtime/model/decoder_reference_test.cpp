@@ -1,4 +1,4 @@
-// Every architecture against reference/decoder_reference.py, an independent float64 implementation.
+// Compares every architecture with reference/decoder_reference.py, an independent float64 implementation.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace redline::model {
 namespace {
 
-/// The hash that the script uses too: the same floats on both sides.
+/// The hash that the script uses as well, so that both sides have the same floats.
 std::vector<float> hashed(std::uint64_t number, std::uint64_t count, float centre, float spread) {
   std::vector<float> values(count);
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -25,7 +25,7 @@ std::vector<float> hashed(std::uint64_t number, std::uint64_t count, float centr
   return values;
 }
 
-/// As newer files have it: of each head the matrix of keys turned, [rank, plain], and that of values, in two tensors.
+/// The form of newer files: per head, the transposed matrix of keys, [rank, plain], and that of values, in two tensors.
 void split_latent_matrix(test::tiny_model& m, const std::string& prefix, std::uint32_t heads, std::uint32_t plain,
                          std::uint32_t value, std::uint32_t rank) {
   test::tiny_tensor& both = m.tensor(prefix + "attn_kv_b.weight");
@@ -43,8 +43,8 @@ void split_latent_matrix(test::tiny_model& m, const std::string& prefix, std::ui
   m.tensors.push_back({prefix + "attn_v_b.weight", f32, {rank, value, heads}, test::tiny_encode(f32, values)});
 }
 
-/// "deepseek2" in the form of older files, "deepseek2-yarn" in that of newer ones, "deepseek2-sigmoid" with the choice
-/// of experts of DeepSeek 3.
+/// "deepseek2" has the form of older files, "deepseek2-yarn" that of newer ones, and "deepseek2-sigmoid" chooses
+/// experts as DeepSeek 3 does.
 test::tiny_model reference_deepseek2(const std::string& name) {
   const bool yarn = name == "deepseek2-yarn", sigmoid = name == "deepseek2-sigmoid";
   test::tiny_shape shape{.architecture = "deepseek2",
@@ -203,7 +203,7 @@ test::tiny_model reference_model(const std::string& name) {
   return m;
 }
 
-/// A file of phi3 in which the context is 2048 and 256 tokens are short.
+/// Loads a model; for phi3 the file's context is 2048, and up to 256 tokens count as short.
 std::shared_ptr<const weights> reference_weights(const std::string& name, const kernels::kernel_table& table,
                                                  kernels::worker_team& team) {
   auto loaded = load_weights(*reference_model(name).file(), table, team, {}, name == "phi3-short" ? 256 : 0);
@@ -242,8 +242,8 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
   EXPECT_EQ(rows_checked, 75);
 }
 
-// Both layouts of rotation: qwen2's halves, llama's neighbours with half of a head turned. Windows, and layers that
-// rotate differently.
+// Covers both layouts of rotation (qwen2's halves, llama's neighbors with half of a head rotated), windows, and layers
+// that rotate differently.
 TEST(decoder_reference, logits_after_a_splice_equal_an_independent_implementation_within_rounding) {
   std::istringstream text(test::read_file(test::source_path("tests/runtime/model/reference/decoder_splices.txt")));
   const std::vector<token> tokens{5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142};

@@ -1,4 +1,4 @@
-// The demonstration models against an independent implementation: bench/demo_models/vectors.json.
+// Compares the demonstration models with an independent implementation: bench/demo_models/vectors.json.
 
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ token best_of(std::span<const float> row) {
   return static_cast<token>(std::max_element(row.begin(), row.end()) - row.begin());
 }
 
-/// One model on the best target of this machine.
+/// A test with one model on the best target of this machine.
 class demo_model : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -82,7 +82,7 @@ class demo_model : public ::testing::TestWithParam<std::string> {
     cases_.resize(test::rounds(20, 3));
   }
 
-  /// Loads the weights for the table that runs models with this cache.
+  /// Loads the weights for the kernel table that serves models with this cache.
   void use(kv_type type) {
     table_ = &kernels::table_for_cache(*kernels::process_table().table, type);
     auto loaded = load_weights(*file_, *table_, team_);
@@ -97,7 +97,7 @@ class demo_model : public ::testing::TestWithParam<std::string> {
     return std::move(*t);
   }
 
-  /// Logits of prompt and continuation in one run, from the last prompt position on.
+  /// The logits of prompt and continuation in one run, from the last prompt position on.
   std::vector<float> teacher_forced(transformer& t, const vector_case& c) {
     std::vector<token> all = c.prompt;
     all.insert(all.end(), c.continuation.begin(), c.continuation.end());
@@ -109,7 +109,7 @@ class demo_model : public ::testing::TestWithParam<std::string> {
     return {logits.begin(), logits.end()};
   }
 
-  /// Number of places where the argmax is not the expected next token.
+  /// The number of positions where the argmax is not the expected next token.
   int count_misses(std::span<const float> logits, const vector_case& c) {
     const std::size_t vocabulary = shape_of(*weights_).vocabulary;
     int misses = 0;
@@ -155,7 +155,7 @@ TEST_P(demo_model, top_logits_equal_the_reference_within_rounding) {
 TEST_P(demo_model, greedy_tokens_survive_a_narrower_cache_where_the_gap_is_wide) {
   for (const kv_type type : {kv_type::f16, kv_type::bf16}) {
     auto t = make(type);
-    // Keys or products in bf16 move logits by a tenth or more.
+    // Keys or products in bf16 change logits by a tenth or more.
     const double needed = type == kv_type::bf16 ? 1.0 : table_->product_error > 0 ? 0.25 : 0.05;
     int checked = 0;
     for (const vector_case& c : cases_) {

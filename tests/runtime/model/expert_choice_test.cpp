@@ -54,7 +54,7 @@ TEST(expert_choice, sigmoids_choose_with_a_bias_that_no_weight_has) {
   logits = {-200, -200, -200, -200};
   how.normalises = true;
   choose_experts(table, logits, how, chosen);
-  EXPECT_NEAR(chosen[0].weight, 0, 1e-9) << "a number, where all are nothing";
+  EXPECT_NEAR(chosen[0].weight, 0, 1e-9) << "finite, even if all are zero";
 }
 
 TEST(expert_choice, groups_whose_two_best_have_the_greatest_sum_are_chosen_from) {
@@ -65,7 +65,7 @@ TEST(expert_choice, groups_whose_two_best_have_the_greatest_sum_are_chosen_from)
   choose_experts(table, logits, how, chosen);
   std::vector<std::uint32_t> experts;
   for (const expert_share& share : chosen) experts.push_back(share.expert);
-  EXPECT_EQ(experts, (std::vector<std::uint32_t>{8, 3, 4, 5})) << "the best of all is in none of them";
+  EXPECT_EQ(experts, (std::vector<std::uint32_t>{8, 3, 4, 5})) << "the best expert of all is in none of them";
   const float nan = std::numeric_limits<float>::quiet_NaN();
   logits.assign(9, nan);
   choose_experts(table, logits, how, chosen);
@@ -80,7 +80,7 @@ TEST(expert_choice, the_first_of_equal_ones_is_taken) {
   EXPECT_EQ(chosen[3].expert, 0U);
 }
 
-// A row that is no number goes somewhere, once to each place, and stays no number: the logits tell.
+// A NaN row goes to distinct experts and stays NaN, which the logits show.
 TEST(expert_choice, logits_that_are_no_numbers_choose_different_experts_and_are_seen) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   for (const std::vector<float>& logits :

@@ -50,7 +50,7 @@ struct head_store {
 TEST(kv_moves, a_copied_token_is_the_same_to_the_bit_and_the_others_stay) {
   for (const element_type type : kernels::all_element_types) {
     for (const std::size_t head_dim : {18, 64}) {
-      // Into another page, within a tile, forwards and backwards over each other, over several pages.
+      // To another page, within a tile, overlapping in both directions, and over several pages.
       for (const auto& [from, to, count] : {std::array<std::uint32_t, 3>{3, 70, 20},
                                             {5, 4, 9},
                                             {4, 5, 9},

@@ -115,8 +115,8 @@ TEST_P(demo_pair, gives_the_same_logits_on_every_target_with_int8_numerics) {
 INSTANTIATE_TEST_SUITE_P(formats, demo_pair, ::testing::Values("q8_0", "q4_0", "q4_k", "q4_k_m", "q6_k"),
                          [](const auto& name) { return std::string(name.param); });
 
-// Matrices without blocks are multiplied as floats beside the others, and so are those whose columns are no whole
-// blocks.
+// Matrices without blocks, and those whose columns are not whole blocks, are multiplied as floats and the others
+// as integers.
 TEST(numerics, of_integers_leave_other_weights_of_the_file_to_floats) {
   test::tiny_model tiny = test::make_tiny_model({.feed_forward = 112});
   const auto all_floats = tiny.file();

@@ -35,7 +35,7 @@ TEST(pass_probe, measures_few_and_many_rows_with_and_without_a_context) {
   EXPECT_TRUE(shapes.contains({512, 1, 0}));
 }
 
-// Else nothing would tell what an expert costs from what a row does.
+// Otherwise the cost of an expert could not be distinguished from that of a row.
 TEST(pass_probe, of_a_mixture_measures_passes_of_as_many_rows_that_touch_more_experts_and_fewer) {
   kernels::worker_team team(1);
   const auto t = tiny(team, 64, 64, {.architecture = "qwen3moe", .experts = 16});

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 const kernel_table& scalar() { return *kernels::choose_table("scalar").table; }
 
-/// A fast table whose copies the tests break.
+/// A fast table, copies of which the tests break.
 const kernel_table& best() {
   const kernel_table& chosen = *kernels::choose_table(std::nullopt).table;
   return chosen.one_chain ? chosen : scalar();
@@ -34,7 +34,7 @@ std::vector<self_check> test_of(std::span<const kernel_table* const> tables, con
   return std::move(*found);
 }
 
-/// Claims of a table that did not hold.
+/// The claims that a table failed.
 std::vector<self_check> failures_of(const kernel_table& table) {
   const kernel_table* only[] = {&table};
   auto checks = test_of(only, best());
@@ -54,7 +54,7 @@ TEST(self_test, passes_on_every_target_of_this_machine) {
   }
   for (const kernel_table* t : tables) {
     const auto own = std::count_if(claims.begin(), claims.end(), [&](const auto& c) { return c.first == t->name; });
-    // 23 formats; two claims for each of five caches, and a third for tables that have another's bits to give.
+    // 23 formats, two claims for each of five caches, and a third for tables that must match another's bits.
     const int as_floats = t->one_chain && t != &scalar() ? 38 : 33;
     // Twenty of the formats are blocks of integers.
     const bool has_integers = kernels::int8_table_of(*t) != nullptr;
@@ -63,7 +63,7 @@ TEST(self_test, passes_on_every_target_of_this_machine) {
   }
 }
 
-/// One step up for the last output of every row, when there are several.
+/// Increments the last output of every row by one step if there are several rows.
 void gemm_that_sees_company(const gemm_args& a) {
   best().gemm(a);
   if (a.rows < 2 || a.panel_end < kernels::panels_for(a.w.rows)) return;
@@ -107,7 +107,7 @@ TEST(self_test, finds_a_dropped_bias_also_where_rounding_is_free) {
   }
 }
 
-/// Scores double where the keys lie in more tiles than those of the prompt in order.
+/// Doubles the scores where the keys are in more tiles than those of the prompt in order.
 void attention_that_sees_pages(const kernels::attention_args& a) {
   kernels::attention_args other = a;
   if (a.tile_count > 5) other.scale *= 2;

@@ -24,9 +24,9 @@ namespace {
 using std::string_view_literals::operator""sv;
 using test::tiny_shape;
 
-/// One token range of a sequence whose keys count as moved.
+/// A token range of a sequence whose keys count as moved.
 struct shift {
-  std::uint32_t end = 0;  // of the token range that starts where the one before ends
+  std::uint32_t end = 0;  // end of the range, which starts where the one before ends
   std::int32_t offset = 0;
 };
 
@@ -39,7 +39,7 @@ TEST(transformer, says_what_its_buffers_take) {
   EXPECT_EQ(buffer_bytes(small, 11, 3) - bytes, 4 * (3 * 8 + 2 * 8 + 2 * 4 + 2 * 16U)) << "a row of activations";
 }
 
-/// The same slots, cut at the ends of the shifts, which get their offsets, and at random places.
+/// The same slots, cut at the ends of the shifts, which set their offsets, and at random positions.
 std::vector<kv::piece> cut(std::span<const kv::piece> pieces, std::span<const shift> shifts, std::mt19937* random) {
   std::vector<kv::piece> result;
   std::uint32_t index = 0;
@@ -86,7 +86,7 @@ std::unique_ptr<transformer> make(std::shared_ptr<const weights> w, const kernel
 
 constexpr std::size_t vocabulary = test::tiny_model::vocabulary;
 
-/// Logits of every token, computed in one run over one piece of storage.
+/// The logits of every token, computed in one run over one piece of storage.
 std::vector<float> alone(std::shared_ptr<const weights> w, const kernels::kernel_table& table, kv_type type,
                          std::span<const token> tokens, std::span<const shift> shifts = {},
                          position first_position = 0) {
@@ -147,13 +147,13 @@ struct traveller {
   kv::page_table pages;
   std::uint32_t computed = 0;
 
-  // Of the batch at hand.
+  // The current batch:
   std::vector<token> fed;
   std::vector<kv::piece> pieces, window_pieces;
-  std::uint32_t right = 0;  // leading tokens of `fed` that are the sequence's own
+  std::uint32_t right = 0;  // how many tokens at the start of `fed` are the sequence's own
 };
 
-/// A random mixture of decode rows, chunks and drafts with wrong tails (rolled back afterwards), until all are through.
+/// Runs random mixtures of decode rows, chunks and drafts with wrong tails (rolled back afterwards) until all are done.
 void travel(transformer& t, std::vector<traveller>& all, kv::page_pool& pool, std::mt19937& random) {
   while (std::any_of(all.begin(), all.end(), [](const auto& s) { return s.computed < s.tokens.size(); })) {
     std::vector<run> batch;
@@ -167,7 +167,8 @@ void travel(transformer& t, std::vector<traveller>& all, kv::page_pool& pool, st
       s.fed.insert(s.fed.end(), wrong.begin(), wrong.end());
       if (const kv::window_pages* windows = pool.windows()) {
         s.pages.hold_windows(pool, s.computed);
-        ASSERT_TRUE(s.pages.has_windows(pool, windows->first_seen(s.computed), s.computed)) << "it is held since then";
+        ASSERT_TRUE(s.pages.has_windows(pool, windows->first_seen(s.computed), s.computed))
+            << "it has been reserved since then";
       }
       if (!s.pages.append(pool, static_cast<std::uint32_t>(s.fed.size()))) continue;
       s.pieces = cut(s.pages.pieces(), s.shifts, &random);
@@ -200,7 +201,7 @@ void travel(transformer& t, std::vector<traveller>& all, kv::page_pool& pool, st
   }
 }
 
-/// Leaves holes: half of the pages are taken, in random order, and given back, so that neighbours are rarely free.
+/// Leaves holes: half of the pages are taken in random order and given back, so that neighbors are rarely free.
 void fragment(kv::page_pool& pool, std::mt19937& random, std::vector<page_id>& kept) {
   std::vector<page_id> taken;
   while (const auto page = pool.allocate()) taken.push_back(*page);
@@ -244,7 +245,7 @@ tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
     shape.width = shape.feed_forward = 256;
     shape.head_dim = shape.rotary_dim = 64;
   } else if (architecture ==
-             "qwen2") {  // a group of three, a head that is no multiple of a vector, an odd width of the FFN
+             "qwen2") {  // a group of three, a head that is not a multiple of a vector, an odd FFN width
     shape.heads = 6;
     shape.head_dim = 32;
     shape.rotary_dim = 32;
@@ -268,8 +269,8 @@ tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
   return shape;
 }
 
-/// Four sequences are computed in few window pages, which go from one to the other as they come free behind windows;
-/// what is left in them by others is never seen.
+/// Four sequences share few window pages, which move between them as windows pass. What other sequences left in a page
+/// is never visible.
 TEST(transformer_windows, give_the_same_bits_from_storage_of_their_own) {
   for (const char* architecture : {"gemma2", "gemma3", "gpt-oss"}) {
     for (const kv_type type : {kv_type::f32, kv_type::f16, kv_type::q8_0, kv_type::i16}) {
@@ -292,7 +293,7 @@ TEST(transformer_windows, give_the_same_bits_from_storage_of_their_own) {
       travel(*t, all, pool, random);
       std::uint32_t held = 0;
       for (const traveller& each : all) held += each.pages.held_count();
-      EXPECT_GT(held, window_pages) << "more than could be there at a time";
+      EXPECT_GT(held, window_pages) << "more than fit at a time";
     }
   }
 }
@@ -325,7 +326,7 @@ TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
                               q3_k, iq4_nl, iq4_xs, mxfp4, iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s, iq1_s, iq1_m}) {
     for (const kv_type type : kernels::all_element_types) {
       ++seed;
-      // Every format with one type of cache, the plain one with all.
+      // Every format is tried with one type of cache, and the plain one with all.
       if (matrices != f32 && static_cast<unsigned>(matrices) % 4 != static_cast<unsigned>(type)) continue;
       const std::string& architecture = architectures[combination++ % architectures.size()];
       SCOPED_TRACE(architecture + ", " + gguf::name_of(matrices) + ", cache " + std::to_string(static_cast<int>(type)));
@@ -336,8 +337,8 @@ TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
   EXPECT_GE(combination, std::size(architectures)) << "each is tried";
 }
 
-// Both forms of the file; every type of cache, because keys and values are longer than those of other families. In the
-// first form a head's values end within a panel, and those of the next head follow.
+// Covers both forms of the file and every type of cache, because keys and values are longer than those of other
+// families. In the first form a head's values end within a panel, and those of the next head follow.
 TEST_P(every_target, gives_a_row_of_latent_attention_the_same_bits_alone_and_in_any_mixture) {
   using enum gguf::tensor_type;
   for (const kv_type type : kernels::all_element_types) {
@@ -349,7 +350,7 @@ TEST_P(every_target, gives_a_row_of_latent_attention_the_same_bits_alone_and_in_
   }
 }
 
-// With more threads than heads and rows a long context is cut into KV splits.
+// With more threads than heads and rows, a long context is cut into KV splits.
 TEST_P(every_target, gives_a_row_after_a_long_context_the_same_bits_with_any_number_of_threads) {
   constexpr std::uint32_t count = kernels::kv_split_tokens + 90;
   constexpr std::uint32_t pages = count / kv::page_tokens + 1;
@@ -370,7 +371,7 @@ TEST_P(every_target, gives_a_row_after_a_long_context_the_same_bits_with_any_num
                                                             {8, kv_type::q8_0},
                                                             {1, kv_type::i16},
                                                             {8, kv_type::i16},
-                                                            // Windows within a KV split and over its end.
+                                                            // Windows within a KV split and across its end.
                                                             {1, kv_type::f16, "gemma2", 85},
                                                             {8, kv_type::f16, "gemma2", 85},
                                                             {1, kv_type::f16, "deepseek2"},
@@ -405,7 +406,7 @@ TEST_P(every_target, gives_a_row_after_a_long_context_the_same_bits_with_any_num
   }
 }
 
-// The four kinds of runs that one pass can hold.
+// The four kinds of runs that one pass can contain.
 TEST_P(every_target, computes_a_copied_run_a_decode_step_a_verification_and_a_prompt_in_one_batch) {
   struct user {
     const char* what;
@@ -448,7 +449,7 @@ TEST_P(every_target, computes_a_copied_run_a_decode_step_a_verification_and_a_pr
   }
   EXPECT_EQ(logits.size(), row * vocabulary);
   EXPECT_EQ(row, 1u + 1 + 7);
-  // The prompt had no logits: its KV shows in the logits of the next token.
+  // The prompt had no logits, so its KV is checked through the logits of the next token.
   user& prompt = users[3];
   const token next = 17;
   auto longer = prompt.tokens;
@@ -505,8 +506,8 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target) {
   }
 }
 
-/// A mixture of experts in which each matrix has another type, as files have them that spend their bits where errors
-/// cost most.
+/// A mixture of experts in which each matrix has another type, as in files that spend their bits where errors matter
+/// most.
 test::tiny_model with_all_types(unsigned first) {
   tiny_shape shape = shape_for("qwen2moe", gguf::tensor_type::q4_k);
   shape.layers = 3;
@@ -541,7 +542,7 @@ TEST_P(twin_target, gives_the_bits_of_the_other_target_where_every_tensor_has_an
   }
 }
 
-/// Those of this build; with a suffix: their tables for products of integers.
+/// The targets of this build, or, with a suffix, their tables for integer products.
 std::vector<std::string> targets(std::initializer_list<const char*> wanted, const std::string& suffix = "") {
   std::vector<std::string> names;
   for (const char* target : test::targets_of_build(wanted)) names.push_back(target + suffix);
@@ -577,7 +578,7 @@ float largest_difference(std::span<const float> a, std::span<const float> b) {
   return largest;
 }
 
-// Rows that go to the same experts share the reading of their weights: what a copied text gains.
+// Rows with the same experts share the reading of their weights, which makes copied text cheap.
 TEST_F(transformer_test, counts_the_experts_that_a_pass_reads) {
   const tiny_shape shape = shape_for("qwen3moe", gguf::tensor_type::f32);
   const auto t = make(load(shape, table_, team_), table_, team_, kv_type::f32, 4);
@@ -623,7 +624,7 @@ TEST_F(transformer_test, continues_after_a_prefix_that_was_moved_by_an_offset) {
   const std::span<const token> all(tokens);
   const run first{all.first(40), 0, pages.pieces(), 40};
   EXPECT_TRUE(t->forward({&first, 1}).empty());
-  // The 40 keys now count as positions 25 to 64; the rest follows at 65.
+  // The 40 keys now count as positions 25 to 64, and the rest follows at 65.
   ASSERT_TRUE(pages.append(pool, 20));
   const std::vector<shift> moved{{40, 25}};
   const auto pieces = cut(pages.pieces(), moved, nullptr);

@@ -37,7 +37,7 @@ TEST_F(weights_test, take_as_much_memory_as_computed_from_the_file) {
     const auto file = make_tiny_model({.matrices = gguf::tensor_type::q5_0, .tied_head = false}).file();
     const auto w = load_weights(*file, *t.table, team_);
     ASSERT_TRUE(w);
-    // Matrices follow each other in one block, each at a multiple of 64 bytes.
+    // Matrices follow each other in one block, each aligned to 64 bytes.
     std::set<const std::byte*> places;
     const auto matrix = [&](const kernels::packed_weights& m) {
       places.insert(m.view().panels);
@@ -139,7 +139,7 @@ TEST_F(weights_test, name_every_tensor_that_is_missing) {
                                  : architecture == "command-r" ? "blk.0.attn_q_norm.weight"
                                                                : "";
     for (const test::tiny_tensor& t : whole.tensors) {
-      if (t.name == optional) continue;  // it says whether there are any
+      if (t.name == optional) continue;  // this tensor decides whether there are any
       tiny_model m = whole;
       std::erase_if(m.tensors, [&](const auto& other) { return other.name == t.name; });
       EXPECT_THAT(refusal(m).context, HasSubstr("tensor '" + t.name + "' is missing"));
@@ -161,7 +161,7 @@ TEST_F(weights_test, name_every_tensor_of_another_shape) {
   }
 }
 
-// Rows of a part need not fill panels.
+// The rows of a part need not fill panels.
 TEST_F(weights_test, keep_the_parts_of_a_fused_tensor_as_matrices_of_their_own) {
   const test::tiny_shape shape{
       .architecture = "phi3", .heads = 6, .head_dim = 10, .rotary_dim = 8, .feed_forward = 72, .tied_head = false};
@@ -234,7 +234,7 @@ TEST_F(weights_test, refuse_types_without_a_kernel) {
 
 TEST_F(weights_test, take_more_memory_than_the_file_where_points_of_grids_are_written_out) {
   using enum gguf::tensor_type;
-  // Bytes of sixteen blocks of 256 weights.
+  // The bytes of sixteen blocks of 256 weights.
   for (const auto& [type, bytes] : {std::pair{iq2_xxs, 1728},
                                     {iq2_xs, 1856},
                                     {iq2_s, 1856},

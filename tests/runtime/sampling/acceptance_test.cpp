@@ -64,7 +64,7 @@ TEST(acceptance, any_draft_gives_the_stream_of_plain_decoding) {
 }
 
 TEST(acceptance, penalties_count_the_accepted_tokens_of_the_draft_row_by_row) {
-  // Every row ranks 0 first, then 1: with a penalty the two tokens must alternate.
+  // Every row ranks 0 first and then 1, so that with a penalty the two tokens must alternate.
   const std::vector<float> rows{2, 1, 2, 1, 2, 1, 2, 1};
   const sampling_params p{.frequency_penalty = 1.5F};
   const auto got = accept(rows, 2, std::vector<token>{0, 1, 0}, p, token_context{});
@@ -153,11 +153,11 @@ TEST(acceptance, the_best_logit_is_enough_only_where_nothing_else_decides) {
   EXPECT_FALSE(needs_only_best({}, {.logprobs_count = 0}));
 }
 
-/// The answer after four tokens of output: 1, then as the logits say, then 4.
+/// The tokens after four tokens of output: 1, then the logits' choice, then 4.
 struct known_answer final : token_chooser {
   [[nodiscard]] std::optional<token> choose(const row& at) const override {
     EXPECT_EQ(at.answer, 9u);
-    EXPECT_EQ(at.drafted, static_cast<token>(at.index - 3)) << "the draft's token, which stands at this index";
+    EXPECT_EQ(at.drafted, static_cast<token>(at.index - 3)) << "the draft's token at this index";
     if (at.index == 5) return std::nullopt;
     return at.index == 4 ? 1 : 4;
   }
@@ -165,7 +165,7 @@ struct known_answer final : token_chooser {
 
 TEST(acceptance, takes_a_choosers_tokens_in_place_of_the_logits) {
   std::vector<float> rows(4 * vocabulary, 0.0F);
-  for (std::size_t row = 0; row < 4; ++row) rows[row * vocabulary + 2] = 1;  // the model says 2
+  for (std::size_t row = 0; row < 4; ++row) rows[row * vocabulary + 2] = 1;  // the model chooses 2
   const std::vector<token> draft{1, 2, 3};
   const known_answer known;
   const auto got = accept(rows, vocabulary, draft, {}, {{}, 7, 3}, std::nullopt, nullptr, {&known, 9});

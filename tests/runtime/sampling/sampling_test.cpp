@@ -80,7 +80,7 @@ TEST(sampling, frequencies_follow_the_softmax) {
   struct {
     std::vector<float> logits;
     sampling_params params;
-    double chi_square_max;  // exceeded by 1 in 1000 draws that are right
+    double chi_square_max;  // a right distribution exceeds this in 1 of 1000 draws
   } const cases[] = {
       {{1.0F, 0.0F, -1.0F, 2.0F}, {.temperature = 0.7F, .seed = 99}, 16.3},
       {{1.0F, 0.0F, -1.0F, 2.0F, 0.5F, 0.5F, -2.0F, 1.5F}, {.temperature = 1.5F, .seed = 1}, 24.4},
@@ -243,8 +243,8 @@ TEST(sampling, penalties_and_bans_look_at_the_right_tokens) {
   const std::vector<float> logits{2, 1.9F, 1.8F};
   const std::vector<token> log{0, 1};
   const token_context before{log, 2, 1};  // token 0 is the prompt, token 1 the output
-  EXPECT_EQ(test::sample(logits, {.presence_penalty = 1}, before), 0) << "the prompt is not penalised";
-  EXPECT_EQ(test::sample(logits, {.repetition_penalty = 2}, before), 2) << "here it is";
+  EXPECT_EQ(test::sample(logits, {.presence_penalty = 1}, before), 0) << "the prompt is not penalized";
+  EXPECT_EQ(test::sample(logits, {.repetition_penalty = 2}, before), 2) << "the prompt is penalized";
   EXPECT_EQ(test::sample(logits, {.presence_penalty = 1}, before, std::vector<token>{0}), 2);
   EXPECT_EQ(test::sample(logits, {.logit_bias = {{2, 5}, {-1, 100}, {99, 100}}}, before), 2);
   const sampling_params banned{.banned_early = {0}, .banned_before = 4};
@@ -267,7 +267,7 @@ TEST(sampling, only_allowed_tokens_are_chosen_even_when_bans_leave_none) {
   }
   p.banned_sequences = {{0}, {2}};
   EXPECT_EQ(row_sampler(p, nothing_before).choose(logits), 0);
-  p.allowed = {-5, 99};  // from a peer
+  p.allowed = {-5, 99};  // a peer may send these
   EXPECT_EQ(row_sampler(p, nothing_before).choose(logits), 0);
 }
 
@@ -280,11 +280,11 @@ TEST(sampling, a_banned_sequence_is_never_completed_by_the_output) {
   };
   EXPECT_EQ(choose({0, 3}, 0), 3) << "1 may not follow 3, nor 2 anything";
   EXPECT_EQ(choose({3, 0}, 0), 1);
-  EXPECT_EQ(choose({0, 3}, 2), 1) << "the prompt's end is no output";
+  EXPECT_EQ(choose({0, 3}, 2), 1) << "the prompt's end is not output";
   const std::vector<token> log = {0};
   row_sampler rows(p, {log, 1, 0});
   rows.emit(3);
-  EXPECT_EQ(rows.choose(logits), 3) << "what a draft had accepted counts as well";
+  EXPECT_EQ(rows.choose(logits), 3) << "accepted draft tokens count as well";
   rows.emit(0);
   EXPECT_EQ(rows.choose(logits), 1);
 }
@@ -294,7 +294,8 @@ TEST(sampling, frequency_grows_with_each_occurrence_and_repetition_does_not) {
   const std::vector<token> log{0, 0, 0};
   EXPECT_EQ(test::sample(logits, {.frequency_penalty = 0.4F}, {log, 3, 0}), 1) << "3 - 3 * 0.4 < 2";
   EXPECT_EQ(test::sample(logits, {.frequency_penalty = 0.4F}, {log, 3, 1}), 0) << "two in the output";
-  EXPECT_EQ(test::sample(logits, {.repetition_penalty = 1.4F}, {log, 3, 0}), 0) << "once, however often";
+  EXPECT_EQ(test::sample(logits, {.repetition_penalty = 1.4F}, {log, 3, 0}), 0)
+      << "counted once, however often it occurs";
   EXPECT_EQ(test::sample(std::vector<float>{-1, -1.5F}, {.repetition_penalty = 2}, {log, 3, 0}), 1)
       << "negative logits fall";
 }

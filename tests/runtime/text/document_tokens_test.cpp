@@ -1,4 +1,4 @@
-// The promise is one sentence: the tokens are those that encoding the whole text gives, whatever was edited before.
+// The tokens are always those that encoding the whole text gives, whatever was edited before.
 #include "runtime/text/document_tokens.hpp"
 
 #include <gtest/gtest.h>
@@ -23,14 +23,14 @@ std::shared_ptr<const tokenizer> load(const gguf::gguf_file& file) {
   return loaded ? *loaded : nullptr;
 }
 
-/// Where a character of `text` begins, at or after a random place.
+/// The start of a character of `text`, at or after a random position.
 std::size_t random_boundary(std::string_view text, std::mt19937& random) {
   std::size_t at = random() % (text.size() + 1);
   while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
   return at;
 }
 
-/// Somebody types, deletes, moves and pastes: short things, long things, and what tokenizers find hard.
+/// A user who types, deletes, moves and pastes short texts, long texts, and those that tokenizers find hard.
 struct typist {
   explicit typist(std::uint32_t seed, std::string pasted) : random(seed), source(std::move(pasted)) {}
 
@@ -80,7 +80,7 @@ struct typist {
   std::string source;
 };
 
-/// Edits `text` at random places and complains about the first difference.
+/// Edits `text` at random positions and reports the first difference.
 void edit_at_random(const std::shared_ptr<const tokenizer>& tokenizer, std::string text, std::size_t edits,
                     std::uint32_t seed) {
   typist who(seed, text);
@@ -100,7 +100,7 @@ void edit_at_random(const std::shared_ptr<const tokenizer>& tokenizer, std::stri
     ASSERT_EQ(ids(document.tokens().begin(), document.tokens().end()), whole) << "edit " << i << ", seed " << seed;
     mirror.erase(mirror.begin() + splice.at, mirror.begin() + splice.at + splice.remove_count);
     mirror.insert(mirror.begin() + splice.at, splice.insert.begin(), splice.insert.end());
-    ASSERT_EQ(mirror, whole) << "the splice tells another story; edit " << i << ", seed " << seed;
+    ASSERT_EQ(mirror, whole) << "the splice gives other tokens; edit " << i << ", seed " << seed;
 
     const std::size_t cursor = random_boundary(text, who.random);
     ASSERT_EQ(document.before(text, cursor), tokenizer->encode(std::string_view(text).substr(0, cursor)))
@@ -109,7 +109,7 @@ void edit_at_random(const std::shared_ptr<const tokenizer>& tokenizer, std::stri
   }
 }
 
-/// The cut itself: anything in front, anything behind, and one of the places between.
+/// Tests the cut itself, with any text before it and after it, at each possible position.
 void cut_at_random(const tokenizer& tokenizer, std::size_t rounds, std::uint32_t seed) {
   typist who(seed, "def f(self, x1):\n    return {'a': x1 + 12}\n\n\nclass B:\n\tpass\n");
   std::size_t cuts = 0;
@@ -125,7 +125,7 @@ void cut_at_random(const tokenizer& tokenizer, std::size_t rounds, std::uint32_t
       ASSERT_EQ(joined, tokenizer.encode(whole)) << "cut at " << at << " of " << whole;
     }
   }
-  EXPECT_GT(cuts, rounds / 4);  // else nothing was tried
+  EXPECT_GT(cuts, rounds / 4);  // otherwise nothing was tested
 }
 
 TEST(document_tokens, are_those_of_the_whole_text_under_every_pretokenizer) {
@@ -186,7 +186,7 @@ TEST(document_tokens, encode_no_more_than_what_an_edit_touches) {
   std::string text;
   for (int i = 0; i < 500; ++i) text += "word " + std::to_string(i) + " and more\n";
   document_tokens document(tokenizer, text);
-  // Every third byte of the far end becomes another one behind the document's back: it is not looked at again.
+  // Every third byte of the far end is changed without the document's knowledge, because it must not be read again.
   const ids far(document.tokens().end() - 100, document.tokens().end());
   text.insert(100, "new");
   for (std::size_t i = text.size() - 300; i < text.size(); i += 3) text[i] = '#';

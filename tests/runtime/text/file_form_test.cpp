@@ -23,10 +23,10 @@ TEST(file_form, gives_an_edit_the_line_ends_the_mark_and_the_end_of_the_file) {
   const std::string wanted = std::string(mark) + "LIMIT = 64\r\nSIZE = 3\r\nMORE = 1\r\n";
   EXPECT_EQ(with_form_of(windows, "LIMIT = 64\nSIZE = 3\nMORE = 1\n"), wanted);
   EXPECT_EQ(with_form_of(windows, "LIMIT = 64\r\nSIZE = 3\nMORE = 1"), wanted) << "whatever the model wrote";
-  EXPECT_EQ(with_form_of(windows, wanted), wanted) << "also with a mark";
+  EXPECT_EQ(with_form_of(windows, wanted), wanted) << "even with a byte order mark";
   EXPECT_EQ(with_form_of("a\nb", "a\nc\n"), "a\nc");
   EXPECT_EQ(with_form_of("a\nb\n", "a\nc"), "a\nc\n");
-  EXPECT_EQ(with_form_of("a\n", "a\r\nb\r\n"), "a\nb\n") << "a file of line feeds gets no other";
+  EXPECT_EQ(with_form_of("a\n", "a\r\nb\r\n"), "a\nb\n") << "a file with line feeds gets no other line ends";
   EXPECT_EQ(with_form_of("a", "a\nb\n"), "a\nb");
   EXPECT_EQ(with_form_of("", "a\r\nb"), "a\nb");
   EXPECT_EQ(with_form_of("a\r\nb\r\n", ""), "");
@@ -35,7 +35,8 @@ TEST(file_form, gives_an_edit_the_line_ends_the_mark_and_the_end_of_the_file) {
 TEST(file_form, lines_that_stay_keep_their_ends_in_a_file_of_several) {
   const std::string mixed = "one\r\ntwo\nthree\r\n}\nfour\r\n}\r\nlast";
   EXPECT_EQ(with_form_of(mixed, "one\ntwo\nTHREE\n}\nfour\n}\nlast\n"), "one\r\ntwo\nTHREE\r\n}\nfour\r\n}\r\nlast");
-  EXPECT_EQ(with_form_of(mixed, "new\n" + shown_text(mixed)), "new\r\n" + mixed) << "a new line as the one before it";
+  EXPECT_EQ(with_form_of(mixed, "new\n" + shown_text(mixed)), "new\r\n" + mixed)
+      << "a new line ends like the one before it";
 }
 
 std::string random_text(std::mt19937& random, std::initializer_list<const char*> pieces) {

@@ -48,7 +48,7 @@ TEST_F(live_document_test, refuses_an_edit_of_another_version) {
   EXPECT_TRUE(file.apply(3, 4, {}, position_encoding::utf16));
 }
 
-/// A text without a place to cut is one chunk, and each of many edits would encode it again.
+/// A text without a position to cut is one chunk, which each of many edits would encode again.
 TEST_F(live_document_test, encodes_a_text_of_one_chunk_a_few_times_whatever_the_edits) {
   const std::string text(40'000, 'o');
   auto long_file = std::move(*live_document::make(words, text, 1, 1U << 20));

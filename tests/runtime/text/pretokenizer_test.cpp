@@ -24,7 +24,7 @@ pieces split(std::string_view name, std::string_view text) {
   return out;
 }
 
-/// One name of each list of expressions.
+/// One name for each list of expressions.
 constexpr std::string_view distinct[] = {
     "default",        "gpt-2",        "llama-bpe",   "qwen2",    "qwen35", "gpt-4o",  "tekken",    "seed-coder",
     "bailingmoe",     "ufakzeka",     "laguna",      "minicpm5", "youtu",  "kimi-k2", "starcoder", "falcon",
@@ -97,9 +97,9 @@ TEST(pretokenizer, cuts_as_llama3_does) {
   EXPECT_EQ(split("llama-bpe", "end   "), (pieces{"end", "   "}));
   EXPECT_EQ(split("llama-bpe", "\u00e9t\u00e9 \u4e2d\u6587\u0664\u0665"),
             (pieces{"\u00e9t\u00e9", " \u4e2d\u6587", "\u0664\u0665"}));
-  // The long s is no s here, as a case-insensitive match would have it: the quote joins the letters.
+  // The long s is not an s here, as it would be for a case-insensitive match, so the quote joins the letters.
   EXPECT_EQ(split("llama3", "x'\u017f"), (pieces{"x", "'\u017f"}));
-  // A Mongolian vowel separator was white space once.
+  // A Mongolian vowel separator was whitespace in old versions of Unicode.
   EXPECT_EQ(split("llama-bpe", "a\u180e\u180eb"), (pieces{"a", "\u180e\u180e", "b"}));
   EXPECT_EQ(split("llama-bpe", "a\u2003\u00a0b"), (pieces{"a", "\u2003", "\u00a0b"}));
 }

@@ -1,5 +1,5 @@
-// Writes pretokenizer_vectors.json: how V8's expressions cut some texts, by the spelling of the models' tokenizer.json
-// files. Node 20 or later: node tests/runtime/text/pretokenizer_vectors.mjs > tests/runtime/text/pretokenizer_vectors.json
+// Writes pretokenizer_vectors.json: how V8's expressions, written as in the models' tokenizer.json, cut some texts. Node
+// 20 or later: node tests/runtime/text/pretokenizer_vectors.mjs > tests/runtime/text/pretokenizer_vectors.json
 const contraction = "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])";
 const tail = '\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+';
 const llama3 = (digits) => `${contraction}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|${tail}`;
@@ -47,7 +47,7 @@ const texts = [
   '漢字kanji漢字 ABC中DEF', 'a\u0301b\u0300 \u0301x e\u0301\u0302', '１２３ ٠١٢ Ⅷ ½ 4⁵', '😀 😀x 👩‍👩‍👧 ™', 'a\u00a0b\u2003c\u3000d\u180ee\ufefff\u0085g\u2028h',
   '$100 <=> ^~| `x` "q" (a,b) {c} [d]', '!foo #bar @baz ~qux -x /y', "'", "''s''re", '…、。，！？“x”—‘y’', 'مرحبا ١٢٣ ، ۔', '\n', '   ', '\r', '\r\r\n', '1', '12345678901234567890',
 ];
-// Chosen by a generator of its own, so that the same file comes out everywhere.
+// A built-in generator chooses, so that every machine writes the same file.
 const units = ['a', 'Z', 'b', 'Q', '7', '0', ' ', ' ', '\n', '\r', '\t', "'", 's', 'LL', '+', '_', '/', '.', ',', '"', 'é', 'É', '中', 'の', '한', 'ʰ', 'ǅ', '\u0301', '\u00a0', '😀', '٣', '…', '`'];
 let state = 12345n;
 const random = (n) => { state = (state * 6364136223846793005n + 1442695040888963407n) & 0xffffffffffffffffn; return Number((state >> 33n) % BigInt(n)); };
@@ -55,7 +55,7 @@ for (let i = 0; i < 60; ++i) { let t = ''; for (let n = 4 + random(20); n > 0; -
 
 function cut(expression, pieces) {
   const out = [];
-  // Unicode's white space, not ECMAScript's: with U+0085, without U+FEFF.
+  // Unicode's whitespace, not ECMAScript's: with U+0085, without U+FEFF.
   let source = '';
   let inSet = false;
   for (let i = 0; i < expression.length; ++i) {

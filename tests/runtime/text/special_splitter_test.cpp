@@ -11,7 +11,7 @@
 namespace redline::text {
 namespace {
 
-/// Ordinary text as it is, special tokens as [text].
+/// Ordinary text unchanged, and special tokens as [text].
 std::string shown(const test::tiny_vocabulary& tiny, std::string_view text, bool parse_special) {
   const auto vocab = vocabulary::load(*tiny.file());
   EXPECT_TRUE(vocab);
@@ -53,7 +53,7 @@ TEST(special_splitter, swallows_the_white_space_after_tokens_of_phi3_only) {
   EXPECT_EQ(shown(tiny, "<|endoftext|> x", true), "[<|endoftext|>]{ x}");
 }
 
-/// The definition: each token in turn, longest first, is cut out of all that is left.
+/// The definition: each token in turn, longest first, is cut out of all remaining text.
 std::string cut_one_by_one(std::vector<std::string> wanted, const std::string& text) {
   std::stable_sort(wanted.begin(), wanted.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
   std::vector<std::pair<std::string, bool>> parts{{text, false}};
@@ -86,7 +86,7 @@ TEST(special_splitter, cuts_as_one_token_after_the_other_would) {
   };
   for (int world = 0; world < 30; ++world) {
     auto tiny = test::tiny_bpe();
-    tiny.name = "Phi-3-mini";  // whose tokens swallow the blanks after them
+    tiny.name = "Phi-3-mini";  // its tokens swallow the spaces after them
     std::vector<std::string> wanted{"<|end|>", "<|im_start|>", "<think>", "  "};
     for (std::size_t i = 1 + random() % 8; i > 0; --i) {
       std::string token = letters(6);
@@ -101,8 +101,8 @@ TEST(special_splitter, cuts_as_one_token_after_the_other_would) {
   }
 }
 
-// Each byte, and each place where a token stands, is looked at once: not once for each token that there is, nor for
-// each piece that others have cut.
+// Each byte, and each position of a token, is examined once, not once per token of the vocabulary, nor per piece that
+// other tokens have cut.
 TEST(special_splitter, takes_steps_in_proportion_to_the_text_however_many_tokens_there_are) {
   for (const std::size_t tokens : {8U, 64U, 512U}) {
     auto tiny = test::tiny_bpe();

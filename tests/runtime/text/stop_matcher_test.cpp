@@ -71,7 +71,7 @@ struct cut {
   std::optional<std::size_t> stop;
 };
 
-/// What a server that looks at the whole text after every byte would do.
+/// What a server does that examines the whole text after every byte.
 cut naive(const std::string& text, const std::vector<std::string>& stops) {
   for (std::size_t end = 1; end <= text.size(); ++end) {
     cut found;
@@ -105,10 +105,10 @@ TEST(stop_matcher, agrees_with_a_naive_search_however_the_text_is_cut) {
       const std::string piece = text.substr(at, 1 + random() % 5);
       shown += m.feed(piece);
       at += piece.size();
-      ASSERT_TRUE(wanted.before.starts_with(shown)) << "text was shown that a stop string takes back";
+      ASSERT_TRUE(wanted.before.starts_with(shown)) << "text was shown that belongs to a stop string";
       if (!m.matched()) {
         ASSERT_EQ(shown.size() + m.held_bytes(), at);
-        // Nothing is held back without need: what is held begins some stop string.
+        // No text is withheld without need: withheld text begins some stop string.
         const std::string held = text.substr(shown.size(), m.held_bytes());
         ASSERT_TRUE(held.empty() || std::any_of(stops.begin(), stops.end(),
                                                 [&](const std::string& stop) { return stop.starts_with(held); }));

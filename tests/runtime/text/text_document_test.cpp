@@ -54,7 +54,7 @@ TEST(text_document, ends_lines_as_the_language_server_protocol_does) {
   ASSERT_EQ(d.lines_count(), 5U);
   EXPECT_EQ(*d.offset_of({0, 1}, position_encoding::utf16), 1U);
   EXPECT_EQ(d.offset_of({0, 2}, position_encoding::utf16).error().context,
-            "line 0, character 2: expected a character up to 1, the line's length");  // inside "\r\n"
+            "line 0, character 2: expected a character up to 1, the line's length");  // within "\r\n"
   EXPECT_EQ(*d.offset_of({1, 1}, position_encoding::utf16), 4U);
   EXPECT_EQ(*d.offset_of({2, 0}, position_encoding::utf16), 5U);
   EXPECT_EQ(*d.offset_of({4, 0}, position_encoding::utf16), 8U);
@@ -75,7 +75,7 @@ TEST(text_document, refuses_what_is_outside_and_stays_as_it_was) {
             "expected text in UTF-8, found an invalid byte at offset 0");
   EXPECT_EQ(complaint(d.replace(at({0, 0}, {0, 0}, "12345"), u)), "expected a text of at most 10 bytes, found 11");
   EXPECT_EQ(d.text(), "ab\nc\u00e9");
-  EXPECT_TRUE(d.replace(at({0, 0}, {0, 2}, "123456"), u));  // only the outcome's size counts
+  EXPECT_TRUE(d.replace(at({0, 0}, {0, 2}, "123456"), u));  // only the size of the result counts
   EXPECT_FALSE(text_document::make("\xff", roomy));
   EXPECT_FALSE(text_document::make("12345", 4));
 }
@@ -85,11 +85,11 @@ TEST(text_document, reads_positions_behind_the_end_as_the_end) {
   const auto near = [&](std::uint32_t line, std::uint32_t character, position_encoding units) {
     return d.offset_near({line, character}, units);
   };
-  EXPECT_EQ(near(0, 9, position_encoding::utf16), 1U);  // in front of "\r\n"
+  EXPECT_EQ(near(0, 9, position_encoding::utf16), 1U);  // before "\r\n"
   EXPECT_EQ(near(1, 2, position_encoding::utf16), 6U);
-  EXPECT_EQ(near(1, 3, position_encoding::utf16), 6U);  // between the halves of a pair
+  EXPECT_EQ(near(1, 3, position_encoding::utf16), 6U);  // between the halves of a surrogate pair
   EXPECT_EQ(near(1, 4, position_encoding::utf16), 10U);
-  EXPECT_EQ(near(1, 5, position_encoding::utf8), 6U);  // inside a character's bytes
+  EXPECT_EQ(near(1, 5, position_encoding::utf8), 6U);  // within a character's bytes
   EXPECT_EQ(near(1, 99, position_encoding::utf8), 11U);
   EXPECT_EQ(near(2, 99, position_encoding::utf16), 16U);
   EXPECT_EQ(near(3, 0, position_encoding::utf16), 16U);
@@ -122,7 +122,7 @@ TEST(text_document, knows_its_lines_after_any_edits) {
   const std::string parts[] = {"\r", "\n", "\r\n", "x", "\u00e9"};
   auto d = document_of("");
   for (int i = 0; i < 4000; ++i) {
-    // A slow obvious model of the same text.
+    // A slow but obvious model of the same text.
     std::vector<std::size_t> begins{0};
     for (std::size_t k = 0; k < d.text().size(); ++k) {
       if (d.text()[k] == '\n' || (d.text()[k] == '\r' && d.text()[k + 1] != '\n')) begins.push_back(k + 1);

@@ -9,7 +9,7 @@
 
 namespace redline::test {
 
-/// Parts of a vocabulary-only file; tests change one and see what happens.
+/// Parts of a vocabulary-only file, which tests change one at a time.
 struct tiny_vocabulary {
   std::string model;
   std::string pre;
@@ -28,8 +28,8 @@ struct tiny_vocabulary {
 /// GPT-2's character for a byte.
 std::string byte_character(int byte);
 
-/// 256 byte tokens; he, ll, hell, hello, Ġw, or, Ġwor, ld and Ġworld from merges; control <|end|> (also eos) and
-/// <|im_start|>, user-defined <think> and two blanks.
+/// 256 byte tokens; he, ll, hell, hello, Ġw, or, Ġwor, ld and Ġworld from merges; control tokens <|end|> (also eos) and
+/// <|im_start|>; user-defined <think> and two spaces.
 tiny_vocabulary tiny_bpe(std::string pre = "qwen2");
 
 /// <unk>, <s>, </s>, 256 byte tokens, letters and a few pieces with scores, user-defined <tag>. BOS is added.

@@ -25,7 +25,7 @@ std::size_t differences(const std::vector<token_splice>& splices) {
   return sum;
 }
 
-/// By the table that everybody knows.
+/// The textbook algorithm with a table.
 std::size_t differences_at_least(const tokens& a, const tokens& b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

@@ -85,7 +85,7 @@ TEST(bpe_tokenizer, adds_bos_and_eos_where_the_file_asks) {
 TEST(bpe_tokenizer, takes_whole_pieces_first_only_for_llama3) {
   for (const bool llama3 : {false, true}) {
     auto tiny = test::tiny_bpe(llama3 ? "llama-bpe" : "qwen2");
-    tiny.add("whole", 1);  // no merge leads to it
+    tiny.add("whole", 1);  // no merge leads to this token
     const auto subject = load(tiny);
     EXPECT_EQ(subject->encode("whole").size(), llama3 ? 1U : 5U);
   }
@@ -119,7 +119,7 @@ TEST(bpe_tokenizer, renders_pieces) {
 TEST(bpe_tokenizer, writes_a_replacement_for_bytes_that_utf8_never_uses_when_the_vocabulary_lacks_them) {
   auto tiny = test::tiny_bpe();
   const auto at = static_cast<std::size_t>(tiny.id(test::byte_character(0xFF)));
-  tiny.types[at] = 4;  // as in deepseek-coder: the text "ÿ", not the byte
+  tiny.types[at] = 4;  // as in deepseek-coder: the token is the text "ÿ", not the byte
   const auto subject = load(tiny);
   EXPECT_FALSE(subject->keeps_every_byte());
   EXPECT_EQ(subject
@@ -175,7 +175,7 @@ test::tiny_vocabulary random_bpe(std::mt19937_64& random, std::size_t merge_coun
   return tiny;
 }
 
-/// Byte-pair encoding as its definition says: the lowest rank anywhere, the leftmost place first, again and again.
+/// Byte-pair encoding by definition: repeatedly merges the lowest rank, leftmost first.
 ids naive_bpe(const test::tiny_vocabulary& tiny, const std::string& text) {
   std::vector<std::string> parts;
   for (const char byte : text) parts.emplace_back(1, byte);
@@ -288,7 +288,7 @@ TEST(spm_tokenizer, takes_the_added_blank_off_a_whole_text_only) {
   EXPECT_EQ(subject->decode(encoded, {.strip_space_prefix = true}).value(), "hello wo");
 }
 
-/// SentencePiece merging as its definition says, with bytes for what is no token.
+/// SentencePiece merging by definition, with bytes for text that is not a token.
 ids naive_spm(const test::tiny_vocabulary& tiny, const std::string& text) {
   std::vector<std::string> parts;
   const std::string escaped = "▁" + text;

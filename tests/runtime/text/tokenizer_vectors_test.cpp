@@ -1,4 +1,4 @@
-// The exact token ids that other implementations give: real vocabularies, real code.
+// The exact token ids that other implementations give, with real vocabularies and real code.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -118,7 +118,7 @@ TEST(tokenizer_vectors, gives_the_reference_ids_of_the_demonstration_prompts) {
     EXPECT_EQ(words->decode(wanted, {.render_special = true}).value(), text) << row["name"];
     for (const char* model : {"target", "draft"}) {
       const ids continuation = row[model]["continuation"];
-      // JSON holds text alone: what is no UTF-8 became U+FFFD.
+      // JSON contains only text, so invalid UTF-8 became U+FFFD.
       const std::string text_alone = nlohmann::json(words->decode(continuation).value())
                                          .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
       EXPECT_EQ(nlohmann::json::parse(text_alone), row[model]["text"]) << row["name"];

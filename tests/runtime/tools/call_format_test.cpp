@@ -69,7 +69,7 @@ TEST(call_format, short_ids_have_nine_letters_and_digits) {
     EXPECT_EQ(id.size(), 9U);
     EXPECT_TRUE(std::all_of(id.begin(), id.end(), [](unsigned char c) { return std::isalnum(c) != 0; })) << id;
   }
-  EXPECT_EQ(shorten_call_id("abcDEF123"), "abcDEF123") << "one that is short already stays";
+  EXPECT_EQ(shorten_call_id("abcDEF123"), "abcDEF123") << "one that is short already stays unchanged";
   EXPECT_NE(shorten_call_id("call_a"), shorten_call_id("call_b"));
 }
 

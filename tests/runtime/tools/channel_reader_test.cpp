@@ -9,7 +9,7 @@ namespace {
 
 using parts = std::vector<std::pair<bool, std::string>>;
 
-/// What is reasoned (true) and said, in order, when the text comes in pieces of so many bytes.
+/// The reasoning (true) and the answer, in order, when the text comes in pieces of `piece` bytes.
 parts read(std::string_view text, std::size_t piece) {
   channel_reader reader;
   parts out;

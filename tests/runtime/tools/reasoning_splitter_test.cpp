@@ -10,12 +10,12 @@ namespace {
 using beginning = reasoning_splitter::beginning;
 using parts = std::pair<std::string, std::string>;
 
-/// What thoughts and answer are when the text comes in pieces of so many bytes.
+/// The reasoning and the answer when the text comes in pieces of `piece` bytes.
 parts split(std::string_view text, beginning where, std::size_t piece) {
   reasoning_splitter splitter(reasoning_splitter::tags_of("... </think> ..."), where);
   parts out;
   const auto take = [&out](const reasoning_splitter::parts& p) {
-    EXPECT_TRUE(p.reasoning.empty() || out.second.empty()) << "thoughts come before the answer";
+    EXPECT_TRUE(p.reasoning.empty() || out.second.empty()) << "reasoning comes before the answer";
     out.first += p.reasoning;
     out.second += p.answer;
   };

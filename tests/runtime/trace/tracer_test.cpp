@@ -107,14 +107,14 @@ TEST(tracer, samples_a_share_of_traces_by_their_ids_alone) {
     const span_context root{.trace_high = env.random(), .trace_low = env.random(), .span = 1};
     EXPECT_TRUE(all.samples(root));
     EXPECT_FALSE(none.samples(root));
-    EXPECT_TRUE(half.samples(root) || !tenth.samples(root)) << "a smaller share lies in a larger one";
+    EXPECT_TRUE(half.samples(root) || !tenth.samples(root)) << "a smaller sample is a subset of a larger one";
     halves += half.samples(root) ? 1 : 0;
     tenths += tenth.samples(root) ? 1 : 0;
   }
-  // Five standard deviations.
+  // The tolerance is five standard deviations.
   EXPECT_NEAR(halves, traces_count / 2, 500);
   EXPECT_NEAR(tenths, traces_count / 10, 300);
-  // As W3C and OpenTelemetry have it, the low 56 bits decide.
+  // The low 56 bits decide, as W3C and OpenTelemetry define it.
   EXPECT_TRUE(half.samples({.trace_low = 0x0080'0000'0000'0000}));
   EXPECT_FALSE(half.samples({.trace_low = 0xff7f'ffff'ffff'ffff}));
 }

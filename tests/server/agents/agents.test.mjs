@@ -1,7 +1,7 @@
-// Coding agents, unmodified and non-interactive, each on a small repository of its own, without a network but this
-// machine's. What the model says is scripted (`--script`) with each agent's own tools; all else is as for a person: their
-// settings are those of docs/clients/. REDLINE_AGENTS: only those with these names, by commas. REDLINE_AGENTS_LOG: a file
-// that gets their requests (what tools a new version has is read there).
+// Coding agents, unmodified and non-interactive, each on a small repository of its own, without a network beyond this
+// machine. The model's answers are scripted (`--script`) with each agent's own tools; everything else is as for a user:
+// their settings are those of docs/clients/. REDLINE_AGENTS: only these names, separated by commas. REDLINE_AGENTS_LOG:
+// a file for their requests (which show the tools of a new version).
 import assert from "node:assert/strict";
 import {execFileSync, spawn} from "node:child_process";
 import {appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
@@ -30,10 +30,10 @@ const opencodeSettings = (url) => JSON.stringify({
                          models: {[model]: {name: model, limit: {context: 131072, output: 4096}}}}},
 }, null, 2);
 
-// files: settings under the home folder. steps: the calls that lead to the edit, by the file's whole path.
+// files: settings below the home folder. steps: the calls that lead to the edit, given the file's full path.
 const agents = {
     opencode: {
-        // The package's own launcher is put in place by an install script, which is not run.
+        // An install script, which is not run here, would put the package's own launcher in place.
         command: join("node_modules", `opencode-${process.platform}-${process.arch}`, "bin", "opencode"),
         args: (prompt) => ["run", prompt],
         files: (url) => ({".config/opencode/opencode.json": opencodeSettings(url)}),
@@ -110,7 +110,7 @@ wire_api = "responses"
 [analytics]
 enabled = false
 `}),
-        // A model that it does not know gets no tool for patches: it is to call apply_patch in the shell.
+        // A model that the agent does not know gets no tool for patches, and has to call apply_patch in the shell.
         steps: (path) => [
             ["exec_command", {cmd: `cat ${path}`}],
             ["exec_command", {cmd: "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: greet.py\n@@\n" +
@@ -121,7 +121,7 @@ enabled = false
 
 const promptOf = (name) => `Make the greeting in greet.py polite, ${name}.`;
 
-/** What the model says to an agent: a call after each result; the words before a call tell how far the agent is. */
+/** What the model says to an agent: a call after each result; the words before a call show how far the agent is. */
 function scriptOf(name, steps) {
     const said = (i) => `Polite ${name}, step ${i + 1}.`;
     const entries = steps.map(([tool, args], i) => ({
@@ -131,7 +131,7 @@ function scriptOf(name, steps) {
     return [{when: [promptOf(name), "<tool_response>", ...steps.map((_, i) => said(i))], say: done}, ...entries.reverse()];
 }
 
-/** Stands between the agents and the server, and writes down what they say. */
+/** A proxy between the agents and the server that records their messages. */
 function recorder(target, log) {
     return createServer((from, to) => {
         const parts = [];
@@ -151,7 +151,7 @@ function recorder(target, log) {
     });
 }
 
-/** Runs a program to its end, or stops it with all that it started; what it wrote. */
+/** Runs a program to its end, or stops it with all its children; returns its output. */
 async function run(command, args, options) {
     const child = spawn(resolve(command), args, {...options, detached: true, stdio: ["ignore", "pipe", "pipe"]});
     let out = "";
@@ -172,7 +172,7 @@ let url;
 
 before(async () => {
     folder = mkdtempSync(join(tmpdir(), "redline-agents-"));
-    // Their prompts have tens of thousands of tokens, which a model of this size reads in no time.
+    // Their prompts have tens of thousands of tokens, which a model of this size reads quickly.
     const plain = join(folder, "plain.gguf"), tools = join(folder, "tools.gguf");
     execFileSync(program, ["synth", "--shape", "tiny", "--tokenizer", targetModel, "--vocabulary", "4096", "--layers", "1",
                            "--width", "64", "--heads", "1", "--kv-heads", "1", "--head-dim", "64", "--feed-forward", "64",

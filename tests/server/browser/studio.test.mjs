@@ -1,5 +1,5 @@
-// The page at / in a real browser. Needs Debian's package chromium; without it the tests are skipped. Screenshots are
-// left in the build folder.
+// The page at / in a real browser. This needs Debian's package chromium, without which the tests are skipped.
+// Screenshots are left in the build folder.
 import assert from "node:assert/strict";
 import {existsSync, mkdtempSync, readFileSync, writeFileSync} from "node:fs";
 import {createRequire} from "node:module";
@@ -25,7 +25,7 @@ after(async () => {
     await server?.kill();
 });
 
-/** A page whose errors are kept: what the browser complains of, a blocked script among it, fails the test that asks. */
+/** Opens a page and records the browser's errors, including blocked scripts, which fail the test that asks for them. */
 async function open(url = server.url, options = {}) {
     const page = await browser.newPage({viewport: {width: 1400, height: 1000}, ...options});
     page.complaints = [];
@@ -37,11 +37,11 @@ async function open(url = server.url, options = {}) {
     return page;
 }
 
-/** The text of an editor, of which CodeMirror renders what is visible. */
+/** The text of an editor, of which CodeMirror renders only the visible part. */
 const editorText = (page, label) => page.locator(`[aria-label="${label}"]`).evaluate((content) =>
     content.cmTile?.view?.state.doc.toString() ?? content.cmView?.view?.state.doc.toString() ?? content.innerText);
 
-/** The answers' events, by method, as the page got them. */
+/** Records the events of the page's answers, by method. */
 function record(page) {
     const streams = [];
     page.on("response", async (response) => {
@@ -89,7 +89,7 @@ test("an edit streams in, coloured by source, and a race gives the same bytes", 
     const auto = answers.find((a) => a.method === "auto");
     const drafted = auto.events.flatMap((e) => e.redline?.trace ?? []).flatMap((t) => t.text).filter(([from]) => from !== "model");
     assert.ok(drafted.length > 0, "a rename has tokens that a draft brought");
-    // Of a long text the page holds only the lines in view.
+    // For a long text the page contains only the lines in view.
     const shown = await Promise.all([...new Set(drafted.map(([from]) => from))].map((from) => page.locator(`.from-${from}`).count()));
     assert.ok(Math.max(...shown) > 0, "and the page shows them");
     assert.deepEqual(page.complaints, []);
@@ -257,7 +257,7 @@ test("the server is seen at work", {skip: absent}, async () => {
     await page.close();
 });
 
-/** What makes each view show something. */
+/** Actions that make each view show something. */
 const fillView = {
     edit: async (page) => void await runEdit(page),
     live: async (page) => {
@@ -287,7 +287,7 @@ test("tools for accessibility find nothing serious, in light and in dark", {skip
     }
 });
 
-// Which words of which colour a page shows on which background depends on the model; so all of them are looked at.
+// Which colors a page shows on which background depends on the model, so all combinations are checked.
 test("code can be read in every colour, on every background", {skip: absent}, async () => {
     const page = await open(server.url);
     const worst = await page.evaluate(() => {

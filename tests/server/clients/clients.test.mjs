@@ -1,4 +1,4 @@
-// Clients of other makers, unmodified, against one server: each in the way that its own documentation shows.
+// Third-party clients, unmodified, against one server, each used as its own documentation shows.
 import assert from "node:assert/strict";
 import {after, before, describe, test} from "node:test";
 import {createOpenAI} from "@ai-sdk/openai";
@@ -17,7 +17,7 @@ import {Server, draftModel, edit} from "./redline.mjs";
 const model = "demo-target";
 const tokensMax = 12;
 let server;
-let expected;  // what the model says: every client gets the same
+let expected;  // the model's answer, which every client must get
 
 before(async () => {
     server = await Server.start("--draft", draftModel);
@@ -131,7 +131,7 @@ for (const useResponses of [true, false]) {
         const provider = new OpenAIProvider({apiKey: "none", baseURL: `${server.url}/v1`, useResponses});
         const agent = new Agent({name: "editor", instructions: "Edit.", model, modelSettings: {maxTokens: tokensMax, temperature: 0}});
         const outcome = new Runner({modelProvider: provider, tracingDisabled: true}).run(agent, prompt);
-        // It takes a response that its length has cut for a failure, and a chat for an answer.
+        // With responses it treats a length limit as a failure, with chats as an answer.
         if (useResponses) return assert.rejects(outcome, /response\.incomplete/);
         assert.ok((await outcome).finalOutput.length > 0);
     });

@@ -1,4 +1,4 @@
-// The OpenAPI document against the server that shows it.
+// Compares the OpenAPI document with the server that serves it.
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
 import {Validator} from "@seriousme/openapi-schema-validator";
@@ -49,7 +49,7 @@ test("has examples that the server takes, with every field that they have", asyn
             const url = server.url + path.replace("{session}", session).replace("{path}", "a.py");
             const answer = await fetch(url, {method: method.toUpperCase(), headers: {"content-type": "application/json"}, body: JSON.stringify(content.example)});
             const body = await answer.json();
-            if (["/v1/code/apply", "/v1/apply/completions"].includes(path) && body.error?.code === "unusable_answer") continue;  // the demo model's, not the form's
+            if (["/v1/code/apply", "/v1/apply/completions"].includes(path) && body.error?.code === "unusable_answer") continue;  // the demo model's fault, not the shape's
             assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${JSON.stringify(body)}`);
             if (path === "/v1/redline/sessions") session = body.id;
             const properties = content.schema.properties ?? document.components.schemas[content.schema.$ref.split("/").at(-1)].properties;

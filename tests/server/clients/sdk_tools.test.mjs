@@ -1,5 +1,5 @@
-// Calls of tools through the SDKs whose APIs are not OpenAI's chat: each runs a loop of calls until a file is changed. What the model
-// says is scripted (`--script`), the rest is real.
+// Tool calls through the SDKs whose APIs are not OpenAI's chat; each runs a loop of calls until a file is changed. The
+// model's answers are scripted (`--script`), and the rest is real.
 import assert from "node:assert/strict";
 import {mkdtempSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
@@ -48,14 +48,14 @@ const object = (...names) => ({type: "object", properties: Object.fromEntries(na
 const functions = [{name: "read_file", description: "Reads a file.", schema: object("path")},
                    {name: "write_file", description: "Writes a file.", schema: object("path", "content")}];
 
-/** What a file system would do. */
+/** Acts as a file system. */
 function run(files, name, args) {
     if (name === "read_file") return files[args.path] ?? "no such file";
     files[args.path] = args.content;
     return "written";
 }
 
-/** ask(messages): {text, calls: [{name, args, id}], messages: those to go on with}; answer(call, result): one. */
+/** ask(messages) -> {text, calls: [{name, args, id}], messages: to continue with}; answer(call, result) -> one message. */
 async function loop(first, ask, answer) {
     const files = {"limits.py": source}, texts = [];
     const messages = [first];
@@ -160,7 +160,7 @@ describe("@continuedev/openai-adapters", () => {
 
     test("inception edits the region around the cursor", async () => {
         const content = "<|current_file_content|>\n<|code_to_edit|>\nLIMIT = <|cursor|>10\n<|/code_to_edit|>\n" +
-                        "<|/current_file_content|>\n<|edit_diff_history|>\n\n<|/edit_diff_history|><|!@#IS_NEXT_EDIT!@#|>";  // the last tells the adapter
+                        "<|/current_file_content|>\n<|edit_diff_history|>\n\n<|/edit_diff_history|><|!@#IS_NEXT_EDIT!@#|>";  // the last marker is for the adapter
         const wish = {model, temperature: 0, max_tokens: 100};
         const answer = await api("inception").chatCompletionNonStream({...wish, messages: [{role: "user", content}]}, signal());
         assert.equal(answer.choices[0].message.content, "```\n" + edited + "```");

@@ -1,4 +1,4 @@
-// The programs in docs/clients, as they stand but for the address and the model's name.
+// Runs the programs in docs/clients unchanged except for the address and the model's name.
 import assert from "node:assert/strict";
 import {spawn} from "node:child_process";
 import {readFileSync, readdirSync, writeFileSync} from "node:fs";

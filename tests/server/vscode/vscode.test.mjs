@@ -1,5 +1,5 @@
-// `redline lsp` in VS Code, with the extension of docs/editors/vscode.md: an edit with an instruction, and a completion as one types.
-// VS Code is code-server's, in Debian's Chromium. The first run builds its native parts, for which it wants g++, python3 and Node.js' headers.
+// `redline lsp` in VS Code, with the extension of docs/editors/vscode.md: an edit with an instruction, and a completion while typing.
+// VS Code is code-server's, in Debian's Chromium. The first run builds its native parts with g++, python3 and the headers of Node.js.
 import assert from "node:assert/strict";
 import {spawn, spawnSync} from "node:child_process";
 import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
@@ -18,13 +18,13 @@ function npm(folder, ...args) {
     return done.status === 0 ? "" : `npm ${args.join(" ")}: ${done.stderr}`;
 }
 
-/** What `npm ci --ignore-scripts` leaves out of code-server; once. */
+/** Runs once what `npm ci --ignore-scripts` leaves out of code-server. */
 function finishInstallation() {
     const stamp = join(packed, "finished");
     if (existsSync(stamp)) return;
     const parts = join(packed, "lib/vscode");
     assert.equal(npm(parts, "install", "--omit=dev", "--ignore-scripts"), "");
-    // Whether one that cannot be built is needed shows when the editor starts.
+    // Whether a part that cannot be built is needed shows when the editor starts.
     const complaints = ["@vscode/spdlog", "native-watchdog", "node-pty", "kerberos", "@parcel/watcher"].map((name) => npm(parts, "rebuild", name));
     complaints.push(npm(".", "rebuild", "argon2"));
     console.log(complaints.filter(Boolean).join("\n"));

@@ -23,7 +23,7 @@ using actor::make_address;
 
 inline constexpr auto patience = std::chrono::seconds(20);
 
-/// A directory of our own under the temporary one.
+/// A private directory under the temporary one.
 class scratch {
  public:
   explicit scratch(mode_t mode) {
@@ -43,15 +43,15 @@ inline frame note(actor::address to, actor::address from, std::string body) {
   return {envelope{.to = to, .from = from, .id = {0x0f01}}, std::move(body)};
 }
 
-/// A broker has taken this process, which most tests know anyway.
+/// The news that a broker accepted this process, which most tests skip.
 inline bool is_joining(const frame& f) {
   if (f.head.id != actor::peer_state::id) return false;
   const auto news = actor::decode<actor::peer_state>(f.body);
   return news && news->process == 0 && news->reachable;
 }
 
-/// The next frame within the deadline but the news of a broker that takes this process; `meanwhile` is called while
-/// none comes.
+/// Returns the next frame within the deadline, skipping the news that a broker accepted this process; `meanwhile` is
+/// called while none comes.
 inline std::optional<frame> next(actor::link& l, const std::function<void()>& meanwhile = {},
                                  std::chrono::milliseconds at_most = patience) {
   const auto end = std::chrono::steady_clock::now() + at_most;
@@ -66,7 +66,7 @@ inline std::optional<frame> next(actor::link& l, const std::function<void()>& me
   return std::nullopt;
 }
 
-/// The next news of a peer within the deadline.
+/// Returns the next news of a peer within the deadline.
 inline actor::peer_state next_news(actor::link& l) {
   const auto f = next(l);
   EXPECT_TRUE(f);
@@ -77,7 +77,7 @@ inline actor::peer_state next_news(actor::link& l) {
 
 inline std::uint64_t count_of(bridge_refusal why) { return read_bridge_counts()[static_cast<std::size_t>(why)]; }
 
-/// Waits until the bridge has refused something once more for that reason.
+/// Waits until the bridge has refused once more for that reason.
 inline bool is_refused_again(bridge_refusal why, std::uint64_t before) {
   for (int i = 0; i < 500 && count_of(why) == before; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return count_of(why) > before;

@@ -28,7 +28,7 @@ TEST(zmq_bridge, carries_a_part_of_what_waits_in_a_turn) {
                            came_back += head.id == actor::undeliverable::id ? 1 : 0;
                            return true;
                          }});
-  // Nobody leads to process 2: each frame comes back to its sender.
+  // No route leads to process 2, so each frame returns to its sender.
   const envelope head{.to = make_address(2, 1, 5), .from = make_address(1, 1, 5), .id = {0x0f01}};
   constexpr std::size_t all = 10'000;
   for (std::size_t i = 0; i < all; ++i) ASSERT_TRUE(send_parts(from_inside, actor::encode(head), "x"));

@@ -35,7 +35,7 @@ link_limits quick() { return {.heartbeat = microseconds{50'000}, .silence_max = 
 
 broker_options at(const std::string& endpoint) { return {.listens = {endpoint}, .rules = roles(), .limits = quick()}; }
 
-/// A process: a fabric with one worker, on which one actor watches for others.
+/// A process: a fabric with one worker, on which one actor watches for other processes.
 struct process {
   process(actor::process_number number, const std::string& card, std::vector<std::string> brokers)
       : fabric(number), link(fabric.make_link(1)), at(make_address(number, 1, 5)) {
@@ -48,7 +48,7 @@ struct process {
     const auto joined = fabric.start_bridge(options, {at});
     ASSERT_TRUE(joined) << joined.error().describe();
   }
-  /// The next news must be of this process.
+  /// Expects that the next news is about this process.
   actor::peer_state expect_news(actor::process_number of, bool reachable) {
     const auto news = next_news(*link);
     EXPECT_EQ(news.process, of);
@@ -90,7 +90,7 @@ void expect_talk(process& a, process& b) {
   EXPECT_EQ(large->body.size(), 1u << 20);
 }
 
-/// A broker counts a frame after it was sent on, so the last one may be counted after its receiver has it.
+/// A broker counts a frame after sending it on, so the receiver may have the last one before it is counted.
 void expect_frames(const std::vector<const zmq_broker*>& brokers, std::uint64_t count) {
   const auto counted = [&] {
     std::uint64_t frames = 0;
@@ -101,14 +101,14 @@ void expect_frames(const std::vector<const zmq_broker*>& brokers, std::uint64_t 
   EXPECT_EQ(counted(), count);
 }
 
-/// No process is taken for gone within a test, however busy the machine is.
+/// No process counts as gone within a test, however busy the machine is.
 broker_options patient(const std::string& endpoint) {
   auto options = at(endpoint);
   options.limits.silence_max = microseconds{20'000'000};
   return options;
 }
 
-/// What a stranger's socket can do at a broker without keys.
+/// What an unknown client's socket can do at a broker without keys.
 struct raw_socket {
   raw_socket(const std::string& endpoint, const std::string& identity) {
     socket.set(zmq::sockopt::routing_id, identity);
@@ -136,7 +136,7 @@ TEST(zmq_broker, carries_frames_over_tcp_with_curve) {
   const auto server = make_curve_keys(), gateway_keys = make_curve_keys(), worker_keys = make_curve_keys();
   zmq_broker broker;
   auto options = at("tcp://127.0.0.1:*");
-  options.limits.silence_max = microseconds{20'000'000};  // a megabyte takes seconds to encrypt under a sanitizer
+  options.limits.silence_max = microseconds{20'000'000};  // with a sanitizer, encrypting a megabyte takes seconds
   options.own_keys = server;
   options.allowed_public_keys = {gateway_keys.public_key, worker_keys.public_key};
   options.key_roles = {{gateway_keys.public_key, gateway}, {worker_keys.public_key, worker}};
@@ -152,7 +152,7 @@ TEST(zmq_broker, carries_frames_over_tcp_with_curve) {
   back.expect_news(1, true);
   expect_talk(front, back);
 
-  // A worker's key cannot say that it is a gateway.
+  // A worker's key is not valid for a gateway.
   process liar(3, "gateway", broker.bound_endpoints());
   liar.options.own_keys = worker_keys;
   liar.options.server_public_key = server.public_key;
@@ -160,14 +160,14 @@ TEST(zmq_broker, carries_frames_over_tcp_with_curve) {
   EXPECT_EQ(liar.expect_news(0, false).why_not, "its key is not for this role");
 }
 
-/// Keys of a process that dials: its own, none for one without, and the broker's as it knows it.
+/// The keys of a process that dials: its own, if it has any, and the broker's as it knows it.
 struct dialer {
   std::optional<curve_keys> own;
   std::string server_key;
 };
 
-/// Waits until a broker's log has each of these words, while processes with these keys dial again and again: who closes
-/// a connection first is chance, and the broker hears of it only where it does.
+/// Waits until a broker's log contains each of these words, while processes with these keys dial repeatedly. Either
+/// side may close a connection first, and the broker only notices if it is not the first.
 void expect_log_of_refusing(const broker_options& options, const std::vector<dialer>& dialers,
                             const std::vector<std::string>& words) {
   configure_log(log_level::warning, log_format::text);
@@ -228,7 +228,7 @@ TEST(zmq_broker, wants_safe_endpoints) {
   EXPECT_NE(broker.start(at(open_to_others.endpoint())).error().context.find("0700"), std::string::npos);
   EXPECT_EQ(broker.start(at("ipc:///nonexistent-redline/bus")).error().code, errc::io_error);
   EXPECT_EQ(broker.start(at("udp://127.0.0.1:1")).error().code, errc::invalid_argument);
-  // Those who dial look, too: the owner of a directory can put another socket there.
+  // Processes that dial check too, because the owner of a directory can put another socket there.
   process dialling(2, "worker", {open_to_others.endpoint()});
   EXPECT_NE(dialling.fabric.start_bridge(dialling.options, {}).error().context.find("0700"), std::string::npos);
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
@@ -303,7 +303,7 @@ TEST(zmq_broker, of_another_protocol_is_refused_by_those_who_dial_it) {
   }
 }
 
-/// A broker by hand, of a version that knows no protocol or refuses: how often it is asked, and with what card.
+/// A broker by hand, of a version without a protocol or one that refuses: counts its hellos and reads their cards.
 struct broker_by_hand {
   explicit broker_by_hand(const std::string& endpoint) { socket.bind(endpoint); }
   std::string next_hello() {
@@ -338,14 +338,14 @@ TEST(zmq_broker, that_refuses_or_is_refused_is_not_asked_with_every_beat) {
     EXPECT_EQ(broker.next_hello(), "worker");
     broker.answer(is_old ? wire::hello : wire::refusal, is_old ? "" : "it is not liked");
     EXPECT_NE(back.expect_news(0, false).why_not, "");
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // ten beats
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // ten heartbeats
     back.fabric.update_card("worker that has changed");
     int asked = 0;
     for (std::string card; card != "worker that has changed"; ++asked) {
       card = broker.next_hello();
       ASSERT_NE(card, "none");
     }
-    EXPECT_LE(asked, 2) << "one may have been on its way";
+    EXPECT_LE(asked, 2) << "one may have been in flight";
   }
 }
 
@@ -374,7 +374,7 @@ TEST(zmq_broker, carries_only_what_a_role_sends) {
   foreign.head.from = p.back.at;
   ASSERT_TRUE(p.back.link->send(foreign));
   EXPECT_EQ(next(*p.front.link)->body, "a worker's word");
-  // Nor may a process say of others that they cannot be reached.
+  // A process also may not report others as unreachable.
   auto news = note(p.front.at, p.back.at,
                    actor::encode(actor::undeliverable{make_address(9, 1, 1), {0x0f01}, {errc::unreachable, "gone"}}));
   news.head.id = actor::undeliverable::id;
@@ -398,12 +398,12 @@ TEST(zmq_broker, believes_no_frame_that_names_another_sender) {
   const auto before = count_of(bridge_refusal::sender);
   liar.send({.to = p.back.at, .from = p.front.at, .id = {0x0f01}, .from_life = 77}, "as process 1");
   EXPECT_TRUE(is_refused_again(bridge_refusal::sender, before));
-  // Another identity: it said no hello.
+  // This identity has not sent a hello.
   const auto stale = count_of(bridge_refusal::stale);
   raw_socket silent(p.directory.endpoint(), to_identity({8, 88}));
   silent.send({.to = p.back.at, .from = make_address(8, 1, 1), .id = {0x0f01}, .from_life = 88}, "no hello");
   EXPECT_TRUE(is_refused_again(bridge_refusal::stale, stale));
-  // Of a known number, but another life, while the process lives.
+  // A known number with another process start, while the process lives.
   const auto process_refusals = count_of(bridge_refusal::process);
   raw_socket twin(p.directory.endpoint(), to_identity({1, 1234}));
   twin.send({.from = make_address(1, 0, 0), .id = wire::hello, .from_life = 1234}, "gateway");
@@ -427,13 +427,13 @@ TEST(zmq_broker, survives_garbage) {
   EXPECT_TRUE(is_refused_again(bridge_refusal::malformed, before));
   framed.send({.from = make_address(9, 0, 0), .id = wire::hello, .from_life = 99},
               std::string(card_bytes_max + 1, 'g'));
-  // Control words of every number, with bodies that are none.
+  // Control messages of every number, with invalid bodies.
   framed.send({.from = make_address(9, 0, 0), .id = wire::hello, .from_life = 99}, "gateway of noise");
   p.back.expect_news(9, true);
   for (std::uint16_t id = 1; id < 9; ++id) {
     framed.send({.from = make_address(9, 0, 0), .id = {id}, .from_life = 99}, "\xff\xff");
   }
-  p.back.expect_news(9, false);  // one of them said goodbye
+  p.back.expect_news(9, false);  // one of them was a goodbye
   expect_talk(p.front, p.back);
 }
 
@@ -490,16 +490,16 @@ TEST(zmq_broker, may_be_killed_and_started_again) {
   small_pool p;
   p.broker.stop();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  // What is sent meanwhile comes back.
+  // Messages sent meanwhile return.
   ASSERT_TRUE(p.front.link->send(note(p.back.at, p.front.at, "lost")));
   const auto back = next(*p.front.link);
   ASSERT_TRUE(back);
   ASSERT_EQ(back->head.id, actor::undeliverable::id);
-  // The process is not gone yet, so nobody need begin anew.
+  // The process is not gone yet, so no session needs to start again.
   EXPECT_EQ(actor::decode<actor::undeliverable>(back->body)->why.code, errc::not_ready);
   zmq_broker again;
   ASSERT_TRUE(again.start(at(p.directory.endpoint())));
-  // The same processes, told again, because what was sent is lost.
+  // The same processes are announced again, because messages were lost.
   p.front.expect_news(2, true);
   p.back.expect_news(1, true);
   expect_talk(p.front, p.back);
@@ -533,7 +533,7 @@ TEST(zmq_broker, may_be_one_of_two) {
     zmq_broker* const left = gone == &first ? &second : &first;
     gone->stop();
     const auto before = left->counts().frames;
-    // They are told of each other again, because what was on its way is lost.
+    // They are announced to each other again, because messages in flight were lost.
     front.expect_news(2, true);
     back.expect_news(1, true);
     expect_talk(front, back);
@@ -544,7 +544,7 @@ TEST(zmq_broker, may_be_one_of_two) {
   }
 }
 
-/// Brokers know nothing of each other: each may have taken another process under one number.
+/// Brokers do not know each other, so each may have accepted another process under one number.
 TEST(zmq_broker, may_disagree_with_another_one_who_a_process_is) {
   const scratch first_directory(0700), second_directory(0700);
   const std::vector<std::string> both{first_directory.endpoint(), second_directory.endpoint()};
@@ -559,23 +559,23 @@ TEST(zmq_broker, may_disagree_with_another_one_who_a_process_is) {
   }
   front.expect_news(2, true);
   back.expect_news(1, true);
-  // Another one with the worker's number waits for the second broker, and comes before it or after it.
+  // Another process with the worker's number waits for the second broker, and arrives before or after the worker.
   const auto before = count_of(bridge_refusal::process);
   raw_socket twin(both[1], to_identity({2, 1}));
   twin.send({.from = make_address(2, 0, 0), .id = wire::hello, .from_life = 1}, "worker");
   ASSERT_TRUE(second.start(patient(both[1])));
   EXPECT_TRUE(is_refused_again(bridge_refusal::process, before)) << "one of the two";
   while (second.counts().processes < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  // Who is known goes on speaking with whom it knows, whatever the second broker says.
+  // Known processes continue to talk to each other, whatever the second broker says.
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(front.link->send(note(back.at, front.at, std::to_string(i))));
   for (int i = 0; i < 100;) {
     const auto f = next(*back.link);
     ASSERT_TRUE(f) << "frame " << i;
-    if (f->head.id == actor::peer_state::id) continue;  // it may hear that it was refused
+    if (f->head.id == actor::peer_state::id) continue;  // the refusal may be reported
     EXPECT_EQ(f->body, std::to_string(i++));
   }
-  EXPECT_FALSE(has_gone) << "of two the one with the greater life stays";
-  // Whom one broker takes and another refuses for one with a greater life, it goes.
+  EXPECT_FALSE(has_gone) << "the later of the two process starts stays";
+  // A process leaves if a broker refuses it in favor of a later process start, even if another broker accepts it.
   raw_socket older(both[0], to_identity({3, ~std::uint64_t{0}}));
   older.send({.from = make_address(3, 0, 0), .id = wire::hello, .from_life = ~std::uint64_t{0}}, "worker");
   while (first.counts().processes < 3) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -626,7 +626,7 @@ TEST(zmq_broker, counts_anew_what_is_on_its_way_when_one_side_has_begun_anew) {
   };
   flood(8);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  // It lost its link, has forgotten what it counted, and takes the broker's count.
+  // It lost its link, no longer knows its count, and takes the broker's.
   back.send(hello, "worker");
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
   std::vector<zmq::message_t> parts;
@@ -643,7 +643,7 @@ TEST(zmq_broker, counts_anew_what_is_on_its_way_when_one_side_has_begun_anew) {
               actor::encode(link_beat{.received_bytes = m->sent_bytes, .sent_bytes = 0}));
   }
   flood(8);
-  EXPECT_FALSE(next(*front.link, {}, std::chrono::milliseconds(300))) << "nothing comes back as full";
+  EXPECT_FALSE(next(*front.link, {}, std::chrono::milliseconds(300))) << "no frame comes back as full";
 }
 
 TEST(zmq_broker, gives_nobody_the_place_of_a_process_that_lives) {
@@ -654,7 +654,7 @@ TEST(zmq_broker, gives_nobody_the_place_of_a_process_that_lives) {
   back.join();
   const auto life = back.expect_news(1, true).life;
   front.expect_news(2, true);
-  // The gateway is inside; from outside somebody says that he is it, and knows its life, as every worker does.
+  // The gateway is inside; an outside process claims its identity and start, which every worker knows.
   const auto before = count_of(bridge_refusal::process);
   raw_socket thief(directory.endpoint(), to_identity({1, life}));
   thief.send({.from = make_address(1, 0, 0), .id = wire::hello, .from_life = life}, "worker");

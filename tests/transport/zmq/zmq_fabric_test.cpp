@@ -20,7 +20,7 @@ TEST(zmq_fabric, carries_frames_between_workers_in_order) {
     EXPECT_EQ(f->body, std::to_string(i));
   }
   EXPECT_FALSE(b->receive());
-  // To itself, too.
+  // A worker can also send to itself.
   ASSERT_TRUE(a->send(note(make_address(1, 1, 7), make_address(1, 1, 3), "self")));
   ASSERT_TRUE(next(*a));
 }
@@ -43,7 +43,7 @@ TEST(zmq_fabric, needs_no_descriptors_after_its_links_are_made) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit none = before;
-  none.rlim_cur = 3;  // standard input and output have them
+  none.rlim_cur = 3;  // standard input, output and error use these
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   const auto there = first->send(note(make_address(1, 2, 7), make_address(1, 1, 5), "hello"));
   const auto back = second->send(note(make_address(1, 1, 5), make_address(1, 2, 7), "hello to you"));

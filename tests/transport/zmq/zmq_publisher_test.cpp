@@ -48,7 +48,7 @@ class a_publisher : public ::testing::Test {
     } while (parts.back().more());
     return parts;
   }
-  /// What a question for past messages is answered with, by number.
+  /// Returns the answer to a request for past messages, by number.
   std::vector<std::pair<std::uint64_t, std::string>> ask(std::uint64_t from) {
     zmq::socket_t s(context, ZMQ_DEALER);
     s.set(zmq::sockopt::linger, 0);
@@ -67,7 +67,7 @@ class a_publisher : public ::testing::Test {
       out.emplace_back(number_of(parts[1]), std::string(view(parts[2])));
     }
   }
-  /// Publishes until the subscriber, which takes a moment to connect, has got something; gives its number.
+  /// Publishes until the subscriber, which takes a moment to connect, has received a message; returns its number.
   std::uint64_t publish_until_heard(zmq::socket_t& s) {
     s.set(zmq::sockopt::rcvtimeo, 20);
     for (;;) {
@@ -106,7 +106,7 @@ TEST_F(a_publisher, numbers_its_messages_under_its_topic) {
 TEST_F(a_publisher, gives_messages_again_from_any_number_on) {
   start();
   for (int i = 0; i < 10; ++i) publisher->publish("message " + std::to_string(i));
-  // The messages are on their way to the publisher's thread.
+  // The messages are in flight to the publisher's thread.
   while (ask(0).size() < 10) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const auto rest = ask(7);
   ASSERT_EQ(rest.size(), 3U);
@@ -135,20 +135,20 @@ TEST_F(a_publisher, never_waits_for_a_subscriber_that_does_not_read_and_it_can_f
   constexpr int count = 2000;
   for (int i = 0; i < count; ++i) {
     publisher->publish(large);
-    // It reads a message at a time, also those that were to wake the slow one, so its own queue is never full.
+    // It reads one message at a time, including those that were to wake the slow one, so its own queue is never full.
     for (bool is_old = true; is_old;) {
       const auto parts = receive(quick);
       ASSERT_EQ(parts.size(), 3U) << "message " << i << " never came";
-      ASSERT_EQ(number_of(parts[1]), ++last) << "nothing is missing for who reads";
+      ASSERT_EQ(number_of(parts[1]), ++last) << "a reader misses nothing";
       is_old = view(parts[2]) == "anybody?";
     }
   }
-  // For the slow one there wait what its queue takes and what is on its way (buffers of the system, of 200 kB or so).
+  // The slow one gets what fits into its queue and what is in flight (in system buffers of about 200 kB).
   std::set<std::uint64_t> got;
   slow.set(zmq::sockopt::rcvtimeo, 500);
   for (auto parts = receive(slow); parts.size() == 3; parts = receive(slow)) got.insert(number_of(parts[1]));
   EXPECT_LT(got.size(), 200U) << "its queue has no bound";
-  // The rest can be had, and when it reads it hears again.
+  // The rest can be requested, and once it reads it receives messages again.
   for (const auto& [number, payload] : ask(0)) got.insert(number);
   EXPECT_EQ(got.size(), last + 1) << "no gap is left";
   EXPECT_EQ(*got.rbegin(), last);
@@ -175,7 +175,7 @@ TEST_F(a_publisher, publishes_while_somebody_asks_for_everything_and_reads_nothi
     }
   }
   EXPECT_EQ(ask(last).size(), 1U) << "others are answered";
-  // The queue of the rude one takes as much as one answer has, and what is on its way.
+  // The queue of the rude one takes as much as one answer has, plus what is in flight.
   std::size_t answers = 0;
   rude.set(zmq::sockopt::rcvtimeo, 500);
   while (receive(rude).size() == 2) ++answers;

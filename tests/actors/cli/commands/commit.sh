@@ -1,5 +1,5 @@
 #!/bin/sh
-# What actors/cli/commands/commit.cmake makes of a repository, and that it leaves alone what is true already.
+# Checks what actors/cli/commands/commit.cmake derives from a repository, and that it keeps an unchanged file.
 # Usage: commit.sh CMAKE SOURCE_FOLDER
 set -eu
 cmake=$1
@@ -20,7 +20,7 @@ mkdir source
 expect '' "$(said)"
 expect 'g1-a.b' "$(said g1-a.b)"
 git -C source init -q
-expect '' "$(said)" # no commit yet
+expect '' "$(said)" # there is no commit yet
 echo one > source/file
 git -C source add file
 git -C source commit -qm one
@@ -33,7 +33,7 @@ echo two > source/file
 expect "g$head.dirty" "$(said)"
 git -C source checkout -q file
 git -C source tag -a -m t v1.2.2
-expect "g$head" "$(said)" # another release's
+expect "g$head" "$(said)" # the tag is another release's
 git -C source tag -a -m t v1.2.3
 expect '' "$(said)"
 echo two > source/file
@@ -41,7 +41,7 @@ expect "0.g$head.dirty" "$(said)"
 git -C source commit -qam two
 expect "1.g$(git -C source rev-parse HEAD | cut -c1-12)" "$(said)"
 if said '"; int x' 2>/dev/null; then echo "expected a refusal"; exit 1; fi
-# A folder of somebody else's repository is not the program's.
+# A folder inside another project's repository does not get that repository's version.
 mkdir -p source/inside
 "$cmake" -DSOURCE="$folder/source/inside" -DVERSION=1.2.3 -DCOMMIT= -DOUT="$folder/commit.cpp" -P "$script"
 expect '' "$(sed -n 's/.*built_commit = "\(.*\)";/\1/p' commit.cpp)"

@@ -1,4 +1,4 @@
-// The scripts of `redline completions` in the shells that are installed, with the redline that was built.
+// Runs the scripts of `redline completions` in the installed shells, with the redline that was built.
 
 #include "actors/cli/help/completion_script.hpp"
 
@@ -45,7 +45,7 @@ class completions : public testing::Test {
       std::ofstream(folder_ / name) << completion_script(shell);
     }
   }
-  /// What bash offers; `words` as bash splits them, the last is the one at the cursor.
+  /// Returns what bash offers; `words` are split as bash does it, and the last one is at the cursor.
   std::vector<std::string> bash(const std::vector<std::string>& words) {
     std::string array;
     for (const std::string& word : words) array += " " + test::shell_word(word);
@@ -90,7 +90,7 @@ TEST_F(completions, are_printed_for_the_shells_there_are) {
   EXPECT_EQ(test::call_command(add_completions, "completions tcsh").exit_code, exit_usage);
 }
 
-// What is half written or wrong, here and in the environment, is no reason to complain.
+// Unfinished or wrong words, on the command line or in the environment, cause no error.
 TEST_F(completions, are_asked_for_without_the_parser) {
   ::setenv("REDLINE_LOG_LEVEL", "none", 1);
   const auto r = test::call_command(add_completions, "complete --nothing --config /nonexistent completions x");

@@ -42,7 +42,7 @@ TEST_F(copy_command, gives_back_the_new_file_whatever_its_bytes) {
 }
 
 TEST_F(copy_command, names_several_files_and_counts_tokens) {
-  // Longer than an op, or writing them would be shorter.
+  // The lines are longer than an op, because writing shorter ones would be cheaper.
   const std::string first = std::string(60, 'a') + "\n", second = std::string(60, 'b') + "\n";
   const auto one = file("one", first + "x\n");
   const auto two = file("two", second + "y\n");
@@ -71,7 +71,8 @@ TEST_F(copy_command, checks_a_program_and_says_what_is_wrong) {
   const auto off =
       call("check --anchors " + old + " " + file("p", "<copy lines=\"1-2\" first=\"one\" last=\"three\"/></program>"));
   EXPECT_THAT(off.out, HasSubstr("1 copies have anchors of other lines"));
-  EXPECT_NE(call("oracle --spans tokens " + old + " " + old).exit_code, 0) << "tokens of which vocabulary?";
+  EXPECT_NE(call("oracle --spans tokens " + old + " " + old).exit_code, 0)
+      << "it is unclear which vocabulary has the tokens";
 }
 
 }  // namespace

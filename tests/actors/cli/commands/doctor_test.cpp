@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// What the command prints with --json, and its exit code.
+/// Returns what the command prints with --json, and its exit code.
 std::pair<ordered_json, int> doctor(const std::string& model) {
   const auto called = test::call_command(add_doctor, "doctor --json --threads 2 --model " + model);
   return {ordered_json::parse(called.out), called.exit_code};

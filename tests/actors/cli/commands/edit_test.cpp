@@ -36,14 +36,14 @@ class edit : public testing::Test {
   test::shell_result shell(const std::string& line) {
     return test::call_shell("cd " + test::shell_word(folder_.path()) + " && " + line);
   }
-  /// In the folder; standard error goes into the file "errors".
+  /// Runs in the folder; standard error goes into the file "errors".
   [[nodiscard]] std::string command(const std::string& flags) const {
     return test::shell_word(sibling_executable("redline")) + " edit --model " +
            test::shell_word(test::source_path("bench/demo_models/demo-target.gguf")) +
            " --instruction 'Rename the variable `name` to `key`.' " + flags;
   }
   test::shell_result run(const std::string& flags) { return shell(command(flags) + " 2>errors </dev/null"); }
-  /// On a terminal, with this input. What it writes there is in `out`.
+  /// Runs on a terminal with this input; `out` receives the terminal's output.
   test::shell_result run_on_terminal(const std::string& flags, const std::string& input) {
     write("command.sh", command(flags) + " 2>errors\n");
     return shell("printf '" + input + "' | script -qec 'sh command.sh' /dev/null");
@@ -104,7 +104,7 @@ TEST_F(edit, of_a_folder_prints_a_patch_that_git_applies) {
   EXPECT_THAT(read("src/with blank.py"), HasSubstr("def add(self, key, count)"));
   EXPECT_EQ(read("src/ignored.py"), before_);
 
-  // Each file as if it were alone.
+  // Each file is edited as if it were the only one.
   write("src/a.py", before_);
   write("src/deep/b.py", before_);
   run("src/deep/b.py --write");

@@ -89,7 +89,7 @@ TEST(config_print, is_read_back_to_the_same_options) {
   EXPECT_EQ(test::call_command(add_probe, "--config " + file + " probe inner").exit_code, 0);
   EXPECT_EQ(values.runs, 1);
   EXPECT_EQ(values.all(), wanted.all());
-  // And printed again it is the same but for the origins.
+  // A second printout differs only in the origins.
   const auto again = test::call_command(add_probe, "--config " + file + " probe inner --print-config").out;
   EXPECT_THAT(again, HasSubstr("\nsize = 7  # file " + file + ":"));
 }

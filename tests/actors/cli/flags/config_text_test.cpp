@@ -69,7 +69,7 @@ TEST(config_text, says_what_is_no_toml) {
               HasSubstr("line 2: expected a string, a number, true, false or a list of"));
 }
 
-// A table ends by ending those in it, so deep ones would take the stack.
+// The destructor of a table is recursive, so deep nesting would exhaust the stack.
 TEST(config_text, nesting_is_limited_before_it_is_parsed) {
   std::string deep = "x = {a";
   for (int i = 0; i < 15; ++i)

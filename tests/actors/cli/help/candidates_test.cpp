@@ -15,7 +15,7 @@ std::string offered(const std::vector<std::string>& words) { return candidates(p
 TEST(candidates, are_commands_with_what_they_do) {
   EXPECT_EQ(offered({""}), "serve\tServe [a model]: over HTTP\nsession\tSessions\nbench\tMeasure\n");
   EXPECT_EQ(offered({"session", ""}), "new\tOpen one\nclose\tClose one\n");
-  // A value is no command.
+  // The value of an option is not a command.
   EXPECT_EQ(offered({"--log-level", "serve", ""}), offered({""}));
   EXPECT_EQ(offered({"--log-level=info", ""}), offered({""}));
   EXPECT_EQ(offered({}), "");
@@ -28,7 +28,7 @@ TEST(candidates, are_flags_of_the_command_and_the_program) {
             "--rows\tHow \\many\n--json\tAs JSON\n--log-level\tdebug or info\n");
   EXPECT_THAT(offered({"serve", "-m", "a", "--json", "--kv=f16", "-"}),
               Not(testing::AnyOf(HasSubstr("--model"), HasSubstr("--json"), HasSubstr("--kv"))));
-  EXPECT_THAT(offered({"serve", "--rows", "--json", "-"}), HasSubstr("--json"));  // it was a value
+  EXPECT_THAT(offered({"serve", "--rows", "--json", "-"}), HasSubstr("--json"));  // --json was the value of --rows
   EXPECT_EQ(offered({"bench", "-"}), "");
   EXPECT_EQ(offered({"serve", "--", "-"}), "");
 }

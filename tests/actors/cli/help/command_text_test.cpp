@@ -30,7 +30,7 @@ TEST(command_text, says_what_the_parser_knows) {
   EXPECT_TRUE(text.commands[1].hands_over);
   EXPECT_EQ(text.find("nothing"), nullptr);
   const command_text& c = *text.find("serve");
-  ASSERT_EQ(c.arguments.size(), 7U);  // --help first, none that is hidden
+  ASSERT_EQ(c.arguments.size(), 7U);  // --help comes first, and hidden options are left out
   EXPECT_THAT(c.arguments[1].flags, ElementsAre("-m", "--model"));
   EXPECT_EQ(c.arguments[1].kind, value_kind::file);
   EXPECT_TRUE(c.arguments[1].required);

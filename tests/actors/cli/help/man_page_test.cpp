@@ -47,7 +47,7 @@ TEST(man_page, no_line_of_text_becomes_a_request) {
   EXPECT_THAT(page, HasSubstr("\n\\&.gguf files\n\\&.so /etc/passwd"));
 }
 
-// Each checker where it is installed.
+// Runs each checker that is installed.
 TEST(man_page, is_read_without_a_warning) {
   const test::temporary_folder folder;
   const command_text program = probe_text();

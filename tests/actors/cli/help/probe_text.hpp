@@ -4,7 +4,7 @@
 
 namespace redline::actors::cli {
 
-/// A program with a bit of everything.
+/// A program with options and commands of every kind.
 inline command_text probe_text() {
   const argument_text help{.flags = {"-h", "--help"}, .help = "Print this help message and exit", .group = "Options"};
   command_text program{.name = "probe", .help = "Probes what's there."};

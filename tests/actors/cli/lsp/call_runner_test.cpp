@@ -15,20 +15,20 @@ using transport::exchange_id;
 using transport::http_front;
 using transport::http_request;
 
-/// How calls ended, when so many have.
+/// Returns how the first `count` calls to end did end.
 std::map<std::uint64_t, kind> ended(call_runner& runner, std::size_t count) {
   std::map<std::uint64_t, kind> out;
   while (out.size() < count) {
     pollfd more{runner.descriptor(), POLLIN, 0};
     ::poll(&more, 1, -1);
     for (const auto& e : runner.take_events()) {
-      if (e.reply) EXPECT_TRUE(out.emplace(e.ticket, e.reply->what).second) << "told twice: " << e.ticket;
+      if (e.reply) EXPECT_TRUE(out.emplace(e.ticket, e.reply->what).second) << "reported twice: " << e.ticket;
     }
   }
   return out;
 }
 
-/// Answers what changes a session, and nothing else.
+/// Answers only the calls that change a session.
 void serve(http_front& front, exchange_id id, const http_request& r) {
   if (r.method == "PATCH" || r.method == "DELETE") front.respond(id, 200, {{"Content-Type", "application/json"}}, "{}");
 }
@@ -38,7 +38,7 @@ TEST(call_runner, makes_quick_calls_while_slow_ones_wait) {
   call_runner runner;
   runner.set_server(*server_address::parse("http://127.0.0.1:" + std::to_string(server.port()), ""));
   std::uint64_t ticket = 0;
-  // More than there are threads.
+  // Starts more calls than there are threads.
   for (std::size_t i = 0; i < 2 * call_runner::completion_threads; ++i) runner.start(++ticket, complete_call{"s", "p"});
   for (std::size_t i = 0; i < 2 * call_runner::edit_threads; ++i) runner.start(++ticket, edit_call{"s", "p"});
   const std::uint64_t slow = ticket;
@@ -49,7 +49,7 @@ TEST(call_runner, makes_quick_calls_while_slow_ones_wait) {
   }
   for (std::uint64_t i = 1; i <= slow; ++i) runner.give_up(i);
   for (const auto& [which, how] : ended(runner, slow)) EXPECT_EQ(how, kind::cancelled) << which;
-  runner.give_up(1);  // it is over
+  runner.give_up(1);  // a call that has ended
 }
 
 TEST(call_runner, ends_whatever_is_under_way) {

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// An editor, a server and a clock, moved by hand.
+/// A test with an editor, a server and a clock that are controlled by hand.
 class language_server_test : public ::testing::Test, public call_desk {
  protected:
   struct started {
@@ -53,7 +53,7 @@ class language_server_test : public ::testing::Test, public call_desk {
     tell("textDocument/didOpen",
          {{"textDocument", {{"uri", uri}, {"languageId", "python"}, {"version", 5}, {"text", text}}}});
   }
-  /// Opens it and lets the server have it.
+  /// Opens a document and passes it to the server.
   void open_live(const std::string& uri = "file:///a.py", const std::string& text = "x = 1\ny = 2\n") {
     open(uri, text);
     finish<open_call>({.session = "live-" + uri.substr(8, 1)});
@@ -72,7 +72,7 @@ class language_server_test : public ::testing::Test, public call_desk {
     argument.update(more);
     return ask("workspace/executeCommand", {{"command", "redline.edit"}, {"arguments", json::array({argument})}});
   }
-  /// Ends the oldest call of this kind; what it was.
+  /// Ends the oldest call of this kind and returns it.
   template<class Call>
   Call finish(server_reply reply = {}) {
     const auto at =
@@ -103,7 +103,7 @@ class language_server_test : public ::testing::Test, public call_desk {
     r.text = written;
     return r;
   }
-  /// The answer to a request; null while there is none.
+  /// Returns the answer to a request, or null while there is none.
   json answer(int id) const {
     for (const json& m : sent) {
       if (!m.contains("method") && m["id"] == id) return m;
@@ -187,7 +187,7 @@ TEST_F(language_server_test, keeps_a_session_for_each_document) {
   type("a");
   type("b", 7);
   type("c", 8);
-  EXPECT_EQ(count<patch_call>(), 1);  // one at a time
+  EXPECT_EQ(count<patch_call>(), 1);  // edits are sent one at a time
   const auto first = finish<patch_call>();
   EXPECT_EQ(first.session, "live-1");
   EXPECT_EQ(first.changes, (change_set{1, 2, {{text::byte_range{0, 0}, "a"}}}));
@@ -214,7 +214,7 @@ TEST_F(language_server_test, completes_the_text_as_it_is_when_asked) {
   open_live();
   type("zz");
   const int id = complete();
-  EXPECT_EQ(count<complete_call>(), 0);  // not before the server has the text
+  EXPECT_EQ(count<complete_call>(), 0);  // waits until the server has the text
   finish<patch_call>();
   const auto call = finish<complete_call>(text("0"));
   EXPECT_EQ(call.revision, 2);
@@ -413,7 +413,7 @@ TEST_F(language_server_test, edits_a_file_and_shows_how_far_it_is) {
   EXPECT_EQ(applying[0]["params"]["edit"]["documentChanges"],
             json::parse(R"([{"textDocument":{"uri":"file:///a.py","version":5},"edits":[{"range":
               {"start":{"line":1,"character":0},"end":{"line":2,"character":0}},"newText":"y = 3\n"}]}])"));
-  type("the editor's own change");  // comes before its answer
+  type("the editor's own change");  // arrives before the editor's answer
   EXPECT_TRUE(answer(id).is_null());
   reply_to(applying[0], {{"applied", true}});
   EXPECT_EQ(answer(id)["result"], json::parse(R"({"applied":true,"edits":1})"));
@@ -558,7 +558,7 @@ TEST_F(language_server_test, opens_its_sessions_anew_at_the_server_that_follows_
   EXPECT_THAT(answer(complete())["result"]["items"], IsEmpty());
   EXPECT_THAT(answer(edit())["error"]["message"], HasSubstr("starting"));
   type("x = 2\n", 6);
-  EXPECT_EQ(count<patch_call>() + count<open_call>() + count<close_call>(), 0) << "its port may be anybody's";
+  EXPECT_EQ(count<patch_call>() + count<open_call>() + count<close_call>(), 0) << "its port may belong to any program";
   server->server_started();
   EXPECT_EQ(finish<open_call>({.session = "live-2"}).text, "x = 2\nx = 1\ny = 2\n");
   const int id = edit();
@@ -588,16 +588,16 @@ TEST_F(language_server_test, drops_a_document_whose_change_cannot_be_read) {
     const int under_way = edit();
     tell("textDocument/didChange",
          {{"textDocument", {{"uri", "file:///a.py"}, {"version", 6}}}, {"contentChanges", json::array({change})}});
-    EXPECT_NE(error_code(under_way), 0) << "what it would give is for another text";
+    EXPECT_NE(error_code(under_way), 0) << "its result would be for another text";
     EXPECT_THAT(messages("window/showMessage").back()["params"]["message"].get<std::string>(),
                 HasSubstr("its contents are unknown; close it and open it again"));
     EXPECT_EQ(count<close_call>(), 1) << "the session has another text";
     EXPECT_EQ(error_code(edit()), -32803);
     type("more", 7);
-    EXPECT_EQ(count<open_call>() + count<patch_call>(), 0) << "a part of a text is not one";
+    EXPECT_EQ(count<open_call>() + count<patch_call>(), 0) << "a part of the text does not help";
     tell("textDocument/didChange", {{"textDocument", {{"uri", "file:///a.py"}, {"version", 8}}},
                                     {"contentChanges", json::array({json{{"text", "z = 3\n"}}})}});
-    EXPECT_EQ(finish<open_call>({.session = "live-2"}).text, "z = 3\n") << "the whole text is";
+    EXPECT_EQ(finish<open_call>({.session = "live-2"}).text, "z = 3\n") << "the whole text does";
     tell("textDocument/didClose", {{"textDocument", {{"uri", "file:///a.py"}}}});
     calls.clear();
     sent.clear();

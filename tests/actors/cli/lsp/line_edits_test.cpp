@@ -21,7 +21,7 @@ line_edit edit(text::text_position begin, text::text_position end, std::string t
   return {{begin, end}, std::move(text)};
 }
 
-/// What an editor does: all ranges are of the text before.
+/// Applies edits as an editor does: all ranges refer to the text before them.
 std::string applied(const text_document& before, const std::vector<line_edit>& edits, position_encoding units) {
   std::string out;
   std::size_t at = 0;

@@ -42,7 +42,7 @@ struct asked {
   std::string line, body;
 };
 
-/// A server that answers everything alike and keeps what it was asked.
+/// A server that gives every request the same answer and records the requests.
 class canned {
  public:
   explicit canned(unsigned status, std::string body, std::string type = "application/json")

@@ -40,7 +40,7 @@ TEST_F(client_keys, are_missed_in_a_variable_that_is_set_but_empty) {
     ASSERT_FALSE(loaded) << name;
     EXPECT_EQ(loaded.error().code, errc::file_malformed) << "exit code 78";
     EXPECT_THAT(loaded.error().context, HasSubstr(std::string(name) + " is set but empty"));
-    EXPECT_TRUE(load_client_keys({"sk-key-of-a-flag"}, "")) << "a flag beats the variable";
+    EXPECT_TRUE(load_client_keys({"sk-key-of-a-flag"}, "")) << "a flag takes precedence over the variable";
     ::unsetenv(name);
   }
 }
@@ -68,7 +68,7 @@ TEST_F(client_keys, are_read_anew_and_stay_where_the_file_holds_none) {
   EXPECT_FALSE(ring.snapshot()->find("sk-key-of-ann"));
   EXPECT_EQ(ring.snapshot()->find("sk-key-of-ben")->name, "ben");
   EXPECT_TRUE(ring.snapshot()->find("sk-key-of-a-flag"));
-  EXPECT_TRUE(before->find("sk-key-of-ann")) << "who looks at the old ones goes on";
+  EXPECT_TRUE(before->find("sk-key-of-ann")) << "a holder of the old keys can continue to use them";
   for (const char* bad : {"", "# nobody yet\n", "ben:short\n"}) {
     write(bad);
     testing::internal::CaptureStderr();

@@ -52,7 +52,7 @@ TEST(key_files, may_be_roots_and_readable_for_the_group_of_a_process_that_is_not
   };
   EXPECT_TRUE(loads_with(0440));
   EXPECT_FALSE(loads_with(0460)) << "the group may change it";
-  EXPECT_FALSE(loads_with(0444)) << "everybody may read it";
+  EXPECT_FALSE(loads_with(0444)) << "every user may read it";
 }
 
 }  // namespace

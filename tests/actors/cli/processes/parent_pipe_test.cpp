@@ -9,12 +9,12 @@
 namespace redline::actors::cli {
 namespace {
 
-/// A pipe that a server is given one end of.
+/// A test with a pipe whose write end the server gets.
 class parent_pipe_test : public testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(::pipe(ends_.data()), 0); }
   void TearDown() override { ::close(ends_[0]); }
-  /// All that is told until the pipe is closed.
+  /// Reads everything until the pipe is closed.
   std::string read_all() {
     std::string all;
     std::array<char, 64> part{};
@@ -38,7 +38,7 @@ TEST_F(parent_pipe_test, says_why_there_is_no_server) {
   parent_pipe server(ends_[1]);
   EXPECT_TRUE(server.tell_failure({errc::file_malformed, "m.gguf: cut"}));
   EXPECT_EQ(read_all(), "failed 2 m.gguf: cut\n");
-  EXPECT_FALSE(server.tell_failure({errc::internal, "more"})) << "nobody listens any more";
+  EXPECT_FALSE(server.tell_failure({errc::internal, "more"})) << "there is no listener any more";
 }
 
 TEST_F(parent_pipe_test, is_closed_where_nothing_is_said) {

@@ -57,7 +57,7 @@ TEST_F(a_service_manager, is_told_of_loading_readiness_and_end) {
   manager.note_ready();
   EXPECT_EQ(heard(), "READY=1\nSTATUS=serving");
   manager.note_alive();
-  EXPECT_EQ(heard(), "") << "no watchdog was asked for";
+  EXPECT_EQ(heard(), "") << "no watchdog was requested";
   manager.note_stopping();
   EXPECT_EQ(heard(), "STOPPING=1\nSTATUS=ending");
 }

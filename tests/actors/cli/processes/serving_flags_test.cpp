@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What the words after `redline serve` or `redline worker` come to.
+/// Parses the words after `redline serve` or `redline worker` into engine options.
 template<class Flags>
 result<engine_options> read(Flags& f, void (*add)(command, Flags&), std::vector<std::string> words) {
   CLI::App app;
@@ -200,7 +200,7 @@ TEST(worker_flags, run_one_model) {
   EXPECT_TRUE(node->roles.draft && node->roles.target && !node->roles.front);
   EXPECT_EQ(node->bridge.joins, (std::vector<std::string>{"ipc://x", "ipc://y"}));
   EXPECT_EQ(node->model_name, "fast");
-  EXPECT_EQ(node->aliases, (std::vector<std::string>{"old", file_name})) << "the file's name goes on to work";
+  EXPECT_EQ(node->aliases, (std::vector<std::string>{"old", file_name})) << "the file's name still works";
   const auto plain = read_worker("target", {"--alias", file_name + ":temperature=0"});
   EXPECT_EQ(plain->model_name, file_name);
   EXPECT_EQ(plain->aliases, (std::vector<std::string>{file_name + ":temperature=0"}));
@@ -213,7 +213,7 @@ TEST(serving_flags, are_refused_where_they_have_no_effect) {
     EXPECT_THAT(read.error().context, HasSubstr(why));
   };
   expect_refused(read_serve({"--remote", "target"}), "--remote requires --bridge");
-  EXPECT_TRUE(read_serve({"--bridge", "ipc://x"})->roles.target) << "it works, too";
+  EXPECT_TRUE(read_serve({"--bridge", "ipc://x"})->roles.target) << "it works as well";
   expect_refused(read_serve({"--pool-patience", "3"}), "without --bridge");
   expect_refused(read_worker("node", {}), "--role node requires --draft");
   expect_refused(read_worker("target", {"--draft", model}), "use --role node to run both");
@@ -241,7 +241,7 @@ TEST(serving_flags, parse_the_address_to_listen_on) {
   }
 }
 
-/// The keys of a section of deploy/redline.toml: their values, those of commented lines ("# key = ...") without one.
+/// The keys of each section of deploy/redline.toml with their values; commented ones have none.
 using section = std::map<std::string, std::optional<std::string>>;
 std::map<std::string, section> sections_of_the_example() {
   std::map<std::string, section> all;
@@ -277,7 +277,7 @@ TEST(example_configuration, names_every_option_with_its_default) {
     section left = example.at(name);
     for (const CLI::Option* option : app.get_subcommand(name)->get_options()) {
       const std::string key = option->get_lnames().empty() ? "" : option->get_lnames().front();
-      if (key == "help" || option->get_group().empty()) continue;  // hidden ones are for tests
+      if (key == "help" || option->get_group().empty()) continue;  // hidden options are for tests
       ASSERT_TRUE(left.contains(key)) << "deploy/redline.toml, [" << name << "]: --" << key << " is missing";
       const bool is_flag = option->get_items_expected_max() == 0;
       const std::string usual = is_flag ? "false" : option->get_default_str();

@@ -30,7 +30,7 @@ class choice : public testing::Test {
     const auto r = test::call_shell("cd " + test::shell_word(folder_.path()) + " && git " + line + " 2>&1");
     EXPECT_EQ(r.exit_code, 0) << line << ": " << r.out;
   }
-  /// Paths below the folder.
+  /// The chosen paths, relative to the folder.
   std::vector<std::string> names(const result<file_choice>& chosen) {
     std::vector<std::string> out;
     EXPECT_TRUE(chosen) << chosen.error().context;
@@ -62,7 +62,7 @@ TEST_F(choice, takes_the_text_files_of_a_folder) {
 
 TEST_F(choice, a_file_that_is_named_must_be_one_that_can_be_edited) {
   const auto a = write("a.py", "a\n");
-  EXPECT_THAT(names(choose_files({a, at("./a.py"), at(".")})), ElementsAre("a.py"));  // once
+  EXPECT_THAT(names(choose_files({a, at("./a.py"), at(".")})), ElementsAre("a.py"));  // named three times, chosen once
   EXPECT_THAT(choose_files({write("binary", std::string(1, '\0'))}).error().context, HasSubstr("not text in UTF-8"));
   EXPECT_THAT(choose_files({write("large", std::string(edited_file_bytes_max + 1, 'x'))}).error().context,
               HasSubstr("larger than 1 MiB"));
@@ -92,7 +92,7 @@ TEST_F(choice, leaves_out_what_git_ignores) {
   git("add src/gone.py");
   fs::remove(at("src/gone.py"));
   EXPECT_THAT(names(choose_files({at("src")})), ElementsAre("src/known.py", "src/new.py"));
-  EXPECT_THAT(names(choose_files({at("src/a.log")})), ElementsAre("src/a.log"));  // asked for
+  EXPECT_THAT(names(choose_files({at("src/a.log")})), ElementsAre("src/a.log"));  // named explicitly
 }
 
 TEST_F(choice, does_not_guess_where_git_cannot_tell) {

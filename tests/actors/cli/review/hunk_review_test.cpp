@@ -10,12 +10,12 @@ using ::testing::HasSubstr;
 constexpr const char* before = "a\n1\n2\n3\n4\n5\n6\n7\nb\n1\n2\n3\n4\n5\n6\n7\nc\n";
 constexpr const char* after = "A\n1\n2\n3\n4\n5\n6\n7\nB\n1\n2\n3\n4\n5\n6\n7\nC\n";
 
-/// A person who answers with these lines, then leaves; an editor that makes `edited` of everything.
+/// A user who answers with these lines and then leaves, with an editor that returns `edited` for every input.
 struct person {
   std::vector<std::string> answers;
   result<std::string> edited = failure{errc::io_error, "no editor"};
   std::string shown;
-  std::string given;  // to the editor
+  std::string given;  // the text given to the editor
   std::size_t next = 0;
 
   hunk_review review() {

@@ -35,7 +35,7 @@ TEST(hunk, changes_whose_surroundings_meet_are_one) {
   EXPECT_EQ(hunks_of(before, before).size(), 0U);
   EXPECT_EQ(with_hunks(before, hunks), after);
   EXPECT_EQ(with_hunks(before, {}), before);
-  // One without the other.
+  // Only the second hunk is applied.
   EXPECT_EQ(with_hunks(before, {hunks[1]}), numbered(1, 24) + numbered(26, 30));
 }
 
@@ -55,7 +55,7 @@ TEST(hunk, on_a_terminal_control_bytes_are_shown) {
   EXPECT_EQ(body_of(hunks[0], false), "+a\033[2Jb\tc\n");
 }
 
-/// A repository with a file of this name and content, to which git applies the patch from the folder it is in.
+/// Creates a repository with one file and lets git apply the patch from the folder of that file.
 std::string applied_by_git(const std::string& name, const std::string& before, const std::string& patch) {
   const test::temporary_folder folder;
   std::filesystem::create_directories(folder / "sub");
@@ -80,7 +80,7 @@ TEST(hunk, git_applies_the_patch) {
         change{"filled.txt", "", "a\nb\n"}, change{"returns.txt", "a\r\nb\r\n", "a\r\nc\r\n"}}) {
     const auto patch = patch_of(c.name, hunks_of(c.before, c.after));
     if (c.after.empty() || c.before.empty())
-      continue;  // git takes such a patch without a header for a new or deleted file
+      continue;  // git applies a patch without a header only to an existing, non-empty file
     EXPECT_EQ(applied_by_git(c.name, c.before, patch), c.after) << c.name;
   }
 }
@@ -113,7 +113,7 @@ TEST(hunk, an_edited_body_is_read) {
   const auto same = read_body(h, "# a comment\n" + body_of(h));
   ASSERT_TRUE(same);
   EXPECT_EQ(same->lines, h.lines);
-  // The editor cut the blank of the empty line, and the person kept 'b' and added two.
+  // The editor removed the space of the empty line, and the user kept 'b' and added two lines.
   const auto changed = read_body(h, "@@ -1 +1 @@\n a\n b\n+x\n+y\n\n c\n");
   ASSERT_TRUE(changed) << changed.error().context;
   EXPECT_EQ(with_hunks(before, {*changed}), "a\nb\nx\ny\n\nc\n");

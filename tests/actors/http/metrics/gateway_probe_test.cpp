@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Name and kind of each family.
+/// The name and kind of each family.
 std::map<std::string, std::string> families(const std::string& text) {
   std::map<std::string, std::string> found;
   std::istringstream lines(text);
@@ -25,7 +25,7 @@ std::map<std::string, std::string> families(const std::string& text) {
   return found;
 }
 
-// Dashboards and alerts name these: a changed line breaks them.
+// Dashboards and alerts use these names, so changing a line breaks them.
 TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
   gateway_probe probe;
   const std::string text = probe.text({});
@@ -101,7 +101,7 @@ TEST(gateway_probe, has_a_series_for_each_route_and_refusal_before_it_happens) {
   probe.answered("/not/a/route", 200);
   probe.answered("/models", 0);
   transport::refusal_counts front{};
-  front[0] = 2;  // malformed
+  front[0] = 2;  // the count of malformed requests
   const std::string text = probe.text({.refused_by_front = front});
   EXPECT_THAT(text, HasSubstr("redline_http_responses_total{path=\"/models\",status=\"2xx\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("redline_refused_total{code=\"\",status=\"400\"} 2\n"));
@@ -127,7 +127,7 @@ TEST(gateway_probe, says_what_its_process_uses) {
               HasSubstr("redline_build_info{build=\"" + build_version() + "\",version=\"" + version() + "\"} 1\n"));
 }
 
-// What promtool checks, where it is not installed.
+// Checks what promtool checks, for machines without it.
 TEST(gateway_probe, names_its_series_as_prometheus_asks_for) {
   gateway_probe probe;
   probe.add_route("/models");
@@ -171,7 +171,7 @@ TEST(gateway_probe, repeats_what_the_scheduler_counted_and_never_goes_back) {
               AllOf(HasSubstr("redline_batch_fill 0.75\n"), HasSubstr("redline_pass_waits_total 8\n"),
                     HasSubstr("redline_pass_wait_seconds_total 2.5\n"),
                     HasSubstr("redline_pass_waits_missed_total 3\n")));
-  report.batches_total = 2;  // the scheduler was restarted
+  report.batches_total = 2;  // the scheduler restarted
   const std::string text = probe.text({.ready = true, .scheduler = &report});
   EXPECT_THAT(text, HasSubstr("redline_steps_total 5\n"));
   EXPECT_THAT(text, HasSubstr("redline_kv_pages_held 3\n"));

@@ -21,7 +21,7 @@ using json = nlohmann::json;
 
 struct family {
   std::string kind;
-  std::set<std::string> labels;  // of all its series, but for a histogram's bounds
+  std::set<std::string> labels;  // the labels of all its series except a histogram's bounds
 };
 
 std::map<std::string, family> read_families(const std::string& text) {
@@ -42,7 +42,7 @@ std::map<std::string, family> read_families(const std::string& text) {
   return found;
 }
 
-/// The value of a series.
+/// Returns the value of a series.
 std::string value(const std::string& text, const std::string& series) {
   const auto at = text.find("\n" + series + " ");
   if (at == std::string::npos) return "absent";
@@ -98,14 +98,14 @@ TEST(vllm_metrics, have_the_numbers_of_ours) {
   EXPECT_EQ(value(text, "vllm:prefix_cache_queries_total" + of), "80");
   EXPECT_EQ(value(text, "vllm:gpu_prefix_cache_hits_total" + of), "50");
   EXPECT_EQ(value(text, "vllm:num_preemptions_total" + of), "4");
-  EXPECT_EQ(value(text, "vllm:spec_decode_num_draft_tokens_total" + of), "7") << "of all sources";
+  EXPECT_EQ(value(text, "vllm:spec_decode_num_draft_tokens_total" + of), "7") << "from all sources";
   EXPECT_EQ(value(text, "vllm:spec_decode_num_accepted_tokens_total" + of), "5");
   EXPECT_EQ(value(text, "vllm:time_to_first_token_seconds_count" + of), "1");
   EXPECT_EQ(value(text, "vllm:e2e_request_latency_seconds_count" + of), "2");
   EXPECT_EQ(value(text, R"(vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"})"), "1");
   EXPECT_THAT(text, Not(HasSubstr(R"(finished_reason="error")")));
   EXPECT_THAT(text, HasSubstr(R"(block_size="32",enable_prefix_caching="True",num_gpu_blocks="400"} 1)"));
-  EXPECT_EQ(value(text, "redline_requests_running"), "3") << "ours are there, too";
+  EXPECT_EQ(value(text, "redline_requests_running"), "3") << "Redline's own are there as well";
 }
 
 TEST(vllm_metrics, are_absent_unless_they_are_asked_for) {

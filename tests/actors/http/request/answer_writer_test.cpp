@@ -16,7 +16,7 @@ TEST(usage_report, adds_up) {
   EXPECT_EQ(sum.prompt_tokens, 20u);
   EXPECT_EQ(sum.accepted, 6u);
   EXPECT_EQ(sum.rows, 30u);
-  EXPECT_EQ(sum.seconds, 0.25) << "they run side by side";
+  EXPECT_EQ(sum.seconds, 0.25) << "they run in parallel";
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST(event_id, is_refused_when_it_is_none) {
   EXPECT_FALSE(parse_event_id(to_text(some_id(65))));
 }
 
-/// Whatever is accepted is what `to_text` writes, so there is one spelling of each id.
+/// Every accepted id is what `to_text` writes, so each id has exactly one text form.
 TEST(event_id, has_one_spelling) {
   std::mt19937 random(1);
   const auto good = to_text(some_id(3));

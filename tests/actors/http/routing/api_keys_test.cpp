@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A file that lives as long as the test.
+/// A file that exists as long as the test runs.
 class key_file {
  public:
   explicit key_file(const std::string& text)

@@ -50,7 +50,7 @@ TEST(browser_guard, takes_only_json_from_a_page_and_anything_from_other_clients)
   EXPECT_EQ(of_page("text/plain", "PATCH"), 415U);
   EXPECT_EQ(of_page("text/plain", "GET"), 200U);
   EXPECT_EQ(status(guard, {{"Origin", "http://localhost:3000"}}), 415U);
-  for (const char* type : {"application/x-www-form-urlencoded", "text/plain"})  // curl -d sends the first
+  for (const char* type : {"application/x-www-form-urlencoded", "text/plain"})  // curl -d sends the first one
     EXPECT_EQ(status(guard, {{"Host", "localhost"}, {"Content-Type", type}}), 200U) << type;
   EXPECT_EQ(status(guard, {}), 200U);
 }

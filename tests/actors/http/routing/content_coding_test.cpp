@@ -22,7 +22,7 @@ TEST(content_coding, knows_the_work_before_it_is_done) {
   const auto file = test::make_gzip(text);
   const auto coding = content_coding::read({{"Content-Encoding", "GZip"}}, file);
   ASSERT_TRUE(coding);
-  EXPECT_EQ(coding->bytes, text.size()) << "by which the job is queued, not by the few bytes that came";
+  EXPECT_EQ(coding->bytes, text.size()) << "the job is queued by this size, not by the few received bytes";
   EXPECT_EQ(*coding->unpack(file), text);
 }
 

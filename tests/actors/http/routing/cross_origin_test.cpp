@@ -17,7 +17,7 @@ TEST(cross_origin, compares_whole_origins) {
   const auto some = *cross_origin::make({"https://a.example", "http://localhost:3000/"});
   EXPECT_TRUE(some.allows("https://a.example"));
   EXPECT_TRUE(some.allows("HTTPS://A.example"));
-  EXPECT_TRUE(some.allows("http://localhost:3000")) << "a slash at the end is forgiven to people";
+  EXPECT_TRUE(some.allows("http://localhost:3000")) << "a trailing slash is accepted in the configuration";
   for (const auto* other : {"http://a.example", "https://a.example:8443", "https://a.example.evil",
                             "https://b.a.example", "null", "", "https://"}) {
     EXPECT_FALSE(some.allows(other)) << other;
@@ -46,7 +46,7 @@ TEST(cross_origin, answers_a_browsers_question) {
   EXPECT_EQ(*find_header(headers, "Access-Control-Allow-Private-Network"), "true");
   headers.clear();
   cross_origin::add_preflight({{"Access-Control-Request-Headers", std::string(5000, 'x')}}, "POST", headers);
-  EXPECT_EQ(find_header(headers, "Access-Control-Allow-Headers"), nullptr) << "more than any client asks for";
+  EXPECT_EQ(find_header(headers, "Access-Control-Allow-Headers"), nullptr) << "more than any client requests";
 }
 
 }  // namespace

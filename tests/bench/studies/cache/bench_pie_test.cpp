@@ -24,7 +24,7 @@ class bench_pie : public ::testing::Test {
     int exit_code = 0;
     add_bench_pie(app, exit_code);
     testing::internal::CaptureStdout();
-    std::vector<std::string> tokenizer;  // the last first, as the parser wants them
+    std::vector<std::string> tokenizer;  // in reverse order, as the parser expects
     std::istringstream line("pie --threads 2 --model " + test::source_path("bench/demo_models/demo-target.gguf") +
                             more);
     for (std::string word; line >> word;) tokenizer.insert(tokenizer.begin(), word == "''" ? "" : word);

@@ -56,7 +56,7 @@ TEST_F(cached_logs, say_the_same_however_they_came_about_while_all_is_exact) {
   EXPECT_EQ(edited.say(5, [&](token t) { return t == said[1]; }).back(), said[1]);
 }
 
-// What the first layer's key is depends on its token and position only.
+// A key of the first layer depends only on its token and position.
 TEST_F(cached_logs, have_their_first_layers_keys_right_where_they_moved_and_wrong_where_they_did_not) {
   const auto before = some(150, 3);
   auto after = before;

@@ -23,7 +23,7 @@ TEST(evict_study, keys_that_are_turned_often_drift_and_keys_that_are_not_do_not)
 class window_study : public ::testing::Test {
  protected:
   void SetUp() override {
-    // One that rounds no products: what is turned and what is moved shall mean the same nearly to the bit.
+    // A table that does not round products: rotated and moved keys must be equivalent almost to the bit.
     const auto& table = kernels::table_for_cache(*kernels::process_table().table, model::kv_type::f32);
     const auto file = gguf::gguf_file::open(test::source_path("bench/demo_models/demo-draft.gguf"));
     ASSERT_TRUE(file);

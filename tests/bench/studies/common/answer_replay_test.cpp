@@ -37,7 +37,7 @@ TEST(draft_replay, is_right_as_often_as_it_was_told_and_agrees_with_what_is_righ
   int right = 0;
   for (std::uint64_t i = 0; i < answer.size(); ++i) {
     const auto own = d.choose({.answer = 1, .index = i, .drafted = {}});
-    EXPECT_EQ(d.choose({.answer = 1, .index = i, .drafted = {}}), own) << "the same when asked again";
+    EXPECT_EQ(d.choose({.answer = 1, .index = i, .drafted = {}}), own) << "the same for a second request";
     EXPECT_EQ(d.choose({.answer = 1, .index = i, .drafted = answer[i]}), answer[i]);
     EXPECT_EQ(d.choose({.answer = 1, .index = i, .drafted = answer[i] + 1}), own);
     right += own == answer[i] ? 1 : 0;

@@ -92,7 +92,7 @@ TEST(edit_corpus, answers_keep_or_add_the_final_line_feed) {
       const edit_task task{"x", before, "i"};
       const auto file = file_of_answer(task, {.text = answer_of(task, after), .is_whole = true});
       ASSERT_TRUE(file) << before << after;
-      // A file that ended its last line goes on doing so.
+      // A file whose last line had a line feed keeps it.
       const bool added = *before != 'a' || before[1] != 0;
       EXPECT_EQ(*file, added && after == "b" ? "b\n" : after) << before << "|" << after;
     }

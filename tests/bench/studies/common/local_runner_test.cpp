@@ -39,8 +39,8 @@ TEST(local_runner, runs_generations_together_and_each_gives_what_it_gives_alone)
       (*runner)->run_each(std::move(requests), how, [&](std::size_t i, const session_text&) { order.push_back(i); });
   ASSERT_TRUE(each) << each.error().context;
   ASSERT_EQ(each->size(), 6U);
-  EXPECT_FALSE((*each)[1]);  // alone
-  // The first three grow in turn: one does not wait for the others' ends.
+  EXPECT_FALSE((*each)[1]);  // only this one fails
+  // The first three progress in turns, without waiting for each other's ends.
   EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto& together = (*each)[i == 0 ? 0 : i + 1];

@@ -13,7 +13,7 @@ using tokens = std::vector<token>;
 constexpr token end_token = 1;
 constexpr method fixed[] = {method::regular, method::lookup, method::prediction, method::assisted, method::blazedit};
 
-/// A file of lines over a few hundred words, in which lines come back, and the file after `changes` edits of it.
+/// A file of lines over a few hundred words, in which lines recur, and the same file after `changes` edits.
 known_answer edit_of(std::uint32_t seed, int lines, int changes) {
   std::mt19937 random(seed);
   const auto draw = [&](std::uint32_t below) { return static_cast<token>(random() % below); };
@@ -99,7 +99,7 @@ TEST(draft_study, every_token_is_a_rounds_own_or_was_accepted) {
       std::uint64_t accepted = 0;
       for (const auto count : cost.accepted) accepted += count;
       EXPECT_EQ(cost.rounds + accepted, known.answer.size()) << draft::name_of(how);
-      EXPECT_GE(cost.rows, known.answer.size()) << "what was accepted was verified";
+      EXPECT_GE(cost.rows, known.answer.size()) << "every accepted token was verified";
       EXPECT_LT(cost.rounds, known.answer.size()) << draft::name_of(how);
       if (!draft::asks_model(how)) {
         EXPECT_EQ(cost.model_passes, 0u) << draft::name_of(how);

@@ -57,7 +57,7 @@ TEST_F(fleet_simulation, answers_of_a_lost_worker_go_on_elsewhere_and_their_rows
   EXPECT_GT(r.rows_lost, 0U);
   EXPECT_GT(r.rows_forgotten, 0U);
   EXPECT_EQ(r.failed, 0U);
-  // No token comes before the broker has noticed, and then the log is computed.
+  // No token comes before the broker has noticed the loss, and then the log is computed.
   EXPECT_GT(r.stall_ms.count, 0U);
   EXPECT_GT(r.stall_ms.p50, 1.0 * small_.detect_ms);
 }

@@ -15,7 +15,7 @@ class a_fleet_worker : public ::testing::Test {
             .tokens_max = tokens + 10,
             .kin = {conversation, 999, 64}};
   }
-  /// Passes until the sequence has its first token.
+  /// Runs passes until the sequence has its first token.
   void answer_all() {
     while (const auto* plan = worker_.begin_pass(now_)) {
       std::vector<scheduler::run_answer> answers;

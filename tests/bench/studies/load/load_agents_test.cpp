@@ -64,7 +64,7 @@ TEST_F(two_agents, record_one_level_together) {
   start_agents(2);
   const auto agents = load_agents::gather({.listen = {.listens = {endpoint}}, .count = 2});
   ASSERT_TRUE(agents) << agents.error().describe();
-  // Nobody listens there: what matters here is whose rows come back.
+  // No server listens there; only the origin of the rows matters here.
   const auto record = (*agents)->run(
       {.server = "http://127.0.0.1:1", .edits = edits, .level = {false, 4}, .method = "auto", .count = 12});
   ASSERT_TRUE(record) << record.error().describe();

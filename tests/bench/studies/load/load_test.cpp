@@ -1,5 +1,4 @@
-// The parts of bench load: the plan of requests, the record and its figures, and a client against a server that
-// misbehaves.
+// The parts of bench load: the plan of requests, the record and its figures, and a client with a misbehaving server.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -112,7 +111,7 @@ TEST(load_plan, finds_the_highest_rate_that_holds) {
   };
   EXPECT_EQ(*search(1, 11), 11);
   EXPECT_EQ(tried, (std::vector<double>{1, 2, 4, 8, 16, 12, 10, 11, 11.5}));
-  EXPECT_EQ(*search(8, 3.1), 3) << "also below the first";
+  EXPECT_EQ(*search(8, 3.1), 3) << "even below the first rate";
   EXPECT_EQ(*search(1, 0), 0);
   EXPECT_EQ(tried.size(), 5U);
   EXPECT_EQ(*search(1, 1e9), 65536) << "no limit is found";
@@ -173,7 +172,7 @@ TEST(load_report, adds_up) {
   EXPECT_DOUBLE_EQ(s.per_token_ms.p50, 55);  // 100 ms and 1,000 ms for ten tokens
   EXPECT_DOUBLE_EQ(s.characters_per_second, 33);
   EXPECT_DOUBLE_EQ(s.tokens_per_second, 11);
-  EXPECT_DOUBLE_EQ(s.goodput, 0.5);  // one of them within the target in two seconds
+  EXPECT_DOUBLE_EQ(s.goodput, 0.5);  // one of them is within the target in two seconds
   EXPECT_DOUBLE_EQ(s.good_share, 1.0 / 3);
   EXPECT_DOUBLE_EQ(s.accepted_per_pass, 3);
   EXPECT_DOUBLE_EQ(s.accepted_per_pass_by_source.at("lookup"), 3);
@@ -196,7 +195,7 @@ TEST(load_report, merges_processes_that_ran_together) {
 TEST(load_report, tells_answers_that_differ) {
   load_record r = some_record();
   EXPECT_TRUE(differing_items(r).empty());
-  r.rows[2].answer = "another";  // but it failed
+  r.rows[2].answer = "another";  // this request failed
   EXPECT_TRUE(differing_items(r).empty());
   r.rows[3].answer = "another";
   EXPECT_EQ(differing_items(r), std::vector<std::string>{"edit a"});
@@ -309,7 +308,7 @@ TEST(load_plan, gives_conversations_to_tenants_by_turns) {
   for (std::size_t i = 0; i < plan.size(); ++i) {
     EXPECT_EQ(plan[i].tenant, std::string(1, static_cast<char>('a' + i / 2 % 3)));
     EXPECT_EQ(plan[i].session, plan[i / 2 * 2].session);
-    EXPECT_EQ(plan[i].due, plan[i / 2 * 2].due) << "the rate is of conversations";
+    EXPECT_EQ(plan[i].due, plan[i / 2 * 2].due) << "the rate counts conversations";
   }
   EXPECT_NE(plan[1].item, plan[3].item);
   const std::vector<past_turn> before{{0, "said"}};
@@ -329,7 +328,7 @@ TEST(load_report, counts_errors_by_kind_and_tenants_apart) {
   r.rows[5].error_kind = "broken off";
   const auto s = summarise(r, {}).at(0);
   EXPECT_EQ(s.errors_by_kind, (std::map<std::string, std::size_t>{{"http 429", 2}, {"broken off", 1}}));
-  ASSERT_EQ(s.tenants.size(), 2U) << "one request named none";
+  ASSERT_EQ(s.tenants.size(), 2U) << "one request has no tenant";
   EXPECT_EQ(s.tenants.at("a").requests, 2U);
   EXPECT_DOUBLE_EQ(s.tenants.at("a").first_ms_p50, 150);
   EXPECT_DOUBLE_EQ(s.tenants.at("a").tokens_per_second, 10);
@@ -343,7 +342,7 @@ TEST(load_report, counts_errors_by_kind_and_tenants_apart) {
     row.erase("tenant");
     row.erase("error_kind");
   }
-  EXPECT_TRUE(parse_load_record(old.dump(), "f")) << "what earlier versions wrote";
+  EXPECT_TRUE(parse_load_record(old.dump(), "f")) << "the format of earlier versions";
 }
 
 TEST(load_client, says_that_nobody_answers) {

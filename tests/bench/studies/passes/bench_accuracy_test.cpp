@@ -28,7 +28,7 @@ class bench_accuracy : public ::testing::Test {
     ASSERT_TRUE(convert::write_synthetic(options, folder_ / file, team));
   }
 
-  /// The first model's entry; the command's exit code.
+  /// Returns the first model's entry and the command's exit code.
   std::pair<ordered_json, int> compare(const std::string& model, const std::string& more = "") {
     CLI::App app;
     int exit_code = 0;

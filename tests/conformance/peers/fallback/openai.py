@@ -1,5 +1,5 @@
-"""As much of OpenAI's client as other servers' tests use of it, for where the package is not installed: over `requests`,
-with members of answers as attributes, streams, and errors by status."""
+"""The parts of OpenAI's client that other servers' tests use, for machines without the package: implemented over
+`requests`, with members of answers as attributes, streams, and errors by status."""
 
 import asyncio
 import json
@@ -64,7 +64,7 @@ BY_STATUS = {400: BadRequestError, 401: AuthenticationError, 404: NotFoundError,
 
 
 class Members(dict):
-    """An object of JSON; what it lacks is None, as in the client's models."""
+    """A JSON object whose missing members are None, as in the client's models."""
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -121,7 +121,7 @@ class _Calls:
 
 
 class _Awaited:
-    """The same calls on another thread."""
+    """Runs the same calls on another thread."""
 
     def __init__(self, calls):
         self._calls = calls

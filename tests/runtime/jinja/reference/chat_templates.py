@@ -1,4 +1,4 @@
-"""Chat templates of model families, and some that use what these do not: the corpus of make_chat_vectors.py."""
+"""Chat templates of model families, and templates for what these do not use: the corpus of make_chat_vectors.py."""
 import os
 import struct
 
@@ -534,7 +534,7 @@ CALL_BLOCKS = """{% macro turn(role, style='plain') %}<{{ role }}{% if style != 
 
 
 def demo_template():
-    """tokenizer.chat_template of the repository's demonstration model."""
+    """Returns the tokenizer.chat_template of the repository's demonstration model."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../bench/demo_models/demo-target.gguf")
     with open(path, "rb") as file:
         data = file.read(4 << 20)

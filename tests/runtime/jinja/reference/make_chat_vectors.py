@@ -3,8 +3,8 @@
 
     make_chat_vectors.py [chat_vectors.json]
 
-Needs python3-jinja2. Each case is {name, template, input, output} or {name, template, input, error: "parse" | "refused" |
-"render"}; the C++ test compares outputs byte for byte and errors by kind. `now` is fixed and in UTC.
+This needs python3-jinja2. Each case is {name, template, input, output} or {name, template, input, error: "parse" |
+"refused" | "render"}; the C++ test compares outputs byte for byte and errors by kind. `now` is fixed and in UTC.
 """
 import datetime
 import json
@@ -21,7 +21,7 @@ NOW = 1767225600 + 31 * 86400 + 3723  # 2026-02-01 01:02:03 UTC
 
 
 class Generation(Extension):
-    """{% generation %}: its body, in a scope of its own."""
+    """{% generation %}: renders its body in a scope of its own."""
 
     tags = {"generation"}
 
@@ -60,8 +60,7 @@ def render(template, given):
     try:
         compiled = env.from_string(template)
     except jinja2.TemplateSyntaxError as why:
-        # Jinja2 looks for names of filters and tests when it compiles what is under no condition, here they are looked
-        # for where they are reached.
+        # Jinja2 resolves names of unconditional filters and tests at compile time; Redline does it at render time.
         unknown = isinstance(why, jinja2.TemplateAssertionError) and str(why).startswith(("No filter", "No test"))
         return {"error": "render" if unknown else "parse"}
     values = {"messages": given.get("messages", []), "tools": None, "documents": None,
@@ -74,12 +73,12 @@ def render(template, given):
         return {"output": compiled.render(**values)}
     except Refused as refusal:
         return {"error": "refused", "message": str(refusal)}
-    except Exception:  # whatever Python throws, a template that fails to render is one kind
+    except Exception:  # whatever Python raises, a failure to render is one kind of error
         return {"error": "render"}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Whole templates, in the style of the families they are named after.
+# Whole templates, in the style of the families that they are named after.
 
 
 TOOLS = [
@@ -127,7 +126,7 @@ SETTINGS = [
 ]
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Small templates, one feature each. They see these variables.
+# Small templates with one feature each. They see these variables.
 
 SMALL = {
     "name": "World", "text": "  Hello, wörld!  ", "empty": "", "zero": 0, "one": 1, "neg": -7, "pi": 3.14159, "big": 1e20,
@@ -711,7 +710,7 @@ name.upper.x.y
 1 | upper(2)
 """.strip("\n")
 
-# name: template. Whitespace matters here.
+# Each line is name: template. Whitespace matters here.
 STATEMENTS = {
     "unreached_filter": "{% if no %}{{ 1 | nope }}{% endif %}x", "unreached_test": "{% if no %}{{ 1 is nope }}{% else %}y{% endif %}",
     "unreached_mapped": "{{ (words | map('nope')) if no else 'z' }}", "reached_filter": "{% if yes %}{{ 1 | nope }}{% endif %}",
@@ -820,12 +819,12 @@ def cases():
 
 
 def main():
-    # Inputs that many cases share are stored once, by their place in `inputs`.
+    # Inputs that many cases share are stored once, and referred to by their index in `inputs`.
     inputs, out = [], []
     for name, template, given in cases():
         if given not in inputs:
             inputs.append(given)
-        # Through JSON, so that both sides start from the same text.
+        # The input goes through JSON, so that both sides start from the same text.
         shared = json.loads(json.dumps(given))
         out.append({"name": name, "template": template, "input": inputs.index(given), **render(template, shared)})
     templates = []

@@ -1,46 +1,51 @@
 #!/usr/bin/env python3
 """Writes decoder_logits.txt: logits of twenty-five tiny decoders, computed in float64 from the published definitions.
 
-Shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so that both sides
-have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after each operation.
+This script shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so
+that both sides have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after
+each operation.
 Case "qwen2": half-split rotation, biases on Q, K and V, tied head. Case "llama": adjacent pairs, half of each head
-rotated, positions scaled linearly by 1/4, frequency divisors, own head. Case "qwen3": as qwen2 without biases; every head of Q and K is normalised before it is
-rotated. Case "gemma": as qwen2 without biases; embedding times the root of the width, the gate is GELU by its tanh form.
-Case "starcoder2": as qwen2; norms by mean and variance with a shift, no gate but GELU, a bias on every product.
-Case "qwen2-yarn": as qwen2, rotated by YaRN's table for four times a context of 64 tokens. Case "granite": as the mixtral below
-without experts; the embedding, what layers add, the scores and the logits have multipliers.
-Mixtures of six experts of which a token uses the two with the greatest softmax: "qwen3moe" (else as qwen3) and "mixtral"
-(else as a llama without the extras above) let the two weights sum to one; "qwen2moe" (else as qwen2) keeps them and adds an
-expert of all tokens, weighted by a sigmoid.
-In the last three the first layer sees a window of four tokens only. "gemma2": as gemma; what attention and the feed-forward part
-give is normalised before it is added, scores and logits are capped by a tanh. "gemma3": as gemma2 without the caps; heads as in
-qwen3; the second layer has a base of its own and positions scaled by 1/8. "gpt-oss": as qwen3moe, heads as in qwen2; every product
-has a bias, the gate is a clamped SiLU of slope 1.702 and the other factor is clamped and one more, each head has a score that no
-token has in the softmax, and YaRN's ramp is not of whole pairs.
-Case "phi3": as a qwen2 without biases; Q, K and V, and gate and up, are one matrix each; 12 of 16 dimensions of a head rotate,
-frequencies are divided by LongRoPE's factors for long sequences, and what is rotated grows by 1.25; a window of five tokens.
-"phi3-short": with the factors for short sequences.
-Case "olmo2": as a qwen2 without biases; a row's queries, and its keys, are normalised together before they are rotated; attention
-and the feed-forward part read what is not normalised, and what they give is normalised before it is added. "olmo2-windows" (OLMo 3):
-the first layer sees four tokens; the second is rotated as in qwen2-yarn.
-Case "mellum": as qwen3moe; the first layer sees four tokens; the second is rotated as in qwen2-yarn.
-Case "mistral3": as mixtral without experts, head tied; rotated by YaRN's table for four times a context of four tokens, without
-growth; queries times 1 + 0.5 ln(1 + floor(position / 4)).
-Case "glm4": as qwen2; adjacent pairs, half of each head rotated; gate and up are one matrix; what attention and the feed-forward
-part give is normalised before it is added.
-Cases "deepseek2": keys and values are made, head by head, of a vector of 64 numbers that is normalised before, as published and not
-as the runtime computes it; a head's key has 32 dimensions of it and 8 that are rotated and that all heads share, adjacent pairs; its
-value 16. The first layer is dense; the second a mixture of six experts, of which a token uses two, with the weights of the softmax
-times 1.5, and of two that all tokens go to. "deepseek2-yarn": queries are made of such a vector, too, the weights sum to one before,
-and YaRN for four times a context of 64 tokens grows the scores and not what is rotated.
-"deepseek2-sigmoid": as deepseek2; experts are chosen by sigmoids plus a bias, of the three whose two best have the greater sum;
-their weights are the sigmoids alone, and sum to one before they are multiplied.
-Case "command-r": as mixtral without experts, head tied; norms by mean and variance without a shift; attention and the feed-forward
-part read the same norm, and both are added; logits times 0.25. "command-r-plus": each head of Q and K has such a norm with its own
-weights.
+rotated, positions scaled linearly by 1/4, frequency divisors, untied head. Case "qwen3": like qwen2 without biases;
+every head of Q and K is normalized before it is rotated. Case "gemma": like qwen2 without biases; the embedding is
+multiplied by the root of the width, and the gate is GELU in its tanh form.
+Case "starcoder2": like qwen2; norms by mean and variance with a shift, GELU without a gate, a bias on every product.
+Case "qwen2-yarn": like qwen2, rotated by YaRN's table for four times a context of 64 tokens. Case "granite": like the
+mixtral below without experts; the embedding, what layers add, the scores and the logits have multipliers.
+The mixtures have six experts, and a token uses the two with the greatest softmax. "qwen3moe" (otherwise like qwen3) and
+"mixtral" (otherwise like a llama without the extras above) let the two weights sum to one; "qwen2moe" (otherwise like
+qwen2) keeps them and adds an expert for all tokens, weighted by a sigmoid.
+In the following three the first layer sees a window of four tokens only. "gemma2": like gemma; the outputs of attention
+and the feed-forward part are normalized before they are added; scores and logits are capped by a tanh. "gemma3": like
+gemma2 without the caps; heads as in qwen3; the second layer has its own base and positions scaled by 1/8. "gpt-oss":
+like qwen3moe, heads as in qwen2; every product has a bias; the gate is a clamped SiLU of slope 1.702, and the other
+factor is clamped, plus one; in each head's softmax there is a score that belongs to no token; YaRN's ramp is not
+limited to whole pairs.
+Case "phi3": like a qwen2 without biases; Q, K and V are one matrix, and so are gate and up; 12 of a head's 16
+dimensions rotate; frequencies are divided by LongRoPE's factors for long sequences, and the rotated part is multiplied
+by 1.25; the window is five tokens. "phi3-short": with the factors for short sequences.
+Case "olmo2": like a qwen2 without biases; all of a row's queries are normalized together before they are rotated, and
+so are its keys; attention and the feed-forward part read unnormalized input, and their outputs are normalized before
+they are added. "olmo2-windows" (OLMo 3): the first layer sees four tokens; the second is rotated as in qwen2-yarn.
+Case "mellum": like qwen3moe; the first layer sees four tokens; the second is rotated as in qwen2-yarn.
+Case "mistral3": like mixtral without experts, tied head; rotated by YaRN's table for four times a context of four
+tokens, without growth; queries are multiplied by 1 + 0.5 ln(1 + floor(position / 4)).
+Case "glm4": like qwen2; adjacent pairs, half of each head rotated; gate and up are one matrix; the outputs of attention
+and the feed-forward part are normalized before they are added.
+Case "deepseek2": keys and values are computed, head by head, from a normalized vector of 64 numbers, as published and
+not as the runtime does it. 32 dimensions of a head's key come from the vector; another 8 are rotated in adjacent pairs
+and shared by all heads; a value has 16. The first layer is dense. The second is a mixture of six experts, two of which
+a token uses with the softmax's weights times 1.5, and of two experts that all tokens use. "deepseek2-yarn": queries are
+computed from such a vector too; the weights sum to one before they are multiplied; YaRN, for four times a context of 64
+tokens, scales the scores and not the rotated part.
+"deepseek2-sigmoid": like deepseek2; experts are chosen by sigmoids plus a bias, among the three whose two best have the
+greater sum; their weights are the sigmoids alone, and sum to one before they are multiplied.
+Case "command-r": like mixtral without experts, tied head; norms by mean and variance without a shift; attention and the
+feed-forward part read the same norm, and both outputs are added; logits are multiplied by 0.25. "command-r-plus": each
+head of Q and K has such a norm with its own weights.
 
-And decoder_splices.txt: logits of the last token after a log was changed in the middle and what stood behind kept its keys and
-values. Here keys are kept unrotated and turned, exactly, to wherever their token counts as standing when somebody looks.
+The script also writes decoder_splices.txt: the logits of the last token after a log was changed in the middle, where
+later tokens kept their keys and values. Keys are stored unrotated here, and rotated exactly to their token's current
+position when they are read.
 """
 import os
 import numpy as np
@@ -144,7 +149,7 @@ def silu(x):
 
 
 def mixture(l, x, normalise):
-    """Token by token, straight from the definition."""
+    """Computes the mixture token by token, straight from the definition."""
     out = np.zeros_like(x)
     for token, h in enumerate(x):
         p = np.exp(l["router"] @ h)
@@ -185,21 +190,21 @@ def capped(x, cap):
     return cap * np.tanh(x / cap) if cap else x
 
 
-def rope_gemma3(x, positions):  # of layers without a window
+def rope_gemma3(x, positions):  # for layers without a window
     half = HEAD_DIM // 2
     angle = positions[:, None] / 8 * 20000.0 ** (-np.arange(half) / half)
     turned = (x[..., :half] + 1j * x[..., half:]) * np.exp(1j * angle)[:, None]
     return np.concatenate([turned.real, turned.imag], -1)
 
 
-def rope_mixtral(x, positions):  # partner next door, whole heads
+def rope_mixtral(x, positions):  # adjacent pairs, whole heads
     angle = positions[:, None] * BASE ** (-np.arange(HEAD_DIM // 2) * 2 / HEAD_DIM)
     turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angle)[:, None]
     return np.stack([turned.real, turned.imag], -1).reshape(x.shape)
 
 
 def rope_yarn(x, positions, factor=4.0, original=64, whole=True):
-    """Section 3.2 of the paper: by how often a pair turns within the original context; the ramp is of whole pairs."""
+    """Section 3.2 of the paper: by how often a pair turns within the original context. `whole`: the ramp has whole pairs."""
     half = HEAD_DIM // 2
     frequency = BASE ** (-np.arange(half) / half)
     pair = lambda turns: HEAD_DIM * np.log(original / (turns * 2 * np.pi)) / (2 * np.log(BASE))
@@ -213,7 +218,7 @@ def rope_yarn(x, positions, factor=4.0, original=64, whole=True):
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
 
 
-def rope_mistral3(x, positions, original=4):  # partner next door; by YaRN, which slows by four
+def rope_mistral3(x, positions, original=4):  # adjacent pairs; by YaRN, which slows by four
     pair = np.arange(HEAD_DIM // 2)
     frequency = BASE ** (-2 * pair / HEAD_DIM)
     of_turns = lambda turns: HEAD_DIM * np.log(original / (turns * 2 * np.pi)) / (2 * np.log(BASE))
@@ -224,7 +229,7 @@ def rope_mistral3(x, positions, original=4):  # partner next door; by YaRN, whic
     return np.stack([turned.real, turned.imag], -1).reshape(x.shape)
 
 
-def rope_qwen2(x, positions):  # x: [tokens, heads, dim]; partner half a head away
+def rope_qwen2(x, positions):  # x: [tokens, heads, dim]; half-split pairs
     half = HEAD_DIM // 2
     angle = positions[:, None] * BASE ** (-np.arange(half) / half)
     cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
@@ -232,7 +237,7 @@ def rope_qwen2(x, positions):  # x: [tokens, heads, dim]; partner half a head aw
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
 
 
-def rope_llama(x, positions):  # partner next door, as complex numbers; only the first half of the head turns
+def rope_llama(x, positions):  # adjacent pairs, as complex numbers; only the first half of the head rotates
     rotary = HEAD_DIM // 2
     divisors = np.array([1.0, 1.5, 2.0, 4.0])
     angle = positions[:, None] / 4 * BASE ** (-np.arange(rotary // 2) * 2 / rotary) / divisors
@@ -242,14 +247,14 @@ def rope_llama(x, positions):  # partner next door, as complex numbers; only the
     return y
 
 
-def rope_phi3(x, positions, factors):  # partners half of the rotated part away; the rest of the head stays
+def rope_phi3(x, positions, factors):  # half-split pairs within the rotated part; the rest of the head stays
     half = PHI3_ROTARY // 2
     angle = positions[:, None] * BASE ** (-np.arange(half) / half) / factors
     turned = 1.25 * (x[..., :half] + 1j * x[..., half:2 * half]) * np.exp(1j * angle)[:, None]
     return np.concatenate([turned.real, turned.imag, x[..., 2 * half:]], -1)
 
 
-def rope_glm4(x, positions):  # partner next door; only the first half of the head turns
+def rope_glm4(x, positions):  # adjacent pairs; only the first half of the head rotates
     rotary = HEAD_DIM // 2
     angle = positions[:, None] * BASE ** (-np.arange(0, rotary, 2) / rotary)
     cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
@@ -295,13 +300,13 @@ def deepseek2_angles(kind, positions):
     return np.exp(1j * positions[:, None] * frequency)[:, None]
 
 
-def deepseek2_turned(x, angles):  # partner next door
+def deepseek2_turned(x, angles):  # adjacent pairs
     turned = (x[..., 0::2] + 1j * x[..., 1::2]) * angles
     return np.stack([turned.real, turned.imag], -1).reshape(x.shape)
 
 
 def deepseek2_logits(kind, tokens, cache, at):
-    """Every head has its own keys and values, made of the vectors of all tokens that it sees."""
+    """Every head has its own keys and values, computed from the vectors of all tokens that it sees."""
     w, n = deepseek2_weights(kind), len(tokens)
     cache = cache or Cache()
     positions = at + np.arange(n, dtype=np.float64)
@@ -339,7 +344,7 @@ def deepseek2_logits(kind, tokens, cache, at):
 
 
 class Cache:
-    """Of each layer the unrotated keys and the values, in the log's order, and the positions at which tokens stand."""
+    """For each layer the unrotated keys and the values, in the log's order, and the positions of the tokens."""
 
     def __init__(self):
         self.layers = [(np.zeros((0, KV_HEADS, HEAD_DIM)),) * 2 for _ in range(LAYERS)]
@@ -353,7 +358,7 @@ class Cache:
 
 
 def logits(kind, tokens=TOKENS, cache=None, at=0):
-    """Of tokens that come in behind the first `at` of the cache, and see those."""
+    """Computes the logits of tokens that follow the first `at` of the cache and attend to those."""
     if kind in DEEPSEEK2:
         return deepseek2_logits(kind, tokens, cache, at)
     llama = kind == "llama"
@@ -432,7 +437,7 @@ def spliced(kind, at, removed, inserted, moves):
     return logits(kind, [77], cache, len(cache.positions))[-1]
 
 
-# A window that moves, an edit whose later tokens move, and one whose later tokens stay at positions that are wrong.
+# A moving window, an edit that moves later tokens, and one that leaves later tokens at wrong positions.
 SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("conflict", 3, 2, [299, 4, 8, 15], False)]
 
 here = os.path.dirname(os.path.abspath(__file__))

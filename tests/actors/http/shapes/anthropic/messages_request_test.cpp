@@ -12,7 +12,7 @@ namespace {
 using api::json;
 using ::testing::HasSubstr;
 
-/// The request that "messages" and more members make.
+/// Parses a request with these "messages" and further members.
 api::checked<api::generation_request> parse(const std::string& messages, const std::string& more = "") {
   return parse_messages(R"({"model": "m", "max_tokens": 9, "messages": )" + messages + more + "}");
 }
@@ -117,7 +117,7 @@ TEST(messages_request, wants_what_theirs_wants) {
   EXPECT_EQ(refusal(hi, R"(, "tools": [7])").param, "tools[0]");
   EXPECT_EQ(refusal(hi, R"(, "tools": [{"name": "t", "input_schema": {}}], "tool_choice": {"type": "x"})").param,
             "tool_choice.type");
-  EXPECT_EQ(refusal(hi, R"(, "stop_sequences": 7)").param, "stop_sequences") << "under the name that it was given";
+  EXPECT_EQ(refusal(hi, R"(, "stop_sequences": 7)").param, "stop_sequences") << "under its given name";
   EXPECT_EQ(refusal(hi, R"(, "temperature": 9)").param, "temperature");
   EXPECT_FALSE(parse_messages("[]"));
   EXPECT_FALSE(parse_messages("{"));

@@ -12,7 +12,7 @@ using api::json;
 const api::response_head head{.id = "chatcmpl-77", .model = "m", .prompt_tokens = 9};
 const api::usage_report usage{.prompt_tokens = 9, .cached_tokens = 4, .completion_tokens = 3};
 
-/// "event: name\ndata: {...}\n\n" one after the other.
+/// Parses a series of events "event: name\ndata: {...}\n\n".
 std::vector<json> events_in(const std::string& text) {
   std::vector<json> events;
   for (std::size_t at = 0; at < text.size();) {
@@ -89,9 +89,9 @@ TEST(messages_response, tells_calls_in_blocks_of_their_own) {
   const std::vector<api::choice> choices{
       {.finish = api::finish_reason::tool_calls, .calls = {{"c1", "edit", R"({"a":1})"}, {"c2", "edit", R"({"a":)"}}}};
   const auto body = json::parse(message_shape().make_writer(head)->whole(choices, usage));
-  EXPECT_EQ(body["content"].size(), 2U) << "no empty text";
+  EXPECT_EQ(body["content"].size(), 2U) << "no text is empty";
   EXPECT_EQ(body["content"][0]["input"]["a"], 1);
-  EXPECT_EQ(body["content"][1]["input"], json::object()) << "cut by the answer's end";
+  EXPECT_EQ(body["content"][1]["input"], json::object()) << "cut by the end of the answer";
 }
 
 TEST(messages_response, tells_thoughts_in_a_block_before_the_text) {

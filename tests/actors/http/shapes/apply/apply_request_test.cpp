@@ -49,7 +49,7 @@ TEST(apply_request, says_what_is_wrong) {
   EXPECT_FALSE(parse_apply("["));
 }
 
-// What Inception's clients send.
+// The format that Inception's clients send.
 const std::string tagged =
     "<|original_code|>\na = 1\nb = 2\n<|/original_code|>\n\n<|update_snippet|>\n# ... existing code ...\nb = 3\n"
     "<|/update_snippet|>";

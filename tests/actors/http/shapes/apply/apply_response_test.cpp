@@ -23,7 +23,8 @@ TEST(apply_response, is_the_file_without_its_fence) {
   EXPECT_EQ(writer->refusal(choices), std::nullopt);
   EXPECT_EQ(json::parse(writer->whole(choices, usage)), json::parse(R"({"mergedCode": "a = 3\n",
       "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}})"));
-  EXPECT_EQ(json::parse(writer_for("a = 1")->whole(choices, usage))["mergedCode"], "a = 3") << "as the old one ended";
+  EXPECT_EQ(json::parse(writer_for("a = 1")->whole(choices, usage))["mergedCode"], "a = 3")
+      << "with the line end of the old file";
 }
 
 TEST(apply_response, is_a_chats_answer_in_inceptions_form) {

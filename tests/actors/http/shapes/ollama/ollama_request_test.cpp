@@ -16,7 +16,7 @@ TEST(ollama_request, streams_and_samples_by_their_defaults) {
   EXPECT_TRUE(request->stream);
   EXPECT_FLOAT_EQ(request->sampling.temperature, 0.8F);
   EXPECT_EQ(request->sampling.top_k, 40);
-  EXPECT_FALSE(request->tokens_max) << "as many as there is room for";
+  EXPECT_FALSE(request->tokens_max) << "as many as fit";
 }
 
 TEST(ollama_request, reads_options_and_formats) {

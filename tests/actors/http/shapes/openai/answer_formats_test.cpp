@@ -46,7 +46,7 @@ TEST(chat_request, takes_grammars_in_the_words_of_each_server) {
     EXPECT_EQ(request->format, (grammar::grammar_text{grammar::grammar_kind::rules, "root ::= \"a\"+"}));
     EXPECT_THAT(request->ignored, ElementsAre());
   }
-  EXPECT_FALSE(chat(R"("grammar": "")")->format) << "llama.cpp's clients send it so";
+  EXPECT_FALSE(chat(R"("grammar": "")")->format) << "llama.cpp's clients send it in this form";
   const auto native = parse_native_request(R"({"prompt": "x", "grammar": )" + text + "}");
   ASSERT_TRUE(native) << native.error().message;
   EXPECT_TRUE(native->format);

@@ -159,7 +159,7 @@ TEST(native_slots, leave_out_answers_that_only_wait) {
       {.task = 7, .details = {}}, {.task = 9, .details = {}}, {.task = 12, .has_text = true, .details = {}}};
   const auto slots = json::parse(slots_body(all, 2, 4096));
   ASSERT_EQ(slots.size(), 2U);
-  EXPECT_EQ(slots[0]["id_task"], 12) << "which has text, so it runs";
+  EXPECT_EQ(slots[0]["id_task"], 12) << "it has text, so it runs";
   EXPECT_EQ(slots[1]["id_task"], 7);
 }
 

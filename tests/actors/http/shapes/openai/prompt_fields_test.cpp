@@ -64,7 +64,7 @@ TEST(fim_request, is_read_as_mistral_has_it) {
   EXPECT_FALSE(parse_fim_request(R"({"suffix": "c"})"));
 }
 
-// What the editors' plugins send, as their sources have it.
+// The request that the editor plugin sends, according to its source.
 TEST(infill_request, is_read_as_llama_vim_sends_it) {
   const auto request = parse_infill_request(R"({"id_slot": 0, "input_prefix": "def f():\n", "input_suffix": "\nx\n",
       "input_extra": [{"text": "import a\n", "time": 1, "filename": "a.py"}], "prompt": "    ret", "n_predict": 128,

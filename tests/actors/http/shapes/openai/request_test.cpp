@@ -62,7 +62,7 @@ TEST(chat_request, reads_every_field_that_is_honoured) {
   EXPECT_EQ(s.seed, 42u);
   EXPECT_TRUE(request->has_seed);
   EXPECT_THAT(s.logit_bias, ElementsAre(Pair(3, 1.5F), Pair(17, -100.F)));
-  EXPECT_EQ(request->tokens_max, 10u) << "the newer name wins";
+  EXPECT_EQ(request->tokens_max, 10u) << "the newer name takes precedence";
   EXPECT_EQ(request->tokens_min, 3u);
   EXPECT_TRUE(request->ignore_eos);
   EXPECT_THAT(request->stop, ElementsAre("a", "b"));
@@ -529,7 +529,7 @@ TEST(chat_request, takes_its_names_sampling_where_it_says_nothing) {
 }
 
 TEST(completion_request, takes_the_counts_and_lengths_of_other_servers) {
-  EXPECT_EQ(completion(R"("max_tokens": -1)")->tokens_max, std::nullopt) << "what the context leaves";
+  EXPECT_EQ(completion(R"("max_tokens": -1)")->tokens_max, std::nullopt) << "the space that the context leaves";
   EXPECT_EQ(completion(R"("n_predict": 7)")->tokens_max, 7u);
   EXPECT_EQ(completion(R"("n_predict": 7, "max_tokens": 3)")->tokens_max, 3u);
   EXPECT_TRUE(completion(R"("n_predict": 0)")->computes_only);

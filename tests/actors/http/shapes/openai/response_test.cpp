@@ -44,7 +44,7 @@ const std::string usage_text =
     R"("copied_verified":0,"rounds":2,"target_passes":2,"draft_passes":6,)"
     R"("rows":15,"evicted":0,"evictions":0,"reevaluated":0,"eviction":"off","first_token_seconds":0.125,"seconds":0.25}})";
 
-/// Of nothing sent yet.
+/// The id before anything was sent.
 event_id first_id(std::size_t choices = 3) {
   return {.response_high = 1,
           .response_low = 2,
@@ -93,7 +93,7 @@ TEST(chat_response, shows_thoughts_apart_from_the_answer) {
   EXPECT_EQ(dump_json(event_object(both)["choices"][0]["delta"]), R"({"reasoning_content":"so","content":"an"})");
   EXPECT_EQ(dump_json(event_object(writer.delta(0, "swer"))["choices"][0]["delta"]), R"({"content":"swer"})");
 
-  // Whoever has the first event gets what follows it, however the rest is cut.
+  // A client that has the first event gets what follows it, even if the rest is split differently.
   event_writer again(head_of(endpoint::chat), false, first_id(1), parse_event(thought).id);
   EXPECT_EQ(dump_json(event_object(again.delta(0, "ans", nullptr, "why so"))["choices"][0]["delta"]),
             R"({"reasoning_content":"so","content":"ans"})");
@@ -237,7 +237,7 @@ TEST(completion_response, reports_log_probabilities_with_running_offsets) {
             "[0,2]");
 }
 
-/// A beginning that is no text of the client's, and a text of two tokens of which the second is a blank and a letter.
+/// A first token that is not in the client's text, then two tokens of text, the second being a space and a letter.
 prompt_report some_prompt() {
   prompt_report out;
   out.tokens = {{.chosen = {"<s>", 0, 1}, .top = {}, .id = 1, .has_logprob = false},
@@ -261,10 +261,10 @@ TEST(completion_response, reports_log_probabilities_of_an_echoed_prompt) {
   EXPECT_EQ(dump_json(whole["top_logprobs"]),
             "[null,{\"h\u00e9\":-0.5,\"x\":-0.25},{\" b\":-3.0,\"x\":-0.25},{\"h\u00e9\":-0.5},"
             "{\"bytes:\\\\xe2\\\\x80\":-9999.0}]")
-      << "the tokens that stand there come first, as in vLLM, beside one alternative";
+      << "the prompt's own tokens come first, as in vLLM, with one alternative";
   EXPECT_EQ(dump_json(whole["text_offset"]), "[0,0,2,4,6]");
 
-  // A stream says the same in parts.
+  // A stream reports the same in parts.
   event_writer writer(head, false, first_id());
   json parts = json::array();
   for (const auto& event : {writer.echo(0, "h\u00e9 b", prompt, 0, 1), writer.echo(0, {}, prompt, 1, 3),
@@ -295,13 +295,13 @@ TEST(completion_response, gives_log_probabilities_of_prompts_as_vllm_does) {
     EXPECT_TRUE(list[0].is_null());
     EXPECT_EQ(list[1]["8"], json::parse(R"({"logprob": -0.25, "rank": 1, "decoded_token": "x"})"));
     EXPECT_EQ(list[1]["7"], json::parse("{\"logprob\": -0.5, \"rank\": null, \"decoded_token\": \"h\u00e9\"}"));
-    EXPECT_EQ(list[2].size(), 2u) << "one alternative, and the token that stands there";
+    EXPECT_EQ(list[2].size(), 2u) << "one alternative and the prompt's own token";
   }
 }
 
 // ---- streams that a client resumes
 
-/// One event after the other, as the client gets them.
+/// Returns the events one by one, as the client receives them.
 std::vector<std::string> whole_stream(event_writer& writer, const std::vector<std::string>& parts,
                                       const std::vector<token_report>* tokens) {
   std::vector<std::string> events{writer.first(0)};
@@ -398,7 +398,7 @@ TEST(traces, are_events_of_their_own_that_change_no_other) {
   event_writer traced(head_of(endpoint::chat), false, first_id(1));
   EXPECT_EQ(traced.first(0), plain.first(0));
   const auto event = traced.trace(0, a_trace);
-  ASSERT_TRUE(event.starts_with("data: ")) << "without an id: a stream goes on after what was said";
+  ASSERT_TRUE(event.starts_with("data: ")) << "without an id, a stream continues after the sent text";
   const auto object = json::parse(event.substr(6));
   EXPECT_TRUE(object["choices"].empty());
   EXPECT_EQ(
@@ -510,7 +510,7 @@ TEST(completion_body, tells_calls_and_no_content_where_there_is_none) {
   EXPECT_EQ(legacy["function_call"].dump(), R"({"name":"read","arguments":"{\"path\":\"a\"}"})");
 }
 
-/// A stream with all that there is beside text.
+/// Returns a stream that contains everything a stream can have besides text.
 std::vector<std::string> calling_stream(event_writer& writer) {
   std::vector<std::string> events;
   const auto add = [&](std::string event) {

@@ -96,7 +96,7 @@ TEST(responses_response, gives_log_probabilities_of_the_texts_tokens) {
   const auto writer = writer_for();
   std::string text = writer->first(0, {});
   text += writer->delta(0, {}, &thought, "t");
-  text += writer->delta(0, {}, &one, {});  // whose text is held back
+  text += writer->delta(0, {}, &one, {});  // its text is withheld
   text += writer->delta(0, "ab", &two, {});
   text += writer->finish({});
   text += writer->end(usage);
