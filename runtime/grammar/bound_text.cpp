@@ -8,7 +8,7 @@
 namespace redline::grammar {
 namespace {
 
-// A state is the bytes of the end that are there, whether the text may go on, and where it may the state in the string.
+// A state is the number of bytes of the end so far, whether the text may continue, and if so the state in the string.
 enum cell : std::size_t { end_bytes, has_text, own_cells };
 
 constexpr auto element_end = tools::element_end;
@@ -25,7 +25,7 @@ automaton_state state_of(std::uint32_t matched, const automaton_state* text) {
   return s;
 }
 
-/// A byte of a text as it is in a JSON string: the spelling that JSON's writer has, too.
+/// A byte of a text as it appears in a JSON string, escaped as the JSON writer does it.
 struct spelling {
   std::array<char, 6> bytes{};
   std::size_t count = 0;

@@ -6,12 +6,12 @@
 
 namespace redline::grammar {
 
-/// A text as it is, without quotes and escapes, that a schema for JSON strings allows, and then the end of an element
-/// (tools::element_end). Follows the text as JSON would spell it, so that one automaton decides what is allowed. Where
-/// both the text and the end may go on, both are followed; the first whole end counts.
+/// A raw text, without quotes and escapes, that a schema for JSON strings allows, and then the end of an element
+/// (tools::element_end). The schema's automaton reads the text in its JSON form, so that one automaton decides what is
+/// allowed. Where both the text and the end may continue, both are followed; the first complete end counts.
 class bound_text final : public byte_automaton {
  public:
-  /// strings: JSON values; of these only strings count, of which it must have some.
+  /// `strings` accepts JSON values. Only its strings count, and it must accept at least one.
   explicit bound_text(std::shared_ptr<const byte_automaton> strings) : strings_(std::move(strings)) {}
 
   [[nodiscard]] automaton_state begin() const override;
@@ -24,7 +24,7 @@ class bound_text final : public byte_automaton {
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
-  /// How many of the last bytes are the beginning of the end.
+  /// How many of the last bytes match the beginning of the element's end.
   [[nodiscard]] static std::uint32_t matched(const automaton_state& s) { return s[0]; }
 
  private:

@@ -22,8 +22,8 @@ inline byte_set bytes_between(std::size_t first, std::size_t last) {
   return out;
 }
 
-/// State of a byte automaton: a few numbers (cells) whose meaning is the automaton's own. It is sent in messages and
-/// copied at every byte, so its size is bounded.
+/// The state of a byte automaton: a few numbers (cells) that only the automaton interprets. States are sent in messages
+/// and copied at every byte, so their size is bounded.
 class automaton_state {
  public:
   static constexpr std::size_t cells_max = 128;
@@ -49,22 +49,22 @@ class automaton_state {
 
  private:
   std::uint32_t size_ = 0;
-  std::array<std::uint32_t, cells_max> cells_;  // the first size_ are set
+  std::array<std::uint32_t, cells_max> cells_;  // only the first size_ are set
 };
 
-/// Text that is nearly unrestricted, such as the characters of a string, as a small automaton of its own in a table.
-/// The tokens that fit are found once per table instead of once per mask.
+/// Nearly unrestricted text, such as the characters of a string, as a small automaton in a table. The tokens that fit
+/// are found once per table instead of once per mask.
 struct free_text {
   static constexpr std::size_t states_max = 8;
   static constexpr std::uint8_t outside = 0xff;
-  /// By state and byte: the next state, or outside. A character begins at state 0.
+  /// The next state, or `outside`, by state and byte. Each character begins in state 0.
   std::array<std::array<std::uint8_t, 256>, states_max> next;
 
   free_text() {
     for (auto& row : next) row.fill(outside);
   }
-  /// Characters of UTF-8, of those in ASCII only these: no longer spelling than needed, no surrogates, nothing beyond
-  /// the last character.
+  /// The characters of UTF-8, of which the ASCII ones are limited to `ascii`. Overlong encodings, surrogates and code
+  /// points beyond U+10FFFF are left out.
   static free_text characters(const byte_set& ascii) {
     enum : std::uint8_t { begin, one_more, two_more, three_more, after_e0, after_ed, after_f0, after_f4 };
     free_text t;
@@ -90,7 +90,7 @@ struct free_text {
     take(after_f4, 0x80, 0x8f, two_more);
     return t;
   }
-  /// Any sequence of these bytes, each a character.
+  /// Any sequence of these bytes, each of which counts as a character.
   explicit free_text(const byte_set& bytes) : free_text() {
     for (std::size_t byte = 0; byte < 256; ++byte) {
       if (bytes[byte]) next[0][byte] = 0;
@@ -98,37 +98,37 @@ struct free_text {
   }
 };
 
-/// A grammar as a deterministic automaton over bytes. Immutable, so safe from any thread.
+/// A grammar as a deterministic automaton over bytes. It is immutable, so it can be used from any thread.
 class byte_automaton {
  public:
   virtual ~byte_automaton() = default;
 
   [[nodiscard]] virtual automaton_state begin() const = 0;
-  /// Consumes a byte. False when the grammar does not allow it; `s` is then undefined. Adds its work to `steps`.
+  /// Consumes a byte and adds its work to `steps`. Returns false, with `s` undefined, if the grammar does not allow it.
   [[nodiscard]] virtual bool advance(automaton_state& s, std::uint8_t byte, step_count& steps) const = 0;
   /// The same, for callers that do not limit the work.
   [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte) const {
     step_count uncounted;
     return advance(s, byte, uncounted);
   }
-  /// The text so far is complete; it may be possible to continue.
+  /// Whether the text so far is complete. It may be possible to continue it.
   [[nodiscard]] virtual bool is_accepting(const automaton_state& s) const = 0;
-  /// The text so far is complete and nothing can follow.
+  /// Whether the text so far is complete and nothing can follow.
   [[nodiscard]] virtual bool is_terminated(const automaton_state& s) const = 0;
-  /// Bytes that must follow one after the other, where the automaton knows them without trying all; some may be left
-  /// out. Empty: there may be a choice. Lives as long as the automaton.
+  /// The bytes that must come next, as far as the automaton knows them without trying all 256. They may be incomplete;
+  /// if there are none, there may be a choice. They live as long as the automaton.
   [[nodiscard]] virtual std::string_view known_run(const automaton_state&, step_count&) const { return {}; }
   [[nodiscard]] std::string_view known_run(const automaton_state& s) const {
     step_count uncounted;
     return known_run(s, uncounted);
   }
 
-  /// What free text may begin at a state.
+  /// The free text that may begin at a state.
   struct free_text_rule {
-    const free_text* table = nullptr;  // null: none. Of static storage: masks made from it outlive the automaton
-    std::uint32_t characters_max = UINT32_MAX;  // at most so many characters
-    /// `advance` agrees with the table, but for what begins with this byte: that may be allowed as well, or lead to
-    /// another state than the free text's.
+    const free_text* table = nullptr;  // null if there is none; static, as masks made from it outlive the automaton
+    std::uint32_t characters_max = UINT32_MAX;  // the most characters that may follow
+    /// `advance` agrees with the table except for text that begins with this byte. Such text may also be allowed, or
+    /// may lead to a state other than the free text's.
     std::optional<std::uint8_t> exit_byte{};
   };
   [[nodiscard]] virtual free_text_rule free_text_at(const automaton_state&) const { return {}; }
@@ -136,18 +136,19 @@ class byte_automaton {
   /// Number of unconstrained tokens (a copied span) before the grammar resumes; 0 if none.
   [[nodiscard]] virtual std::uint32_t unconstrained_tokens(const automaton_state&) const { return 0; }
   virtual void skip_unconstrained_token(automaton_state&) const {}
-  /// A span goes here, and the caller has not yet said how it continues (copy_grammar::resume).
+  /// Whether a copied span belongs here and the caller has not yet said how it continues (copy_grammar::resume).
   [[nodiscard]] virtual bool awaits_span(const automaton_state&) const { return false; }
 
-  /// Consumes a control token, which has no bytes of its own; text: what the file calls it. False where none may be.
+  /// Consumes a control token, which has no bytes of its own, by its name in the model file. False if it is not
+  /// allowed.
   [[nodiscard]] virtual bool advance_control(automaton_state&, std::string_view) const { return false; }
-  /// What `known_run` gives here is markup: where it begins as a control token is called, that token follows.
+  /// Whether the bytes of `known_run` are markup. If they begin with a control token's name, that token must follow.
   [[nodiscard]] virtual bool is_markup(const automaton_state&) const { return false; }
-  /// Nearly every token may follow, and mostly every one: masks here are worth a look whether they forbid anything.
+  /// Whether nearly every token may follow, and usually all: here it pays to check whether a mask forbids anything.
   [[nodiscard]] virtual bool is_free(const automaton_state&) const { return false; }
 
-  /// The text so far can be read in more ways than the automaton follows, so what may follow is not known. Every byte
-  /// is taken here, lest a mask forbids what is right: an answer that comes here has failed.
+  /// Whether the text so far can be read in more ways than the automaton follows, so that it does not know what may
+  /// follow. It then accepts every byte rather than forbid correct text, but the answer has failed.
   [[nodiscard]] virtual bool is_lost(const automaton_state&) const { return false; }
 
   /// Whether `s`, which may come from a peer, keeps every table index of `advance` in range.

@@ -14,30 +14,30 @@ namespace redline::grammar {
 
 enum class grammar_kind : std::uint8_t {
   none,
-  copy,   // programs over files
+  copy,   // edit programs over files
   json,   // values of a JSON schema
   tools,  // text that may call tools
-  known,  // one that the receiver has already: the message says which
-  regex,  // texts of an expression
+  known,  // a grammar that the receiver already has; the message says which
+  regex,  // texts that match a regular expression
   rules,  // texts of a grammar, in GBNF or Lark
   last_,
 };
 
-/// What an answer has to follow, as its client wrote it.
+/// The grammar that an answer has to follow, as the client wrote it.
 struct grammar_text {
-  grammar_kind kind = grammar_kind::json;  // or regex, rules
+  grammar_kind kind = grammar_kind::json;  // json, regex or rules
   std::string text;
   bool operator==(const grammar_text&) const = default;
   static constexpr auto fields(auto& self) { return std::tie(self.kind, self.text); }
 };
 
-/// A grammar and a state in it, as sent in messages: with the grammar's text at first and to a receiver that lost it,
-/// then as `known`.
+/// A grammar and a state in it, as sent in messages. A receiver gets the grammar's text at first and after losing it,
+/// and otherwise the kind `known`.
 struct constraint {
   grammar_kind kind = grammar_kind::none;
-  std::string text;                  // json, regex, rules; tools: see tool_constraint
-  std::vector<std::uint32_t> shape;  // copy: see copy_constraint
-  std::vector<std::uint32_t> state;  // cells of the automaton's state; empty: the beginning
+  std::string text;                  // for json, regex and rules; for tools, see tool_constraint
+  std::vector<std::uint32_t> shape;  // for copy, see copy_constraint
+  std::vector<std::uint32_t> state;  // cells of the automaton's state; empty means the beginning
 
   /// Whether the grammars are the same; the states may differ.
   [[nodiscard]] bool same_grammar(const constraint& o) const {
@@ -47,13 +47,13 @@ struct constraint {
   static constexpr auto fields(auto& self) { return std::tie(self.kind, self.text, self.shape, self.state); }
 };
 
-inline constexpr std::size_t schema_bytes_max = 32 << 10;  // of an expression and of rules as well
+inline constexpr std::size_t schema_bytes_max = 32 << 10;  // also the limit for expressions and rules
 
-/// `shape` encodes: 1 for line spans, else 0; 1 for token spans plus 2 for anchors; then lines and tokens of each file.
+/// `shape` contains 1 for line spans or 0; 1 for token spans plus 2 for anchors; then each file's lines and tokens.
 [[nodiscard]] constraint copy_constraint(const copy::program_shape& shape);
 [[nodiscard]] constraint text_constraint(grammar_text text);
 
-/// The same place in a grammar that the receiver has.
+/// The same state in a grammar that the receiver already has.
 [[nodiscard]] constraint without_text(constraint c);
 
 /// Fails for a malformed or unsupported grammar, for `none` and for `known`. Ignores `state`.

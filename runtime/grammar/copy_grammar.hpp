@@ -5,8 +5,8 @@
 
 namespace redline::grammar {
 
-/// Edit programs (Liu, "Copy-as-Decode", 2026; see runtime/copy). After each complete copy it awaits the copied span
-/// until `resume`.
+/// Edit programs (Liu, "Copy-as-Decode", 2026; see runtime/copy). After each complete copy, the grammar awaits the
+/// copied span until `resume` is called.
 class copy_grammar final : public byte_automaton {
  public:
   explicit copy_grammar(copy::program_shape shape) : programs_(std::move(shape)) {}
@@ -24,7 +24,7 @@ class copy_grammar final : public byte_automaton {
   [[nodiscard]] bool awaits_span(const automaton_state& s) const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
-  /// Only where a span is awaited: it follows as `tokens_count` unconstrained tokens, or, with 0, was inserted already.
+  /// Continues at an awaited span. It follows as `tokens_count` unconstrained tokens; 0 means that it was inserted.
   void resume(automaton_state& s, std::uint32_t tokens_count) const;
   [[nodiscard]] copy::program_state unpack(const automaton_state& s) const;
 

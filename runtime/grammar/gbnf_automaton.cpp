@@ -5,7 +5,7 @@
 namespace redline::grammar {
 namespace {
 
-// A cell but the first: a place in the grammar, whether the next byte is taken there, and the cell of the frame below.
+// Each further cell packs a position in the grammar, whether it takes the next byte, and the cell of the frame below.
 constexpr std::uint32_t head_bit = 0x100;
 std::uint32_t pack(std::uint32_t place, bool is_head, std::uint32_t below) {
   return place << 9 | (is_head ? head_bit : 0) | below;
@@ -14,7 +14,7 @@ std::uint32_t place_of(std::uint32_t cell) { return cell >> 9; }
 bool is_head(std::uint32_t cell) { return (cell & head_bit) != 0; }
 std::uint32_t below_of(std::uint32_t cell) { return cell & 0xff; }
 
-// Of one byte: beyond it the state is lost. It bounds what a mask takes.
+// The limit of work for one byte, which bounds the cost of a mask. Beyond it the state is lost.
 constexpr std::size_t work_max = 1024;
 
 }  // namespace
@@ -25,7 +25,7 @@ std::uint32_t gbnf_automaton::frames_from(const automaton_state& s, std::uint32_
   return count;
 }
 
-/// The cell with this content, made if there is none. There is room.
+/// The cell with this content, which is added if there is none. There must be space for it.
 std::uint32_t gbnf_automaton::put(step& s, std::uint32_t below, std::uint32_t place, bool is_head) const {
   const std::uint32_t cell = pack(place, is_head, below);
   for (std::uint32_t i = 1; i < s.to.size(); ++i) {
@@ -45,7 +45,7 @@ std::uint32_t gbnf_automaton::copy_frame(step& s, std::uint32_t cell) const {
   return made;
 }
 
-/// Adds what can follow at a place, with the frames of `from` below it.
+/// Adds the ways to continue from a position, with the frames of `from` below it.
 void gbnf_automaton::reach(step& s, std::uint32_t place, std::uint32_t below) const {
   for (;;) {
     const closure& c = closures_[positions_[place].closure];
@@ -115,13 +115,13 @@ std::string_view gbnf_automaton::known_run(const automaton_state& s, step_count&
   return std::string_view(literals_).substr(p.run, p.run_count);
 }
 
-/// Characters that nearly every grammar takes where it takes text: no control characters, quotes or backslashes.
+/// Characters that nearly every grammar accepts in text: no control characters, quotes or backslashes.
 const free_text& gbnf_automaton::plain_text() {
   static const free_text table = free_text::characters(bytes_between(0x20, 0x7e).reset('"').reset('\\'));
   return table;
 }
 
-/// Where all that takes plain text comes back to the same place.
+/// There is free text where every position that takes plain text comes back to the same one.
 byte_automaton::free_text_rule gbnf_automaton::free_text_at(const automaton_state& s) const {
   std::uint32_t loop = UINT32_MAX, below = 0, count = 0;
   for (std::uint32_t i = 1; i < s.size(); ++i) {

@@ -14,21 +14,21 @@
 
 namespace redline::grammar {
 
-/// Texts of a grammar in GBNF or in Lark (syntax/grammar_rules.hpp). A pushdown automaton that follows all derivations
-/// at the same time: its state is a set of stacks, which share their lower parts. Stacks have at most depth_max frames,
-/// and a frame is only put on one where the text can be completed within that. So no state is a dead end. A call at the
-/// end of a rule needs no frame. Where there are more derivations than a state holds, the state is lost (`is_lost`).
+/// The texts of a grammar in GBNF or Lark (syntax/grammar_rules.hpp). A pushdown automaton that follows all derivations
+/// at the same time: its state is a set of stacks that share their lower parts. A stack has at most depth_max frames,
+/// and a frame is only pushed if the text can be completed within that limit, so no state is a dead end. A call at the
+/// end of a rule needs no frame. If there are more derivations than fit in a state, the state is lost (`is_lost`).
 class gbnf_automaton final : public byte_automaton {
  public:
   static constexpr std::size_t positions_max = 1 << 14;
   static constexpr std::size_t items_max = 1 << 16;  // of all closures
   static constexpr std::size_t compile_steps_max = 2'000'000;
-  static constexpr std::size_t closure_items_max = 64;  // of one: what can follow at one place
+  static constexpr std::size_t closure_items_max = 64;  // of one closure: the ways to continue from a position
   static constexpr std::uint32_t depth_max = 64;
   static constexpr std::size_t heads_max = 100;
 
-  /// Rules that are missing or never end, left recursion that cannot be taken away, and grammars beyond the limits are
-  /// refused with the rule's name or its line.
+  /// Refuses rules that are missing or never end, left recursion that cannot be removed, and grammars beyond the
+  /// limits, with the rule's name or line.
   static result<std::shared_ptr<const gbnf_automaton>> compile(std::string_view grammar, step_count& steps);
   static result<std::shared_ptr<const gbnf_automaton>> compile(std::string_view grammar) {
     step_count steps(compile_steps_max);
@@ -53,39 +53,39 @@ class gbnf_automaton final : public byte_automaton {
   /// The first cell of a state.
   enum mark : std::uint32_t { goes_on, may_end, lost };
 
-  /// A place in a rule.
+  /// A position in a rule.
   struct position {
     enum class kind : std::uint8_t { bytes, split, call, end };
     kind what = kind::end;
-    bool is_tail = false;             // call: nothing of its rule comes after it
-    std::uint32_t next = 0;           // bytes, call: after it; split: the first way
-    std::uint32_t other = 0;          // bytes: the set; split: the second way; call: where its rule begins
-    std::uint32_t need = UINT32_MAX;  // frames that it takes to come to the rule's end from here
+    bool is_tail = false;             // call: nothing follows it in its rule
+    std::uint32_t next = 0;           // bytes, call: the position after it; split: the first way
+    std::uint32_t other = 0;          // bytes: the set; split: the second way; call: the beginning of its rule
+    std::uint32_t need = UINT32_MAX;  // frames needed to reach the end of the rule from here
     std::uint32_t closure = no_closure;
-    std::uint32_t run = 0;  // bytes of a literal: where the rest of it stands in literals_
+    std::uint32_t run = 0;  // bytes of a literal: where the rest of it begins in literals_
     std::uint32_t run_count = 0;
-    std::uint32_t text_loop = UINT32_MAX;  // bytes: a place that this one is of, and to which plain text comes back
+    std::uint32_t text_loop = UINT32_MAX;  // bytes: the position before this one that plain text comes back to
   };
-  /// A way to the next byte: frames that are put on the stack, the lowest first, and the place that takes the byte.
+  /// A way to the next byte: the frames to push, the lowest first, and the position that takes the byte.
   struct item {
     std::vector<std::uint32_t> pushes;
     std::uint32_t head = 0;
-    std::uint32_t need = 0;  // frames above those that are there already, to complete all of them
+    std::uint32_t need = 0;  // frames needed above the present ones to complete the text
     bool operator==(const item& o) const { return head == o.head && pushes == o.pushes; }
   };
   struct closure {
     std::vector<item> items;
-    bool is_nullable = false;      // the rule may be over
-    std::uint32_t text_items = 0;  // those that take plain text
+    bool is_nullable = false;      // the rule may end here
+    std::uint32_t text_items = 0;  // items that take plain text
   };
-  /// A state that is being made from another one.
+  /// A state that is being built from another one.
   struct step {
     const automaton_state* from = nullptr;
     automaton_state to;
     std::array<std::uint8_t, automaton_state::cells_max> copies;  // by cell of `from`: the same frame in `to`, or 0
     std::size_t heads = 0;
     std::size_t work = 0;
-    bool is_lost = false;  // there is no room for a derivation
+    bool is_lost = false;  // some derivation does not fit
   };
 
   gbnf_automaton() = default;

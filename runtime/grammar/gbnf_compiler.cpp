@@ -11,19 +11,19 @@
 namespace redline::grammar {
 namespace {
 
-constexpr std::uint32_t unending = 1U << 20;  // frames that a rule without an end takes
-constexpr std::size_t rounds_max = 512;       // of what is found by going over all positions again and again
+constexpr std::uint32_t unending = 1U << 20;  // frames needed by a rule that never ends
+constexpr std::size_t rounds_max = 512;       // rounds of an iteration over all positions
 
 }  // namespace
 
-/// Makes the places of an automaton, and what can follow at each.
+/// Builds the positions of an automaton and the ways to continue from each.
 class gbnf_compiler {
  public:
   gbnf_compiler(grammar_rules grammar, step_count& steps)
       : rules_(std::move(grammar.rules)), root_(grammar.root), steps_(steps) {}
 
   result<std::shared_ptr<const gbnf_automaton>> run() {
-    for (std::size_t i = 0; i < rules_.size(); ++i) add({});  // where rules begin: calls to their right sides
+    for (std::size_t i = 0; i < rules_.size(); ++i) add({});  // the beginnings of rules, filled in below
     for (std::uint32_t i = 0; i < rules_.size() && !why_; ++i) {
       name_ = rules_[i].name;
       const auto end = add({.what = kind::end});
@@ -53,7 +53,7 @@ class gbnf_compiler {
   void refuse(const std::string& what) {
     if (!why_) why_ = failure{errc::invalid_argument, "grammar: " + what};
   }
-  /// False where it has taken too much.
+  /// Counts work. Returns false if compilation has failed or takes too long.
   bool spend(std::size_t steps) {
     steps_.add(steps);
     if (steps_.is_over()) refuse("it takes too long to compile: write it with fewer rules and repetitions");
@@ -75,7 +75,7 @@ class gbnf_compiler {
     return at->second;
   }
 
-  /// Where the part begins, if `next` comes after it.
+  /// Adds a part that continues at `next`, and returns where it begins.
   std::uint32_t add_part(const part& p, std::uint32_t next) {
     if (why_) return 0;
     switch (p.what) {
@@ -123,11 +123,11 @@ class gbnf_compiler {
     for (std::uint32_t i = 0; i < p.nodes && !why_; ++i) set_ways(nodes[i], ways[i]);
     return why_ ? 0 : nodes.front();
   }
-  /// The expression's states in their order, each with its ways: what is found by going over all places from the last
-  /// to the first passes along a chain of states in one round.
+  /// Adds the expression's states in order, each with its ways. An iteration over all positions from last to first then
+  /// passes its results along a chain of states in one round.
   std::uint32_t add_expression(const regex_dfa& texts, std::uint32_t next) {
     std::vector<std::uint32_t> nodes;
-    std::vector<std::pair<std::uint32_t, std::uint16_t>> open;  // places, and the states that they lead to
+    std::vector<std::pair<std::uint32_t, std::uint16_t>> open;  // positions, and the states that they lead to
     for (std::uint32_t i = 0; i < texts.states_count() && !why_; ++i) {
       if (!spend(16)) return 0;
       nodes.push_back(add({.what = kind::split}));
@@ -149,17 +149,17 @@ class gbnf_compiler {
     return nodes.front();
   }
 
-  // Alternatives that begin with the same text or rule share it, so that a list of many texts is one place at a time,
-  // and what is open after a rule's text is so once and not for each alternative.
+  // Alternatives that begin with the same text or rule share it. So a list of many texts is at one position at a time,
+  // and a rule's text is followed once instead of once for each alternative.
 
   struct alternative {
-    std::vector<const part*> rest;  // parts one after the other
-    std::size_t taken = 0;          // bytes of the first, a literal
+    std::vector<const part*> rest;  // consecutive parts
+    std::size_t taken = 0;          // bytes of the first part, a literal, that are used up
     [[nodiscard]] std::string_view text() const {
       if (rest.empty() || rest.front()->what != part::kind::literal) return {};
       return std::string_view(rest.front()->text).substr(taken);
     }
-    /// The rule that it begins with; null: it begins with none.
+    /// The rule that it begins with; null if there is none.
     [[nodiscard]] const part* call() const {
       return rest.empty() || rest.front()->what != part::kind::rule ? nullptr : rest.front();
     }
@@ -184,7 +184,7 @@ class gbnf_compiler {
     return text.empty() ? next : add_literal(text, next);
   }
   std::uint32_t add_alternatives(const std::vector<alternative>& all, std::uint32_t next) {
-    std::vector<std::vector<alternative>> groups;  // by first byte or rule, in order; others alone
+    std::vector<std::vector<alternative>> groups;  // by first byte or rule, in order; others are alone
     std::array<std::size_t, 256> group_of{};
     std::unordered_map<std::uint32_t, std::size_t> group_of_rule;
     for (const auto& one : all) {
@@ -238,7 +238,7 @@ class gbnf_compiler {
       if (why_) return 0;
       out_->positions_[loop].next = begin;
       if (p.least == 0) return loop;
-      at = begin;  // the last of those that must be
+      at = begin;  // the last required one
       for (std::uint32_t i = 1; i < p.least && !why_; ++i) at = add_part(body, at);
       return at;
     }
@@ -261,14 +261,14 @@ class gbnf_compiler {
     return next;
   }
 
-  // Characters as the bytes of UTF-8: ranges of code points whose encodings are ranges byte by byte.
+  // Characters as UTF-8: ranges of code points are split until their encodings are a range in each byte.
 
   std::uint32_t add_characters(const std::vector<code_range>& ranges, std::uint32_t next) {
-    // By what comes after them, the bytes that may come first.
+    // The bytes that may come first, by the position after them.
     std::map<std::uint32_t, byte_set> firsts;
     std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> shared;
     for (const auto& r : ranges) split(r.first, r.last, next, firsts, shared);
-    if (firsts.empty()) return add({.what = kind::bytes, .next = next, .other = set_of({})});  // no character at all
+    if (firsts.empty()) return add({.what = kind::bytes, .next = next, .other = set_of({})});  // the set is empty
     std::optional<std::uint32_t> all;
     for (auto at = firsts.rbegin(); at != firsts.rend(); ++at) {
       const auto one = add({.what = kind::bytes, .next = at->first, .other = set_of(at->second)});
@@ -314,9 +314,9 @@ class gbnf_compiler {
     }
   }
 
-  // What is known of rules as wholes.
+  // Properties of whole rules.
 
-  /// look(place): looks at a place again and says whether what is known of it has changed.
+  /// `look` updates what is known of a position and returns whether it has changed.
   template<class Look>
   void until_nothing_changes(Look look) {
     bool changed = true;
@@ -398,7 +398,7 @@ class gbnf_compiler {
     }
   }
 
-  /// Frames that it takes to end a rule from each place; of what never ends too many.
+  /// Finds the frames that it takes to end a rule from each position; `unending` if it never ends.
   void find_needs() {
     auto& all = out_->positions_;
     for (auto& p : all) p.need = unending;
@@ -425,7 +425,7 @@ class gbnf_compiler {
     });
     if (why_) return;
     if (all[root_].need <= gbnf_automaton::depth_max) return;
-    for (auto r = static_cast<std::uint32_t>(rules_.size()); r-- > 0;) {  // those that others need mostly stand last
+    for (auto r = static_cast<std::uint32_t>(rules_.size()); r-- > 0;) {  // rules that others need usually come last
       if (all[r].need < unending) continue;
       return refuse("the rule '" + rules_[r].name.substr(0, 64) +
                     "' has no text: it never ends, or has an empty class");
@@ -434,7 +434,7 @@ class gbnf_compiler {
            " rules within each other");
   }
 
-  // What can follow at a place.
+  // Ways to continue from a position.
 
   void make_closures() {
     for (const auto r : order_) close(r);  // rules before those that begin with them
@@ -484,7 +484,7 @@ class gbnf_compiler {
     out_->positions_[place].closure = static_cast<std::uint32_t>(out_->closures_.size());
     out_->closures_.push_back(std::move(c));
   }
-  /// Places such as the inside of a string: every character of plain text is taken in one way, and leads back.
+  /// Finds positions, such as the inside of a string, where all plain text is taken in one way and leads back.
   void find_text_loops() {
     const std::size_t count = out_->positions_.size();
     for (std::uint32_t i = 0; i < count && !why_; ++i) {
@@ -498,7 +498,7 @@ class gbnf_compiler {
     if (c.is_nullable || !spend(1 + c.items.size())) return false;
     std::array<std::uint32_t, 256> leads;
     leads.fill(UINT32_MAX);
-    // A look at a letter first, which most places do not take.
+    // Tries a letter first, which most positions do not take.
     if (state == 0 && std::none_of(c.items.begin(), c.items.end(), [&](const item& one) { return takes(one, 'a'); }))
       return false;
     if (!spend(c.items.size() * 16)) return false;
@@ -563,8 +563,8 @@ class gbnf_compiler {
   std::shared_ptr<gbnf_automaton> out_{new gbnf_automaton};
   std::unordered_map<std::string, std::uint32_t> sets_;
   std::vector<bool> nullable_, seen_;
-  std::vector<std::uint32_t> order_;   // of rules: those that one may begin with before it
-  std::vector<std::uint32_t> stamps_;  // by place: the last closure that it was looked at for
+  std::vector<std::uint32_t> order_;   // rules, each after those that it may begin with
+  std::vector<std::uint32_t> stamps_;  // by position: the last closure that visited it
   std::uint32_t stamp_ = 0;
   std::size_t items_count_ = 0;
   step_count& steps_;

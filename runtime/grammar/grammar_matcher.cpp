@@ -10,12 +10,11 @@ namespace redline::grammar {
 namespace {
 
 constexpr std::size_t jump_bytes_max = 256;
-constexpr std::uint32_t tries_max =
-    32;  // of a jump: bytes that are found by trying all 256; more than most tokens have
-constexpr std::size_t spelling_steps = 16;  // that the tokenizer takes for a byte
+constexpr std::uint32_t tries_max = 32;     // most bytes of a jump found by trying all 256; most tokens are shorter
+constexpr std::size_t spelling_steps = 16;  // steps that the tokenizer takes per byte
 
-/// Bytes that must follow one after the other, all of them or some; empty where there is a choice. The next byte: known
-/// to the automaton, or the only one of all 256 that it accepts.
+/// The bytes that must come next, or only the first of them; empty where there is a choice. They are known to the
+/// automaton, or are the only one of all 256 bytes that it accepts.
 std::string_view find_only_bytes(const byte_automaton& m, const automaton_state& s, std::uint8_t& tried,
                                  step_count& steps) {
   if (m.free_text_at(s).table != nullptr || m.is_accepting(s) || m.awaits_span(s)) return {};
@@ -33,7 +32,7 @@ std::string_view find_only_bytes(const byte_automaton& m, const automaton_state&
 
 }  // namespace
 
-/// The control token that must follow as the first of a markup.
+/// The control token that must come next in markup, if there is one.
 std::optional<token> compiled_grammar::find_control(const automaton_state& s, step_count& steps) const {
   if (!automaton_->is_markup(s)) return std::nullopt;
   const auto run = automaton_->known_run(s, steps);
@@ -46,7 +45,7 @@ std::optional<token> compiled_grammar::jump_forward(const automaton_state& s, st
   std::string bytes;
   automaton_state here = s;
   bool is_cut = false;      // more bytes must follow
-  bool is_control = false;  // a control token must follow, into which no other token reaches
+  bool is_control = false;  // a control token must follow, and no other token extends into it
   std::uint32_t tries = 0;
   for (bool goes_on = true; goes_on && bytes.size() < jump_bytes_max;) {
     std::uint8_t tried = 0;
@@ -60,7 +59,7 @@ std::optional<token> compiled_grammar::jump_forward(const automaton_state& s, st
     run = run.substr(0, jump_bytes_max - bytes.size());
     goes_on = !run.empty();
     for (const char c : run) {
-      // Of a run that is cut the last state is not needed.
+      // If the bytes are cut off, the state after them is not needed.
       goes_on = goes_on && (is_cut || automaton_->advance(here, static_cast<std::uint8_t>(c), steps));
       if (goes_on) bytes += c;
       is_control = goes_on && !is_cut && find_control(here, steps).has_value();
@@ -69,7 +68,7 @@ std::optional<token> compiled_grammar::jump_forward(const automaton_state& s, st
     }
   }
   if (bytes.empty()) return std::nullopt;
-  // A choice comes after the bytes, and a tokenizer's last token for them may reach into it.
+  // If a choice comes after the bytes, the tokenizer's last token for them may extend into it.
   const bool before_choice =
       is_cut || (!is_control && !automaton_->awaits_span(here) && !automaton_->is_terminated(here));
   const std::scoped_lock lock(mutex_);
@@ -157,7 +156,7 @@ std::span<const std::uint64_t> grammar_matcher::next_token_mask() {
   if (known != entry_.masks.end()) return known->second;
   if (entry_.masks.size() >= grammar_cache::masks_max) entry_.masks.clear();
   token_mask mask = grammar.trie().next_token_mask(grammar.automaton(), state_);
-  // No mask costs less than one that allows everything.
+  // Having no mask costs less than having one that allows everything.
   if (grammar.automaton().is_free(state_) && grammar.trie().is_full(mask)) mask.clear();
   return entry_.masks[key] = std::move(mask);
 }

@@ -14,10 +14,10 @@
 
 namespace redline::grammar {
 
-/// An automaton over a vocabulary. Where the grammar leaves one continuation only, its tokens are decided without the
-/// model (jump-forward decoding): by the state alone, so plain decoding and drafts give the same ones. The last token
-/// before a choice is the model's: where "<" must follow, it may know only "</" and "<copy" as tokens, and "<" alone
-/// would be a text it has never seen.
+/// An automaton over a vocabulary. Where the grammar leaves only one continuation, its tokens are decided without the
+/// model (jump-forward decoding). They depend on the state alone, so plain decoding and drafts give the same tokens.
+/// The model chooses the last token before a choice: where "<" must follow, the vocabulary may have "</" and "<copy",
+/// and then the model has never seen "<" alone.
 class compiled_grammar {
  public:
   compiled_grammar(std::shared_ptr<const byte_automaton> automaton, std::shared_ptr<const token_trie> trie)
@@ -28,22 +28,22 @@ class compiled_grammar {
 
   /// The token that must follow, if only one can. Adds its work to `steps`, as the functions below do.
   [[nodiscard]] std::optional<token> jump_forward(const automaton_state& s, step_count& steps) const;
-  /// The same, and consumes it.
+  /// The same, and consumes the token.
   [[nodiscard]] std::optional<token> take_jump_forward(automaton_state& s, step_count& steps) const;
   /// How a token follows a state.
   enum class place : std::uint8_t {
-    none,     // it cannot
-    chosen,   // by the model
-    decided,  // by the grammar: jump_forward gives it, and no other can follow
+    none,     // it cannot follow
+    chosen,   // the model chooses it
+    decided,  // the grammar decides it: jump_forward gives it, and no other can follow
   };
-  /// Consumes a token. Where it cannot follow, `s` is undefined afterwards. Where unconstrained tokens are due any can
-  /// follow.
+  /// Consumes a token. If it cannot follow, `s` is undefined afterwards. Any token can follow while unconstrained
+  /// tokens are due.
   [[nodiscard]] place place_token(automaton_state& s, token t, step_count& steps) const;
-  /// The same. False: the token cannot follow.
+  /// The same; returns false if the token cannot follow.
   [[nodiscard]] bool accept_token(automaton_state& s, token t, step_count& steps) const {
     return place_token(s, t, steps) != place::none;
   }
-  /// The same two for callers that do not limit the work.
+  /// The same functions for callers that do not limit the work.
   [[nodiscard]] std::optional<token> jump_forward(const automaton_state& s) const {
     step_count uncounted;
     return jump_forward(s, uncounted);
@@ -64,24 +64,24 @@ class compiled_grammar {
   mutable std::unordered_map<std::string, std::optional<token>> first_tokens_;
 };
 
-/// The compiled grammars of one target model, each with the masks of recent states. Bounded; evicted entries are
-/// compiled again, and live on with who holds them. For one thread.
+/// The compiled grammars of one target model, each with the masks of recent states. The cache is bounded. An evicted
+/// entry lives on while others own it, and its grammar is compiled again when needed. For use by one thread.
 class grammar_cache {
  public:
   explicit grammar_cache(std::shared_ptr<const token_trie> trie) : trie_(std::move(trie)) {}
 
   struct entry {
     constraint key;          // without a state
-    std::size_t digest = 0;  // of the key: a hundred schemas of 32 KiB that begin alike are not compared at every row
+    std::size_t digest = 0;  // of key.text: avoids comparing a hundred similar schemas of 32 KiB at every row
     std::shared_ptr<const compiled_grammar> grammar;
     std::unordered_map<std::string, token_mask> masks;  // by the state's cells
     std::uint64_t used = 0;
-    std::uint64_t name = 0;  // that a sender gave it last; 0: none
+    std::uint64_t name = 0;  // the last name that a sender gave it; 0 if there is none
   };
-  /// A grammar by its text; with a name it can be found by that from now on. Fails for a malformed grammar or an
-  /// invalid state.
+  /// Finds a grammar by its text, and compiles it if necessary. With a name, find_named finds it from then on. Fails
+  /// for a malformed grammar or an invalid state.
   result<std::shared_ptr<entry>> find(const constraint& c, std::uint64_t name = 0);
-  /// A grammar that came with its text under this name. Null: it is not known any more.
+  /// The grammar that came with its text under this name; null if it is no longer in the cache.
   std::shared_ptr<entry> find_named(std::uint64_t name);
   [[nodiscard]] static result<void> check_state(const entry& e, std::span<const std::uint32_t> state);
 
@@ -89,7 +89,7 @@ class grammar_cache {
   static constexpr std::size_t masks_max = 24;  // per grammar; a mask of 150,000 tokens is 19 KB
 
  private:
-  std::shared_ptr<const token_trie> trie_;  // null: find always fails
+  std::shared_ptr<const token_trie> trie_;  // if null, find always fails
   std::vector<std::shared_ptr<entry>> entries_;
   std::uint64_t clock_ = 0;
 };
@@ -97,7 +97,7 @@ class grammar_cache {
 /// Follows one sequence through its grammar.
 class grammar_matcher final : public sampling::row_filter {
  public:
-  /// c: its state is one of the grammar's. Must not outlive the entry.
+  /// The state of `c` must be one of the grammar's. The matcher must not outlive the entry.
   grammar_matcher(grammar_cache::entry& entry, const constraint& c)
       : entry_(entry), state_(c.state.empty() ? entry.grammar->automaton().begin() : automaton_state(c.state)) {}
 

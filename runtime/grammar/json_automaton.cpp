@@ -10,27 +10,27 @@
 namespace redline::grammar {
 namespace {
 
-// A state is the number of consecutive blanks and then a stack of frames, the innermost last, of four cells each: the
-// kind of frame, the node of the schema, and two whose meaning depends on the kind.
+// A state is the number of consecutive whitespace characters and then a stack of frames, the innermost last. A frame
+// has four cells: its kind, the node of the schema, and two whose meaning depends on the kind.
 constexpr std::size_t frame_cells = 4;
 enum cell : std::size_t { kind_cell, node_cell, a, b };
 
 enum frame : std::uint32_t {
   value,         // a value is due
   object_begin,  // after "{"                            a: the next member
-  object_key,    // in a declared name                   a: the first member that fits, b: characters written
+  object_key,    // in a declared name                   a: the first member that fits, b: bytes written
   object_colon,  // after a name                         a: the member
   object_next,   // after a value                        a: the next member
   object_comma,  // after a comma                        a: the next member
   array_begin,   // after "["
-  array_next,    // after a value                        a: values so far, b: which, where each may come once
-  string,        //                                      a: see string_step, b: characters, where they are counted
-  literal,       //                                      a: the first literal that fits, b: characters written
-  number,  //                                      a: see number_step, b: digits of this part; bounded: see in_bounded
+  array_next,    // after a value                        a: values so far, b: the used ones, if unique
+  string,        //                                      a: see string_step, b: characters if counted, or pattern state
+  literal,       //                                      a: the first literal that fits, b: bytes written
+  number,        //                                      a: see number_step, b: digits of the part, or see number_of
   frames_count,
 };
 
-// Those before backslash: states of characters(), of which the first is between two of them.
+// Values below `backslash` are states of characters(); the first one, `text`, is between two characters.
 enum string_step : std::uint32_t {
   text,
   backslash = free_text::states_max,
@@ -43,9 +43,8 @@ enum string_step : std::uint32_t {
 };
 enum number_step : std::uint32_t { minus, zero, whole, dot, fraction, e, e_sign, exponent, negative, number_steps };
 
-constexpr std::size_t known_bytes_max =
-    256;                                  // of a run that is common to several texts; a caller asks for the rest again
-constexpr std::uint32_t digits_max = 15;  // more would not survive a round trip through a double
+constexpr std::size_t known_bytes_max = 256;  // of a continuation of several texts; a caller asks again for the rest
+constexpr std::uint32_t digits_max = 15;      // more would not survive a round trip through a double
 constexpr std::uint32_t exponent_digits_max = 2;
 
 bool is_blank(std::uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
@@ -54,7 +53,7 @@ bool is_hex(std::uint8_t byte) {
   return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 
-/// The characters that a JSON string may hold unescaped, as UTF-8.
+/// The characters that a JSON string may contain unescaped, as UTF-8.
 const free_text& characters() {
   static const free_text table = free_text::characters(bytes_between(0x20, 0x7f).reset('"').reset('\\'));
   return table;
@@ -68,7 +67,7 @@ void push(automaton_state& s, frame f, std::uint32_t node, std::uint32_t x = 0, 
 
 bool counts_characters(const json_node& n) { return n.characters_min > 0 || n.characters_max != UINT32_MAX; }
 
-// Of a bounded integer, b is the lower half of the number so far, and a has the upper one above the step.
+// For a bounded integer, b is the lower half of the number so far; a contains the upper half above the step.
 constexpr std::uint32_t step_bits = 8;
 std::uint32_t step_of(const automaton_state& s, std::size_t t) { return s[t + a] & ((1U << step_bits) - 1); }
 std::uint64_t number_of(const automaton_state& s, std::size_t t) {
@@ -88,7 +87,7 @@ std::optional<std::uint8_t> unescape(std::uint8_t byte) {
   return static_cast<std::uint8_t>(escape_meanings[at]);
 }
 
-/// Of a set of one byte. Of static storage.
+/// The byte of a set that has exactly one, in static storage.
 std::string_view the_only(const byte_set& of) {
   static constexpr auto bytes = [] {
     std::array<char, 256> all{};
@@ -125,7 +124,7 @@ bool json_node::can_begin(bool negative, std::uint64_t digits) const {
 
 automaton_state json_automaton::begin() const {
   automaton_state s;
-  s.push(blanks_max_);  // no blanks before the value, which would only confuse the model
+  s.push(blanks_max_);  // no whitespace before the value, which would only confuse the model
   push(s, value, root_);
   return s;
 }
@@ -270,7 +269,7 @@ bool json_automaton::in_key(automaton_state& s, std::uint8_t byte, step_count& s
   const auto alike = n.texts.find_alike(n.members[s[t + a]].name, written, steps);
   const auto go_on = n.texts.narrow(alike, written, byte, steps);
   auto member = static_cast<std::uint32_t>(n.members.size());
-  // Mostly the first that fitted so far still does; none comes before it.
+  // Usually the first member that fit so far still does, and no other comes before it.
   const std::uint32_t first = n.members[s[t + a]].name;
   const bool is_first = go_on.begin <= first && first < go_on.end && may_be_member(n, s[t + a], s, steps);
   if (is_first) member = s[t + a];
@@ -297,7 +296,7 @@ bool json_automaton::in_array(automaton_state& s, std::uint8_t byte, step_count&
   if (s[t + kind_cell] == array_next) {
     if (byte != ',' || count >= n.items_max || !fits(s, n.other)) return false;
     push(s, value, n.other);
-    // Set for the time after the value, whose own frame is on top until then.
+    // Takes effect after the value, whose own frame is on top until then.
     s[t + a] = std::min(count + 1, UINT32_MAX - 1);
     return true;
   }
@@ -339,7 +338,7 @@ bool json_automaton::in_string(automaton_state& s, std::uint8_t byte) const {
       return go(byte == '"' || byte == '\\' || byte == '/' || byte == 'b' || byte == 'f' || byte == 'n' ||
                     byte == 'r' || byte == 't',
                 text);
-    // A lone surrogate is no character; what would need a pair can be written unescaped.
+    // A lone surrogate is not a character. Characters that would need a pair can be written unescaped.
     case hex1:
       return go(is_hex(byte), byte == 'd' || byte == 'D' ? hex2_no_surrogate : hex2);
     case hex2:
@@ -389,7 +388,7 @@ std::uint32_t json_automaton::used_literals(const automaton_state& s) const {
   return s[around + kind_cell] == array_next && nodes_[s[around + node_cell]].is_unique ? s[around + b] : 0;
 }
 
-/// Of the literal on top, which is this one of its texts: it may say which object it is in.
+/// Pops the literal on top, which is text `index` of its node. The text may select the object that contains it.
 void json_automaton::end_literal(automaton_state& s, std::uint32_t index) const {
   const json_node& n = nodes_[s[top(s) + node_cell]];
   s.drop(frame_cells);
@@ -413,12 +412,12 @@ bool json_automaton::in_literal(automaton_state& s, std::uint8_t byte, step_coun
   }
   if (go_on.is_empty()) {
     if (written == 0 || all[first].size() != written) return false;
-    end_literal(s, first);  // it was complete: the byte belongs to what encloses it
+    end_literal(s, first);  // it was complete: the byte belongs to the enclosing value
     return advance(s, byte, steps);
   }
   s[t + a] = go_on.begin;
   s[t + b] = written + 1;
-  // The shortest of those with a common beginning is the first.
+  // Among texts with a common beginning, the shortest comes first.
   const bool is_longest = go_on.end - go_on.begin == 1;
   if (is_longest && all[go_on.begin].size() == written + 1) end_literal(s, go_on.begin);
   return true;
@@ -437,7 +436,7 @@ std::string_view json_automaton::known_run(const automaton_state& s, step_count&
     case number:
       return {};
     default:
-      // Blanks may come first where there are any left.
+      // Whitespace may come first if some is still allowed.
       return s[0] < blanks_max_ ? std::string_view{} : known_sign(s, steps);
   }
 }
@@ -448,7 +447,7 @@ std::string_view json_automaton::known_of_literal(const automaton_state& s, step
   const std::uint32_t first = s[t + a];
   const std::uint32_t written = s[t + b];
   const auto alike = sorted_texts::range{first, all.find_alike(first, written, steps).end};
-  // Where the text is complete and no longer one begins with it, what encloses it goes on.
+  // If the text is complete and no longer one begins with it, the enclosing value continues.
   if (written > 0 && alike.end - alike.begin == 1 && all[first].size() == written) {
     automaton_state after = s;
     end_literal(after, first);
@@ -467,7 +466,7 @@ std::string_view json_automaton::known_of_name(const automaton_state& s, step_co
   return alike.is_empty() ? std::string_view{} : n.texts.find_continuation(alike, written, known_bytes_max, steps);
 }
 
-/// As JSON writes it: the quote after a text to which nothing may be added, and escapes.
+/// The next byte as JSON writes it: an escape, or the quote after a text that cannot be continued.
 std::string_view json_automaton::known_of_pattern(const automaton_state& s) const {
   const std::size_t t = top(s);
   const regex_dfa& texts = *nodes_[s[t + node_cell]].pattern;
@@ -481,7 +480,7 @@ std::string_view json_automaton::known_of_pattern(const automaton_state& s) cons
   return is_escaped ? std::string_view("\\") : only;
 }
 
-/// The first byte of a value, or what stands between values, where no blank may come.
+/// The first byte of a value, or the punctuation around it, where no whitespace may come.
 std::string_view json_automaton::known_sign(const automaton_state& s, step_count& steps) const {
   const std::size_t t = top(s);
   const json_node& n = nodes_[s[t + node_cell]];
@@ -632,7 +631,7 @@ bool json_automaton::is_valid(const automaton_state& s) const {
       case array_begin:
       case array_next:
         if (!is(json_node::value_kind::array)) return false;
-        // No more are used than there are values, and some are left wherever another may follow.
+        // The array uses no more literals than it has values, so some are left wherever another value may follow.
         if (n.is_unique && (std::uint64_t{s[t + b]} >> nodes_[n.other].texts.count() != 0 ||
                             static_cast<std::uint32_t>(std::popcount(s[t + b])) > s[t + a])) {
           return false;

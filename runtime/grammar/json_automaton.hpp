@@ -15,32 +15,32 @@ namespace redline::grammar {
 struct json_node {
   enum class value_kind : std::uint8_t { any, object, array, string, number, integer, literals, choice };
   struct member {
-    std::uint32_t name = 0;   // index in texts, which has it as JSON text with the quotes
+    std::uint32_t name = 0;   // index in texts, which contains it as JSON with the quotes
     std::uint32_t value = 0;  // node
     bool required = false;
-    std::uint32_t last_choice = 0;           // this member or the first later one that is required; none: the last one
-    std::optional<std::uint32_t> goes_on{};  // behind it the object is this one, of which it is the first member
+    std::uint32_t last_choice = 0;           // first required member from this one on, or the last member
+    std::optional<std::uint32_t> goes_on{};  // after it the object is this node, and it is its first member
   };
 
   value_kind kind = value_kind::any;
-  std::vector<member> members;           // object: the declared ones, in the order in which they are written
+  std::vector<member> members;           // object: the declared ones in the order in which they are written
   std::vector<std::uint32_t> by_name{};  // object: the members in the order of texts
-  std::uint32_t other = 0;               // node of the values, of an array or an object without declared members
+  std::uint32_t other = 0;               // node of the values of an array, or of an object without declared members
   std::uint32_t items_min = 0;           // array
   std::uint32_t items_max = UINT32_MAX;  // array
-  bool is_unique = false;                // array: of literals, at most unique_max, each at most once
+  bool is_unique = false;                // array: of at most unique_max literals, each at most once
   std::uint32_t characters_min = 0;      // string
   std::uint32_t characters_max = UINT32_MAX;
-  std::optional<std::int64_t> low;  // integer: the bounds, both included; number: 0 or nothing
+  std::optional<std::int64_t> low;  // integer: the inclusive bounds; number: `low` may be 0
   std::optional<std::int64_t> high;
-  std::int64_t multiple = 1;                   // integer: of which it is one
-  std::shared_ptr<const regex_dfa> pattern{};  // string: its characters; counts are in it
-  /// literals: by text, what the object is whose first member has this value; empty: the text tells nothing.
+  std::int64_t multiple = 1;                   // integer: the value is a multiple of this
+  std::shared_ptr<const regex_dfa> pattern{};  // string: its characters, including the limits on their number
+  /// literals: by text, the object node whose first member has this value; empty if the text selects no object.
   std::vector<std::uint32_t> goes_on{};
-  sorted_texts texts{};                // literals: as JSON; object: the names of members
-  std::vector<std::uint32_t> choices;  // choice; object: what it may come to be by `goes_on`
+  sorted_texts texts{};                // literals: the values as JSON; object: the names of members
+  std::vector<std::uint32_t> choices;  // choice: the alternatives; object: the nodes that `goes_on` may select
   byte_set first;                      // bytes that a value can begin with
-  std::uint32_t height = 1;            // depth of stack that its smallest value needs
+  std::uint32_t height = 1;            // stack depth that its smallest value needs
 
   /// Greatest absolute value of a bound.
   static constexpr std::int64_t bound_max = 999'999'999'999'999;
@@ -54,12 +54,12 @@ struct json_node {
 /// Accepts the JSON values of a schema. A pushdown automaton of bounded depth: one frame per open container.
 class json_automaton final : public byte_automaton {
  public:
-  /// nodes[0]: any value. Every index, `first` and `height` must be right.
-  /// blanks_max: between two tokens; a single one is a space.
+  /// nodes[0] is any value. Every index, `first` and `height` must be right. `blanks_max` is the most whitespace
+  /// between two tokens; if it is 1, only a space is allowed.
   json_automaton(std::vector<json_node> nodes, std::uint32_t root, std::uint32_t blanks_max = blanks_default)
       : nodes_(std::move(nodes)), root_(root), blanks_max_(blanks_max) {}
 
-  /// What models mostly write: `{"a": 1, "b": 2}`.
+  /// Matches what models usually write: `{"a": 1, "b": 2}`.
   static constexpr std::uint32_t blanks_default = 1;
 
   /// Greatest depth of the stack.
@@ -83,7 +83,7 @@ class json_automaton final : public byte_automaton {
   [[nodiscard]] bool in_array(automaton_state& s, std::uint8_t byte, step_count& steps) const;
   [[nodiscard]] bool in_string(automaton_state& s, std::uint8_t byte) const;
   [[nodiscard]] bool in_pattern(automaton_state& s, std::uint8_t byte) const;
-  /// Of the literal on top: which of its texts the array around it has already, a bit for each.
+  /// A bit for each text of the literal on top that the array around it already contains.
   [[nodiscard]] std::uint32_t used_literals(const automaton_state& s) const;
   void end_literal(automaton_state& s, std::uint32_t index) const;
   [[nodiscard]] std::string_view known_of_literal(const automaton_state& s, step_count& steps) const;
@@ -97,7 +97,7 @@ class json_automaton final : public byte_automaton {
   /// The first member from `from` on that may be written here; members.size() if there is none.
   [[nodiscard]] std::uint32_t find_member(const json_node& n, std::uint32_t from, const automaton_state& s,
                                           step_count& steps) const;
-  /// In a name: whether member i may be the one that is being written.
+  /// Whether member i may be the one whose name is being written.
   [[nodiscard]] bool may_be_member(const json_node& n, std::uint32_t i, const automaton_state& s,
                                    step_count& steps) const;
 
@@ -106,7 +106,7 @@ class json_automaton final : public byte_automaton {
   std::uint32_t blanks_max_;
 };
 
-/// Texts of a regular expression.
+/// The texts that match a regular expression.
 class regex_automaton final : public byte_automaton {
  public:
   explicit regex_automaton(regex_dfa texts) : texts_(std::move(texts)) {}

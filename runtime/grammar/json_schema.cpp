@@ -22,13 +22,13 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::size_t json_depth_max = 64;  // of the schema's text; enum and const may be deeper than schemas
+constexpr std::size_t json_depth_max = 64;  // of the schema's text; values in enum and const may be deeper than schemas
 constexpr std::size_t nodes_max = 2000;
 constexpr std::size_t depth_max = 24;
 constexpr std::uint32_t endless = 1000;  // height of a value that never ends
 constexpr std::uint32_t blanks_most = 64;
 
-// A keyword of our own, at the top only: see README.md.
+// Redline's own keyword, allowed only at the top level; see README.md.
 constexpr const char* blanks_keyword = "redline:blanks";
 
 // Types of values, as bits of a set.
@@ -46,7 +46,7 @@ constexpr std::pair<std::string_view, type_bit> type_names[] = {
     {"null", null_type},     {"boolean", boolean_type}, {"object", object_type},  {"array", array_type},
     {"string", string_type}, {"number", number_type},   {"integer", integer_type}};
 
-/// Keywords that assert something of values of one type only.
+/// Keywords that assert something about values of one type only.
 constexpr std::pair<std::string_view, type_bit> assertions[] = {
     {"properties", object_type}, {"required", object_type},         {"additionalProperties", object_type},
     {"items", array_type},       {"minItems", array_type},          {"maxItems", array_type},
@@ -56,7 +56,7 @@ constexpr std::pair<std::string_view, type_bit> assertions[] = {
     {"multipleOf", number_type},
 };
 
-/// Keywords that say what a value is, or of which schemas it has to be one. Each stands alone, but for `type`.
+/// Keywords that name the schemas that a value must match. No assertion may accompany them except `type`.
 constexpr const char* rules_alone[] = {"$ref", "anyOf", "oneOf"};
 
 /// Keywords that assert something in some draft of JSON Schema and are not supported. All others are annotations.
@@ -65,10 +65,10 @@ constexpr std::string_view unsupported_keywords[] = {
     "dependencies", "dependentRequired", "dependentSchemas", "contains", "minContains", "maxContains", "prefixItems",
     "additionalItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef", "contentEncoding",
     "contentMediaType",
-    // of the third draft
+    // from draft 3
     "extends", "disallow", "divisibleBy"};
 
-/// What a keyword says, although it is there, of every value.
+/// Whether a keyword with this value allows every value, so that it asserts nothing.
 bool says_nothing(std::string_view keyword, const json& value) {
   if (keyword == "required") return value.is_array() && value.empty();
   if (keyword == "properties") return value.is_object() && value.empty();
@@ -134,7 +134,7 @@ class compiler {
     return 0;
   }
 
-  /// Counts work. Limits of bytes and parts keep it linear; this one holds whatever a schema does.
+  /// Counts work. The limits on bytes and parts keep it linear; this one applies whatever a schema contains.
   void spend(std::size_t steps) {
     steps_.add(steps);
     if (steps_.is_over())
@@ -154,7 +154,7 @@ class compiler {
     if (depth > depth_max) return refuse(path, "is nested deeper than " + std::to_string(depth_max));
     if (schema == true) return 0;
     if (!schema.is_object()) return refuse(path, "must be an object");
-    // A part with an address of its own is where its references are read from.
+    // References inside of a part with an address of its own are relative to that address.
     const bool is_embedded = &schema != &root_ && (schema.contains("$id") || schema.contains("id"));
     embedded_ += is_embedded ? 1 : 0;
     const auto node = compile_rules(schema, path, depth);
@@ -188,12 +188,12 @@ class compiler {
         return;
       }
     }
-    // From the fourth draft on a list, in the third a flag of a member.
+    // From draft 4 on it is a list; in draft 3 it is a flag of a member.
     if (const auto required = schema.find("required"); required != schema.end() && !required->is_array())
       refuse(path + ".required", "must be a list of names");
   }
 
-  /// The types that `type` allows; all of them where it says nothing.
+  /// The types that `type` allows; all types if it is absent.
   std::uint32_t read_types(const json& schema, const std::string& path) {
     const auto type = schema.find("type");
     if (type == schema.end()) return all_types;
@@ -210,7 +210,7 @@ class compiler {
     return (set & number_type) != 0 ? set | integer_type : set;  // every integer is a number
   }
 
-  /// Nothing is asserted beside a keyword that would not be enforced.
+  /// Refuses assertions next to `rule`, because they would not be enforced.
   void check_alone(const json& schema, std::string_view rule, const std::string& path) {
     for (const auto& [name, value] : schema.items()) {
       const bool asserts =
@@ -248,7 +248,7 @@ class compiler {
     }
   }
 
-  /// A member's name as references have it (RFC 6901, in a URI).
+  /// A member's name as references contain it (RFC 6901, in a URI).
   static std::string as_pointer(std::string_view name) {
     std::string out;
     for (const char c : name) {
@@ -312,7 +312,7 @@ class compiler {
     return add_literals(std::move(texts));
   }
 
-  /// The text of a value. Zero has no sign, so that equal values begin alike.
+  /// The JSON text of a value. Zero has no sign, so that equal values begin with the same byte.
   static std::string literal_of(const json& value) {
     return value.is_number_float() && value == 0 ? "0.0" : value.dump();
   }
@@ -321,10 +321,10 @@ class compiler {
     return add({.kind = json_node::value_kind::literals, .texts = sorted_texts(std::move(texts))});
   }
 
-  /// Values of these types, each with what the schema asserts of it.
+  /// Values of these types, each with the schema's assertions about its type.
   std::uint32_t typed(std::uint32_t types, const json& schema, const std::string& path, std::size_t depth) {
     if (types == all_types) {
-      // Who writes down members or items means an object or an array, and values of other types have no use.
+      // A schema that lists members or items is meant for an object or an array; other values would be of no use.
       if (schema.contains("properties")) return object(schema, path, depth);
       if (schema.contains("items")) return array(schema, path, depth);
       const auto asserts = [&](const auto& a) {
@@ -405,7 +405,7 @@ class compiler {
     return names;
   }
 
-  /// names: of the members, in their order.
+  /// `names` are those of the members, in their order.
   static void order_members(json_node& n, const std::vector<std::string>& names) {
     n.texts = sorted_texts(names);
     n.by_name.resize(names.size());
@@ -494,7 +494,7 @@ class compiler {
     return nullptr;
   }
 
-  /// All patterns of a schema have so many states together, and their steps are counted apart from those of the schema.
+  /// The limit on states applies to all patterns of a schema together. Their steps are counted apart from the schema's.
   result<regex_dfa> compile_pattern(std::string_view pattern, regex_dfa::match how, text_length length) {
     step_count steps(regex_dfa::compile_steps_max);
     auto made = regex_dfa::compile(
@@ -509,7 +509,7 @@ class compiler {
     if (made) pattern_states_ += std::min(made->states_count(), regex_dfa::states_max - pattern_states_);
   }
 
-  /// exclusive: added to an exclusive bound to get the inclusive one: 1, -1, or 0 for an inclusive bound.
+  /// `exclusive` is added to make the bound inclusive: 1 or -1 for an exclusive bound, 0 for an inclusive one.
   std::optional<std::int64_t> read_bound(const json& schema, const char* name, std::int64_t exclusive,
                                          const std::string& path) {
     const auto found = schema.find(name);
@@ -519,12 +519,12 @@ class compiler {
       refuse(path + "." + name, "must be a whole number");
       return std::nullopt;
     }
-    // Numbers are shorter: a bound beyond them is one that no number reaches, or all do.
+    // Numbers have fewer digits, so a bound beyond `most` is met either by all of them or by none.
     constexpr auto most = static_cast<double>(json_node::bound_max);
     return static_cast<std::int64_t>(std::clamp(value, -most - 1, most + 1)) + exclusive;
   }
 
-  /// By a bound that some number passes which can be written: 15 digits, and an exponent of two.
+  /// Whether a bound other than minimum 0 excludes some number that can be written: 15 digits, an exponent of two.
   static bool is_narrowed(const json& schema) {
     constexpr double beyond_all = 1e115;
     const double least = schema.value("minimum", 0.0);
@@ -541,7 +541,7 @@ class compiler {
       n.low = std::max(*above, n.low.value_or(*above));
     if (const auto below = read_bound(schema, "exclusiveMaximum", -1, path))
       n.high = std::min(*below, n.high.value_or(*below));
-    // Libraries name the least and the greatest number that a double counts to: those are no bounds.
+    // Libraries write the smallest and largest integers that a double represents exactly. Those are not bounds.
     if (n.low && *n.low <= -json_node::bound_max) n.low.reset();
     if (n.high && *n.high >= json_node::bound_max) n.high.reset();
     if (const auto of = schema.find("multipleOf"); of != schema.end()) {
@@ -577,7 +577,7 @@ class compiler {
     return add(std::move(n));
   }
 
-  /// Only values that are known beforehand can be told from those that an array has.
+  /// Only values that are known in advance can be compared with those that an array already contains.
   void make_unique(json_node& n, const std::string& path) {
     if (n.items_max <= 1 || why_) return;
     constexpr std::int64_t most = json_node::unique_max;
@@ -607,7 +607,7 @@ class compiler {
     if (n.items_min > n.items_max) refuse(path, "minItems is more than there are different values");
   }
 
-  /// By node: those whose value begins with its value, or must contain it.
+  /// By node: the nodes whose value begins with its value or must contain it.
   [[nodiscard]] std::vector<std::vector<std::uint32_t>> find_users() {
     std::vector<std::vector<std::uint32_t>> users(nodes_.size());
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
@@ -622,8 +622,8 @@ class compiler {
     return users;
   }
 
-  /// A choice begins like any of its alternatives. Choices may go in circles, so each change is told to those it
-  /// concerns: at most once for each byte that values begin with.
+  /// A choice begins like any of its alternatives. Choices may be cyclic, so each change is passed on to the nodes that
+  /// it affects, at most once for each byte that values begin with.
   void find_first_bytes(const std::vector<std::vector<std::uint32_t>>& users) {
     std::vector<std::uint32_t> changed;
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
@@ -679,10 +679,10 @@ class compiler {
     return set;
   }
 
-  /// A container is one higher than the highest value it must have, a choice as high as its lowest alternative: known
-  /// once that value's height is. Heights become known in ascending order, each once.
+  /// A container is one higher than the highest value that it must contain, and a choice is as high as its lowest
+  /// alternative. So heights are found in ascending order, each once.
   void find_heights(const std::vector<std::vector<std::uint32_t>>& users) {
-    std::vector<std::size_t> unknown(nodes_.size());  // values that it must have
+    std::vector<std::size_t> unknown(nodes_.size());  // by node: required values of unknown height
     std::deque<std::uint32_t> known;
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
       json_node& n = nodes_[i];
@@ -713,7 +713,7 @@ class compiler {
 
   // Alternatives that begin alike.
 
-  /// Of each choice, alternatives that begin with the same character become one, where what follows tells them apart.
+  /// Merges alternatives of a choice that begin with the same character, if the text after it distinguishes them.
   void merge_alternatives() {
     const auto count = static_cast<std::uint32_t>(nodes_.size());
     for (std::uint32_t i = 0; i < count && !why_; ++i) {
@@ -739,7 +739,7 @@ class compiler {
     return known == paths_.end() ? "schema" : known->second;
   }
 
-  /// The alternatives of a node, and of those that are choices theirs.
+  /// The alternatives of a node. Those that are choices are replaced by their own alternatives.
   std::vector<std::uint32_t> flat_choices(std::uint32_t node) {
     std::vector<std::uint32_t> flat;
     std::unordered_set<std::uint32_t> seen;
@@ -758,7 +758,7 @@ class compiler {
     for (const auto c : std::vector<std::uint32_t>(nodes_[node].choices)) flatten(c, types, seen, out);
   }
 
-  /// The node's values of these types; nothing: it has none.
+  /// The node's values of these types; nothing if it has none.
   std::optional<std::uint32_t> kept_of(std::uint32_t node, std::uint32_t types) {
     if (types == all_types) return node;
     switch (nodes_[node].kind) {
@@ -794,7 +794,7 @@ class compiler {
     return std::nullopt;
   }
 
-  /// What is oneOf is handled as anyOf, since no value matches two alternatives: that must be so.
+  /// Handles oneOf as anyOf, and refuses it unless no value can match two alternatives.
   void check_exclusive(std::uint32_t node) {
     std::vector<std::vector<std::uint32_t>> sides;
     for (const auto c : std::vector<std::uint32_t>(nodes_[node].choices)) {
@@ -814,7 +814,7 @@ class compiler {
     }
   }
 
-  /// No value that is written for one of them matches the other. False: there may be one.
+  /// Whether no value that is written for one of them matches the other; false if there may be one.
   bool are_disjoint(std::uint32_t a, std::uint32_t b) {
     using enum json_node::value_kind;
     if (a == b || nodes_[a].kind == any || nodes_[b].kind == any) return false;
@@ -869,7 +869,7 @@ class compiler {
       if (b.texts.contains(a.texts[i])) return false;
       values.push_back(json::parse(a.texts[i]));
     }
-    // Of numbers and what has them inside, texts may differ and values be equal.
+    // Numbers, and values that contain numbers, may be equal although their texts differ.
     std::erase_if(values, [](const json& v) { return !v.is_number() && !v.is_structured(); });
     for (std::uint32_t i = 0; i < b.texts.count() && !values.empty(); ++i) {
       const auto value = json::parse(b.texts[i]);
@@ -879,7 +879,7 @@ class compiler {
     return true;
   }
 
-  /// A member that both must have has other values in each.
+  /// Whether both require some member and have no value of it in common.
   [[nodiscard]] bool told_apart_by_values(std::uint32_t a, std::uint32_t b) {
     for (std::size_t m = 0; m < nodes_[a].members.size() && !why_; ++m) {
       const std::string name = name_of(nodes_[a], m);
@@ -889,7 +889,7 @@ class compiler {
     }
     return false;
   }
-  /// Objects are written with declared members only: one that the other must have and this one lacks tells them apart.
+  /// Whether `has` requires a member that `lacks` does not declare. Objects are written with declared members only.
   [[nodiscard]] bool has_name_that_lacks(std::uint32_t has, std::uint32_t lacks) {
     const json_node& one = nodes_[has];
     spend(one.members.size());
@@ -900,7 +900,7 @@ class compiler {
     return false;
   }
 
-  /// Every integer is a number.
+  /// Drops integers where any number is allowed, as every integer is a number.
   void merge_numbers(std::vector<std::uint32_t>& of) const {
     const auto is = [this](json_node::value_kind kind) {
       return [this, kind](std::uint32_t n) { return nodes_[n].kind == kind; };
@@ -910,7 +910,7 @@ class compiler {
     std::erase_if(of, is(json_node::value_kind::integer));
   }
 
-  /// Literals are joined, and those that are strings are strings.
+  /// Joins the literals, and drops those that are strings where any string is allowed.
   void merge_strings(std::vector<std::uint32_t>& of) {
     std::vector<std::string> texts;
     std::size_t lists = 0;
@@ -932,8 +932,8 @@ class compiler {
     if (!texts.empty()) of.push_back(add_literals(std::move(texts)));
   }
 
-  /// Objects that a member tells apart: one that each must have with values of its own, as discriminated unions do, or
-  /// its first one by name.
+  /// Merges objects that a member distinguishes: one that each requires with its own values, as in discriminated
+  /// unions, or the first one, by its name.
   void merge_objects(std::vector<std::uint32_t>& of) {
     std::vector<std::uint32_t> objects;
     for (const auto c : of) {
@@ -950,7 +950,7 @@ class compiler {
   [[nodiscard]] const std::string& name_of(const json_node& n, std::size_t member) const {
     return n.texts[n.members[member].name];
   }
-  /// The literals that the member's value has to be; null: it may be others, or missing.
+  /// The literals that the member's value must be one of; null if it may be another value or missing.
   [[nodiscard]] const json_node* values_of(const json_node& n, const std::string& name) {
     spend(1 + n.members.size());
     for (std::size_t m = 0; m < n.members.size(); ++m) {
@@ -968,7 +968,7 @@ class compiler {
     const json_node first = nodes_[objects.front()];
     for (std::size_t m = 0; m < first.members.size() && !why_; ++m) {
       const std::string name = name_of(first, m);
-      std::map<std::string, std::uint32_t> by_text;  // the object that each value stands for
+      std::map<std::string, std::uint32_t> by_text;  // index of the object that each value selects
       bool tells = true;
       for (std::size_t o = 0; o < objects.size() && tells && !why_; ++o) {
         const json_node* values = values_of(nodes_[objects[o]], name);
@@ -1030,7 +1030,7 @@ class compiler {
       joined.choices.push_back(o);
       joined.members.push_back({.value = n.members.front().value, .goes_on = o});
     }
-    // So that one of them is chosen, and none is left out.
+    // One of the members must be chosen.
     joined.members.back().required = true;
     order_members(joined, names);
     return add(std::move(joined));
@@ -1055,12 +1055,12 @@ class compiler {
   const json& root_;
   std::vector<json_node> nodes_;
   step_count& steps_;
-  std::unordered_map<std::string, const json*> definitions_;  // by how $ref names them
+  std::unordered_map<std::string, const json*> definitions_;  // by the text of $ref
   std::map<std::string, std::uint32_t> references_;
-  std::vector<std::uint32_t> exclusive_;                           // choices that are oneOf
-  std::unordered_map<std::uint32_t, std::uint32_t> restrictions_;  // of choices, to types
-  std::uint32_t restricting_ = 0;                                  // the choice whose restriction is carried out
-  std::uint32_t embedded_ = 0;                                     // parts around this one that have an address
+  std::vector<std::uint32_t> exclusive_;                           // choices made from oneOf
+  std::unordered_map<std::uint32_t, std::uint32_t> restrictions_;  // the types that choices are restricted to
+  std::uint32_t restricting_ = 0;                                  // the choice whose restriction is being applied
+  std::uint32_t embedded_ = 0;                                     // enclosing parts with an address of their own
   std::uint32_t pattern_states_ = 0;
   step_count pattern_steps_{2'000'000};         // about 20 ms
   std::map<std::uint32_t, std::string> paths_;  // of choices, for error messages

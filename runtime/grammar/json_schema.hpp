@@ -8,14 +8,14 @@
 
 namespace redline::grammar {
 
-/// The schemas that take the most steps for their bytes stay below this at schema_bytes_max.
+/// Even the schemas that take the most steps for their bytes stay below this limit at schema_bytes_max.
 inline constexpr std::size_t schema_steps_max = 16 * schema_bytes_max;
 
-/// An automaton for the JSON values of a schema; see README.md for the supported keywords and bounds. Fails for
-/// anything that it cannot enforce, with the path. An empty schema allows any value, {"type":"object"} any object.
-/// What takes more than the limit of `steps` is refused; the patterns have a limit of their own and are not in `steps`.
+/// Compiles an automaton for the JSON values of a schema; see README.md for the supported keywords and bounds. Fails
+/// with the path for anything it cannot enforce, and if it takes more than the limit of `steps`. Patterns have a limit
+/// of their own and do not count. An empty schema allows any value, {"type":"object"} any object.
 [[nodiscard]] result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema, step_count& steps);
-/// The same with schema_steps_max.
+/// The same with a limit of schema_steps_max.
 [[nodiscard]] result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema);
 
 }  // namespace redline::grammar

@@ -22,7 +22,7 @@ std::uint32_t sorted_texts::find(std::string_view text) const {
   return static_cast<std::uint32_t>(std::lower_bound(texts_.begin(), texts_.end(), text) - texts_.begin());
 }
 
-/// Climbs while a whole subtree is alike, then goes down to where it no longer is. The zeros at both ends stop it.
+/// Climbs while a whole subtree agrees, then descends to where it no longer does. The zeros at both ends stop it.
 sorted_texts::range sorted_texts::find_alike(std::uint32_t i, std::uint32_t length, step_count& steps) const {
   if (length == 0) return {0, count()};
   std::uint32_t n = leaves_ + i;

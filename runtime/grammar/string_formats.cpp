@@ -11,7 +11,7 @@
 namespace redline::grammar {
 namespace {
 
-// RFC 3339, with the days that months have.
+// RFC 3339, with the number of days in each month.
 #define LEAP_YEAR "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
 #define DATE_PATTERN                                                                    \
   "(" LEAP_YEAR                                                                         \
@@ -26,7 +26,7 @@ namespace {
 #define MONTHS COUNT "M(" COUNT "D)?"
 #define DURATION_PATTERN "P(" COUNT "W|" CLOCK "|(" COUNT "D|" MONTHS "|" COUNT "Y(" MONTHS ")?)(" CLOCK ")?)"
 
-// RFC 2673 and RFC 4291 as RFC 3986 spells them.
+// RFC 2673 and RFC 4291, as written in RFC 3986.
 #define BYTE_PATTERN "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 #define IPV4_PATTERN BYTE_PATTERN "\\." BYTE_PATTERN "\\." BYTE_PATTERN "\\." BYTE_PATTERN
 #define H16 "[0-9a-fA-F]{1,4}"
@@ -48,10 +48,10 @@ namespace {
   "[A-Za-z][A-Za-z0-9+.-]*:(//" AUTHORITY LATER_PATH "|/(" PATH_SIGN "+" LATER_PATH ")?|" PATH_SIGN "+" LATER_PATH \
   ")(\\?(" PATH_SIGN "|[/?])*)?(#(" PATH_SIGN "|[/?])*)?"
 
-// RFC 1123: a label has at most 63 letters, digits and hyphens, a name 253. Names beyond 63 and seven times 26 are left
-// out, so that they need not be counted, and labels that only IDNA gives a meaning ("xn--...").
+// RFC 1123: a label has at most 63 letters, digits and hyphens, and a name 253 characters. To avoid counting, the first
+// label may have 63 characters and up to seven others 26. Labels that only IDNA defines ("xn--...") are left out.
 #define ALNUM "[A-Za-z0-9]"
-// All but three and four signs of a label.
+// The parameters are the length limit of the label less 4 and less 5.
 #define LABEL(BUT_THREE, BUT_FOUR)                                                                                  \
   ALNUM "([A-Za-z0-9-]?" ALNUM "|[A-Za-z0-9-]" ALNUM "[A-Za-z0-9-]{0," BUT_THREE "}" ALNUM "|(" ALNUM "-|--)" ALNUM \
         "([A-Za-z0-9-]{0," BUT_FOUR "}" ALNUM ")?)?"
@@ -70,13 +70,13 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> patterns
     {"ipv6", IPV6_PATTERN},
 }};
 
-/// Of all drafts from the third on.
+/// Formats of all drafts from the third on.
 constexpr std::string_view unsupported[] = {
     "idn-email",    "idn-hostname", "uri-reference", "iri",          "iri-reference",
     "uri-template", "json-pointer", "regex",         "color",        "style",
     "phone",        "ip-address",   "host-name",     "utc-millisec", "relative-json-pointer"};
 
-/// As zod writes them.
+/// The patterns as zod writes them.
 constexpr std::pair<std::string_view, std::string_view> spelled_out[] = {
     {"email", R"(^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$)"},
     {"duration", R"(^P(?:(\d+W)|(?!.*W)(?=\d|T\d)(\d+Y)?(\d+M)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d+)?S)?)?)$)"},

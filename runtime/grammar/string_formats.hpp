@@ -7,23 +7,23 @@
 
 namespace redline::grammar {
 
-/// What is known of a name that a schema gives as a string's `format`.
+/// The support for a name that a schema gives as a string's `format`.
 enum class format_kind : std::uint8_t {
-  known,        // its texts are those of `format_pattern`
-  unsupported,  // some draft of JSON Schema gives it a meaning, which is not supported here
-  unheard_of,   // no draft does: it asserts nothing
+  known,        // its texts match `format_pattern`
+  unsupported,  // a draft of JSON Schema defines it, but it is not supported here
+  unheard_of,   // no draft defines it, so it asserts nothing
 };
 [[nodiscard]] format_kind kind_of_format(std::string_view name);
 
-/// The texts of a known format as an expression, which matches all of a text. Those of the format's standard and no
-/// others, but not every one of them: README.md says which are left out.
+/// A regular expression that matches all of a text of a known format. It accepts only texts of the format's standard,
+/// but not all of them: README.md says which are left out.
 [[nodiscard]] std::string_view format_pattern(std::string_view name);
 
-/// The same as a table for the inside of a JSON string; made once in a process.
+/// The same as an automaton for the inside of a JSON string, made once per process.
 [[nodiscard]] std::shared_ptr<const regex_dfa> format_texts(std::string_view name);
 
-/// A library writes this pattern beside the format, and each text of the format matches it: what it looks around for is
-/// so in all of them.
+/// Whether a library writes this pattern along with the format. Such a pattern matches each text of the format, so its
+/// look-around needs no support.
 [[nodiscard]] bool is_pattern_of_format(std::string_view name, std::string_view pattern);
 
 }  // namespace redline::grammar

@@ -10,14 +10,14 @@
 namespace redline::grammar {
 namespace {
 
-// A walk goes as deep as a token is long, so longer tokens are never allowed under a grammar.
+// A walk recurses once for each byte of a token, so a grammar never allows tokens that are longer than this.
 constexpr std::size_t token_bytes_max = 256;
 
 void set(token_mask& mask, token t) { mask[static_cast<std::size_t>(t) / 64] |= std::uint64_t{1} << (t % 64); }
 void clear(token_mask& mask, token t) { mask[static_cast<std::size_t>(t) / 64] &= ~(std::uint64_t{1} << (t % 64)); }
 
-/// The kinds of characters that subtrees are told apart by, a bit for each, by their first bytes: digits, small and
-/// great letters, control characters, each other ASCII character, and a few ranges beyond ASCII. Others begin none: 0.
+/// The kinds of characters by first byte, a bit for each kind: control characters, digits, lowercase and uppercase
+/// letters, each other ASCII character, and a few ranges beyond ASCII. Bytes that begin no character are 0.
 constexpr std::array<std::uint64_t, 256> kinds_of_bytes = [] {
   std::array<std::uint64_t, 256> kinds{};
   std::size_t count = 0;
@@ -34,7 +34,7 @@ constexpr std::array<std::uint64_t, 256> kinds_of_bytes = [] {
   for (std::size_t b = ' '; b < 0x7f; ++b) {
     if (kinds[b] == 0) add(b, b);
   }
-  // In those of 0xc2, 0xe2 and 0xef are the marks that classes tend to leave out: line ends, and no-break spaces.
+  // 0xc2, 0xe2 and 0xef begin the characters that classes tend to leave out, such as line ends and no-break spaces.
   add(0xc2, 0xc2);
   add(0xc3, 0xdf);
   add(0xe0, 0xe1);
@@ -44,7 +44,7 @@ constexpr std::array<std::uint64_t, 256> kinds_of_bytes = [] {
   add(0xf0, 0xf4);
   return kinds;
 }();
-constexpr std::uint64_t malformed = std::uint64_t{1} << 63;  // the bytes are not those of characters
+constexpr std::uint64_t malformed = std::uint64_t{1} << 63;  // the bytes are not valid UTF-8
 
 /// Any characters.
 const free_text& utf8_text() {
@@ -62,7 +62,7 @@ result<std::shared_ptr<const token_trie>> token_trie::make(std::shared_ptr<const
     const bool is_token = trie->nodes_[n + 1].tokens > node.tokens;
     if (is_token) trie->single_bytes_.set(node.byte);
   }
-  // Some vocabularies lack bytes that UTF-8 never uses; the grammars' own characters are all ASCII.
+  // Some vocabularies lack tokens for bytes that UTF-8 never uses. The grammars' own characters are all ASCII.
   for (std::size_t byte = 0; byte < 0x80; ++byte) {
     if (!trie->single_bytes_[byte]) {
       return failure{
@@ -181,9 +181,8 @@ token_mask token_trie::free_text_tokens::up_to_characters(std::uint32_t characte
   return out;
 }
 
-/// Finds the tokens that an automaton accepts. A state that is met again goes on as before, so the automaton is asked
-/// once for each state and byte; and where all kinds of bytes of a subtree lead back to a state, its tokens are taken
-/// without a look.
+/// Finds the tokens that an automaton accepts. It remembers states, so the automaton is asked once for each state and
+/// byte. Where all kinds of characters in a subtree lead back to a state, its tokens are taken without visiting them.
 class token_trie::walk {
  public:
   walk(const token_trie& trie, const byte_automaton& m) : trie_(trie), nodes_(trie.nodes_), automaton_(m) {}
@@ -211,18 +210,18 @@ class token_trie::walk {
   }
 
  private:
-  /// A state, and what is known of it.
+  /// A state and what the walk knows of it.
   struct place {
     static constexpr std::uint16_t untried = 0, forbidden = 1, first = 2;
     automaton_state state;
     byte_automaton::free_text_rule rule{};
-    const free_text_tokens* plain = nullptr;  // of the rule
-    bool comes_back = false;                  // some byte leads here again
-    bool has_loops = false;                   // it is known which
-    std::uint64_t loops = 0;                  // kinds of characters all of which lead back here
-    std::array<std::uint16_t, 256> next{};    // by byte: `first` and the number of a place
+    const free_text_tokens* plain = nullptr;  // the tokens that fit rule.table
+    bool comes_back = false;                  // some byte leads back here
+    bool has_loops = false;                   // `loops` is set
+    std::uint64_t loops = 0;                  // kinds of which every character leads back here
+    std::array<std::uint16_t, 256> next{};    // by byte: untried, forbidden, or `first` plus an index in places_
   };
-  /// So many are remembered, some 4 MiB. An automaton with more of them in one mask hardly comes back to one.
+  /// The most states that are remembered, about 4 MiB. An automaton with more in one mask hardly comes back to any.
   static constexpr std::size_t places_max = 4096;
 
   void begin(place& p, const automaton_state& s) {
@@ -235,7 +234,8 @@ class token_trie::walk {
   static std::string_view key_of(const automaton_state& s) {
     return {reinterpret_cast<const char*>(s.cells().data()), s.cells().size_bytes()};
   }
-  /// depth: of the tokens' bytes; a place that is not remembered is overwritten by the next one of the same depth.
+  /// `depth` counts the token bytes so far. States that are not remembered are overwritten by the next of the same
+  /// depth.
   place* find_place(const automaton_state& s, std::size_t depth, std::uint16_t* number = nullptr) {
     if (const auto known = numbers_.find(key_of(s)); known != numbers_.end()) {
       if (number != nullptr) *number = static_cast<std::uint16_t>(place::first + known->second);
@@ -253,7 +253,7 @@ class token_trie::walk {
     begin(passing_[depth], s);
     return &passing_[depth];
   }
-  /// Null: the byte is forbidden.
+  /// Null if the byte is forbidden.
   place* find_next(place& at, std::uint8_t byte, std::size_t depth) {
     std::uint16_t& known = at.next[byte];
     if (known >= place::first) return &places_[known - place::first];
@@ -278,13 +278,13 @@ class token_trie::walk {
     }
     at.loops = ~leaving;
   }
-  /// From a place within a character, at a state of utf8_text: whether all that it may become lead back.
+  /// Whether every completion of a character leads back, given the state within it and that of utf8_text.
   struct ways {
     const place* from = nullptr;
     std::uint8_t state = 0;
     bool lead_back = false;
   };
-  /// A byte and each way in which the character goes on.
+  /// Whether the byte leads from `from` to `to`, with every possible completion of the character that it belongs to.
   bool leads_back(place& from, std::uint8_t byte, const place& to, std::uint8_t state, std::size_t depth,
                   std::vector<ways>& known) {
     const auto then = utf8_text().next[state][byte];
@@ -293,7 +293,7 @@ class token_trie::walk {
     for (const auto& one : known) {
       if (one.from == after && one.state == then) return one.lead_back;
     }
-    // Where so many differ each character is its own.
+    // With more different ways than this, the characters count as not leading back.
     bool all = known.size() < std::size_t{4} * free_text::states_max;
     for (std::size_t b = 0x80; all && b < 0xc0; ++b) {
       const auto next = static_cast<std::uint8_t>(b);
@@ -303,12 +303,12 @@ class token_trie::walk {
     return all;
   }
 
-  /// All of the node's tokens fit.
+  /// Whether all tokens of the node's subtree fit.
   bool is_whole(place& at, std::size_t depth, std::uint32_t n) {
     if (at.plain != nullptr && nodes_[n].byte != at.rule.exit_byte && (at.plain->whole[n] & 1) != 0 &&
         nodes_[n].depth <= at.rule.characters_max)
       return true;
-    // To ask for 256 bytes pays for a subtree of more nodes.
+    // Asking for 256 bytes pays off for a subtree of more nodes than that.
     if (at.comes_back && !at.has_loops && nodes_[n].next - n > 256) find_loops(at, depth);
     return at.has_loops && (trie_.kinds_[n] & ~at.loops) == 0;
   }
@@ -348,7 +348,7 @@ class token_trie::walk {
     for (std::uint32_t i = nodes_[begin].tokens; i < nodes_[end].tokens; ++i) set(out_, trie_.tokens_[i]);
   }
 
-  /// Remembers the last one, for which automata ask again and again.
+  /// Remembers the last table, because automata ask for the same one repeatedly.
   const free_text_tokens& free_text_of(const free_text& table) {
     if (last_ == nullptr || last_->table != &table) last_ = &trie_.find_free_text(table);
     return *last_;
@@ -360,8 +360,8 @@ class token_trie::walk {
   const free_text_tokens* last_ = nullptr;
   token_mask out_;
   std::deque<place> places_;
-  std::unordered_map<std::string_view, std::uint16_t> numbers_;  // of places, by the state's cells
-  std::deque<place> passing_;                                    // by depth
+  std::unordered_map<std::string_view, std::uint16_t> numbers_;  // indices in places_ by the state's cells
+  std::deque<place> passing_;                                    // states that are not remembered, by depth
 };
 
 token_mask token_trie::next_token_mask(const byte_automaton& m, const automaton_state& s) const {

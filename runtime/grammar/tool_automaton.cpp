@@ -9,12 +9,12 @@
 namespace redline::grammar {
 namespace {
 
-// A state is the phase, the bytes of it that are there (of a fork also which of its two texts fit), the tool (in a
-// name: the first that fits), the element (before its name: the next that may come; in it: the first that fits), and
-// then the state of the JSON automaton, if one is at work.
+// A state is the phase, the number of its bytes so far (in a fork also which of its two texts fit), the tool (in a
+// name, the first that fits), the element (before its name, the next that may come; in it, the first that fits), and
+// then the state of the inner automaton, if there is one.
 enum cell : std::size_t { at, count, tool, element, own_cells };
 
-// Of a fork's count: which of its texts fit so far.
+// Bits in a fork's count for the texts that fit so far.
 constexpr std::uint32_t may_go_on = 1U << 16;
 constexpr std::uint32_t may_end = 1U << 17;
 constexpr std::uint32_t fork_bytes = may_go_on - 1;
@@ -167,8 +167,8 @@ bool tool_automaton::advance(automaton_state& s, std::uint8_t byte, step_count& 
   }
 }
 
-/// A control token is part of what it spells where markup is due; in text it may be anywhere, as without a grammar, and
-/// in names and values nowhere.
+/// In markup, a control token stands for its text. In free text it may be anywhere, as without a grammar, and in names
+/// and values nowhere.
 bool tool_automaton::advance_control(automaton_state& s, std::string_view text) const {
   const auto p = phase_of(s);
   if (p == phase::arguments || p == phase::element_text || p == phase::element_json || p == phase::element_bound ||
@@ -182,7 +182,7 @@ bool tool_automaton::advance_control(automaton_state& s, std::string_view text) 
 bool tool_automaton::in_text(automaton_state& s, std::uint8_t byte) const {
   const auto begin = rules_.format->begin;
   if (static_cast<std::uint8_t>(begin[s[count]]) != byte) {
-    s[count] = static_cast<std::uint8_t>(begin.front()) == byte ? 1 : 0;  // which is in it once
+    s[count] = static_cast<std::uint8_t>(begin.front()) == byte ? 1 : 0;  // it occurs only once in `begin`
   } else if (++s[count] == begin.size()) {
     enter(s, phase::before_name);
   }
@@ -225,7 +225,7 @@ bool tool_automaton::in_name(automaton_state& s, std::uint8_t byte, step_count& 
     ++s[count];
     return true;
   }
-  // The shortest of the names with a common beginning is the first.
+  // Among names with a common beginning, the shortest comes first.
   if (s[count] == 0 || names_[s[tool]].size() != s[count]) return false;
   if (static_cast<std::uint8_t>(rules_.format->after_name.front()) != byte) return false;
   enter(s, phase::after_name);
@@ -244,7 +244,7 @@ bool tool_automaton::in_json(automaton_state& s, std::uint8_t byte, step_count& 
     }
     return true;
   }
-  // A number may go on or not.
+  // A number may continue or end here.
   if (phase_of(s) != phase::element_json || !json.is_accepting(here)) return false;
   enter(s, phase::end_element);
   return in_literal(s, byte);
@@ -277,7 +277,7 @@ bool tool_automaton::in_fork(automaton_state& s, std::uint8_t byte) const {
   return true;
 }
 
-/// Of the elements from s[element] on, the last one that may come next: the first that has to.
+/// The last element, from s[element] on, that may come next: the first that is required.
 std::uint32_t tool_automaton::last_element(const automaton_state& s) const {
   const auto& elements = tool_of(s).elements;
   auto i = s[element];
@@ -285,7 +285,7 @@ std::uint32_t tool_automaton::last_element(const automaton_state& s) const {
   return i;
 }
 
-/// Whether element i begins with what is written of the name, and may come next.
+/// Whether element i may come next and its name begins with what is written.
 bool tool_automaton::may_be_element(const automaton_state& s, std::uint32_t i, step_count& steps) const {
   steps.add();
   const auto& elements = tool_of(s).elements;
@@ -462,7 +462,7 @@ bool tool_automaton::is_valid(const automaton_state& s) const {
       return s[count] >= may_go_on && s[count] <= (fork_bytes | may_go_on | may_end) && fits(texts.go_on, may_go_on) &&
              fits(texts.end, may_end);
     }
-    case phase::arguments:  // of a format with elements
+    case phase::arguments:  // no inner automaton: the format has elements
     case phase::element_json:
     case phase::element_bound:
       return false;

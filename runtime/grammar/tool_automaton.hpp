@@ -16,42 +16,42 @@ namespace redline::grammar {
 struct tool_element {
   std::string name;
   bool required = false;
-  std::shared_ptr<const byte_automaton> value;  // JSON; null: text as it is, up to the element's end
-  std::shared_ptr<const bound_text> text;       // text as it is that a schema bounds; null: any
+  std::shared_ptr<const byte_automaton> value;  // JSON; null for raw text up to the element's end
+  std::shared_ptr<const bound_text> text;       // raw text that a schema restricts; null for any
 };
 
 /// A tool as an answer may call it.
 struct callable_tool {
   std::string name;
-  std::shared_ptr<const byte_automaton> arguments;  // a JSON object; of formats with elements null
+  std::shared_ptr<const byte_automaton> arguments;  // a JSON object; null for formats with elements
   std::vector<tool_element> elements;               // in the order in which they are written
 };
 
-/// Answers that call tools: any text, until what begins a call; then the call, its arguments held to the tool's schema;
-/// then text again, or the next call of a list. What stands before and between calls is any text, so drafts and
-/// sampling are there as they are without a grammar. What was written is read by the same automaton: see tool_reader.
+/// Answers that may call tools: any text up to the beginning of a call, then the call with arguments that follow the
+/// tool's schema, then text again or the next call of a list. Text before and between calls is unrestricted, so drafts
+/// and sampling work there as they do without a grammar. tool_reader reads answers with the same automaton.
 class tool_automaton final : public byte_automaton {
  public:
   struct rules {
     const tools::call_format* format = nullptr;
     std::vector<callable_tool> tools;  // not empty; by name, ascending
     bool must_call = false;            // the answer is a call from its first byte
-    bool many = true;                  // more than one call
+    bool many = true;                  // more than one call is allowed
   };
   explicit tool_automaton(rules r);
 
   /// What the next byte of an answer belongs to.
   enum class phase : std::uint32_t {
-    text,             // nothing, as far as is known
-    bare,             // perhaps to a call without its `begin`
-    bare_name,        // and perhaps to its name
-    opening,          // markup: the first of an answer that must call
+    text,             // text, as far as is known
+    bare,             // perhaps a call without its `begin`
+    bare_name,        // perhaps the name of such a call
+    opening,          // markup at the beginning of an answer that must call
     before_name,      // markup
-    name,             // a name, or what follows it
+    name,             // a name, or the markup after it
     after_name,       // markup
     arguments,        // JSON
     next_element,     // markup: another element, or the end of the arguments
-    element_name,     // a name, or what follows it
+    element_name,     // a name, or the markup after it
     after_element,    // markup
     element_text,     // a value, or its end
     element_json,     // a value, or its end
@@ -59,13 +59,13 @@ class tool_automaton final : public byte_automaton {
     after_arguments,  // markup
     next_call,        // markup: another call of the list, or its end
     done,             // nothing follows
-    element_bound,    // a value that is a text of a schema, or its end
+    element_bound,    // a text that a schema restricts, or its end
     last_,
   };
   [[nodiscard]] static phase phase_of(const automaton_state& s) { return static_cast<phase>(s[0]); }
-  /// Of a call that has its name.
+  /// The tool of a call whose name is complete.
   [[nodiscard]] const callable_tool& tool_of(const automaton_state& s) const { return rules_.tools[s[2]]; }
-  /// Of an element that has its name.
+  /// The current element, if its name is complete.
   [[nodiscard]] const tool_element& element_of(const automaton_state& s) const { return tool_of(s).elements[s[3]]; }
   /// How many of the last bytes may be the beginning of a call, or of a value's end.
   [[nodiscard]] static std::uint32_t matched(const automaton_state& s) { return s[1]; }
@@ -85,7 +85,7 @@ class tool_automaton final : public byte_automaton {
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
  private:
-  /// Two texts of which one follows; empty: it cannot.
+  /// Two texts of which one follows. An empty one cannot follow.
   struct fork {
     std::string_view go_on;
     std::string_view end;
@@ -95,7 +95,7 @@ class tool_automaton final : public byte_automaton {
   [[nodiscard]] sorted_texts::range names_alike(const automaton_state& s, step_count& steps) const;
   [[nodiscard]] std::uint32_t last_element(const automaton_state& s) const;
   [[nodiscard]] bool may_be_element(const automaton_state& s, std::uint32_t i, step_count& steps) const;
-  /// What follows a value by a schema: arguments, or one element.
+  /// The automaton that follows a value with a schema, in arguments or in one element; null elsewhere.
   [[nodiscard]] const byte_automaton* inner_automaton(const automaton_state& s) const;
 
   void enter(automaton_state& s, phase at) const;

@@ -24,7 +24,7 @@ bool is_in(const std::string_view (&list)[Count], std::string_view name) {
 
 constexpr std::string_view descriptions[] = {"title", "description", "default",    "examples", "$schema",
                                              "$id",   "$comment",    "deprecated", "readOnly", "writeOnly"};
-/// What every schema is understood by. Of other keywords some are supported with some types and bounds.
+/// Keywords that are supported in every schema. Some others are supported with some types and bounds.
 constexpr std::string_view shapes[] = {"type",  "properties", "required", "additionalProperties",
                                        "items", "enum",       "const",    "anyOf",
                                        "oneOf", "$ref",       "$defs",    "definitions"};
@@ -32,8 +32,8 @@ constexpr std::string_view maps[] = {"properties", "$defs", "definitions"};
 constexpr std::string_view lists[] = {"anyOf", "oneOf"};
 constexpr std::string_view single[] = {"items", "additionalProperties"};
 
-/// Which of the keywords that give a schema its shape are left out, since only some of them can be held to together:
-/// members and items count more than values, and values more than other schemas.
+/// Whether a keyword is left out of a shape, since only some keywords can be enforced together: members and items take
+/// precedence over values, and values over other schemas.
 bool is_beside_shape(const json& schema, std::string_view name) {
   static constexpr std::string_view by_weight[] = {"properties", "items", "enum", "const", "$ref", "anyOf", "oneOf"};
   const auto* const own = std::ranges::find(by_weight, name);
@@ -45,7 +45,7 @@ bool is_beside_shape(const json& schema, std::string_view name) {
   return own != std::end(by_weight) && own > first;
 }
 
-/// The names of a list that are members; the others, of which nothing is known, cannot be written.
+/// The names in a list that are members. The others have no schema and cannot be written.
 json declared_only(const json& required, const json& members) {
   json out = json::array();
   if (!required.is_array()) return out;
@@ -55,7 +55,7 @@ json declared_only(const json& required, const json& members) {
   return out;
 }
 
-/// The schema without the keywords that only describe, or with those only that give it its shape.
+/// The schema without keywords that only describe or, with `to_shape`, with only those that give it its shape.
 json reduce(const json& schema, bool to_shape) {
   if (!schema.is_object()) return schema;
   json out = json::object();
@@ -83,7 +83,7 @@ json reduce(const json& schema, bool to_shape) {
 
 json any_object() { return {{"type", "object"}}; }
 
-/// Arguments are an object, also where the schema does not say so, or allows other values too.
+/// Arguments are an object, even if the schema does not say so or allows other values too.
 json as_object(json schema) {
   if (!schema.is_object()) return any_object();
   const auto type = schema.find("type");
@@ -99,7 +99,7 @@ failure of_tool(const std::string& name, const failure& why) {
 
 // ---- arguments as elements -----------------------------------------------------------------------------------------
 
-/// Of the values of such a schema some are texts: then they are written as they are.
+/// Whether the schema allows some string; the element is then written as raw text.
 bool may_be_text(const json& schema) {
   if (!schema.is_object()) return true;
   if (const auto type = schema.find("type"); type != schema.end()) {
@@ -117,7 +117,7 @@ bool may_be_text(const json& schema) {
   return !schema.contains("properties") && !schema.contains("items") && !schema.contains("$ref");
 }
 
-/// Of such a schema's texts not all are allowed.
+/// Whether the schema restricts its strings.
 bool bounds_texts(const json& schema) {
   if (!schema.is_object()) return false;
   for (const auto* name : {"enum", "const", "pattern", "format", "minLength", "maxLength"}) {
@@ -135,14 +135,14 @@ bool has_reference(const json& schema) {
   return schema.is_structured() && std::any_of(schema.begin(), schema.end(), has_reference);
 }
 
-// Of the schemas of a tool's properties, each with the definitions that it may refer to.
+// Limit on the schemas of a tool's properties, each with the definitions that it may refer to.
 constexpr std::size_t elements_bytes_max = 4 * tools_bytes_max;
 
 bool is_element_name(const std::string& name) {
   return !name.empty() && name.find_first_of("<>\n\r") == std::string::npos;
 }
 
-/// compile_schema with a limit of its own for this schema.
+/// compile_schema with a separate limit for this schema.
 result<std::shared_ptr<const byte_automaton>> compile_part(std::string_view schema, step_count& steps) {
   step_count own(schema_steps_max);
   auto made = compile_schema(schema, own);
@@ -198,7 +198,7 @@ result<std::vector<tool_element>> compile_elements(const json& schema, step_coun
 result<callable_tool> compile_tool(const std::string& name, const json& schema, const tools::call_format& format,
                                    step_count& steps) {
   callable_tool out{.name = name, .arguments = nullptr, .elements = {}};
-  // Also of arguments as elements: what is refused must not depend on the model.
+  // Done for arguments as elements too, because what is refused must not depend on the model.
   REDLINE_TRY_ASSIGN(out.arguments, compile_part(dump_json(schema), steps));
   automaton_state s = out.arguments->begin();
   if (!out.arguments->advance(s, '{')) return failure{errc::invalid_argument, "schema: expected type object"};
@@ -208,7 +208,7 @@ result<callable_tool> compile_tool(const std::string& name, const json& schema, 
   return out;
 }
 
-/// The most of a tool's schema that its arguments can be held to.
+/// As much of a tool's schema as can be enforced on its arguments.
 result<json> usable_schema(const tools::tool& t, const tools::call_format& format, step_count& steps) {
   const json whole = as_object(reduce(t.parameters, false));
   const auto compiled = compile_tool(t.name, whole, format, steps);
@@ -224,7 +224,7 @@ result<json> usable_schema(const tools::tool& t, const tools::call_format& forma
 result<constraint> tool_constraint(const tools::tool_set& set, const tools::call_format& format, step_count& steps) {
   std::vector<const tools::tool*> allowed;
   const std::size_t least = dump_json(any_object()).size();
-  std::size_t bytes = 1024;  // what stands around the tools, and each with the least that can be said of it
+  std::size_t bytes = 1024;  // the text around the tools, then each tool with the shortest schema
   for (const auto& t : set.all) {
     const bool is_allowed =
         set.allowed.empty() || std::find(set.allowed.begin(), set.allowed.end(), t.name) != set.allowed.end();
@@ -237,7 +237,7 @@ result<constraint> tool_constraint(const tools::tool_set& set, const tools::call
     REDLINE_TRY_ASSIGN(auto schema, usable_schema(*t, format, steps));
     const std::size_t size = dump_json(schema).size();
     const std::size_t more = size - std::min(size, least);
-    // Of very many tools the last ones' arguments are objects only, unless they are strict.
+    // With very many tools, the last ones accept any object as arguments, unless they are strict.
     if (bytes + more > tools_bytes_max && !t->strict) {
       schema = any_object();
     } else {

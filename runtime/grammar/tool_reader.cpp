@@ -28,7 +28,7 @@ std::vector<answer_part> tool_reader::feed(std::string_view text) {
 }
 
 std::vector<answer_part> tool_reader::finish() {
-  // Of a call that never got its name, the markup; of an element that was cut, the bytes that were no end.
+  // A call that never got its name leaves its markup, and a cut-off element the bytes that were not its end.
   if (!in_call_) say(std::exchange(held_, {}));
   for (const char c : std::exchange(value_, {})) add_escaped(c);
   if (channels_) add_channels(channels_->finish());
@@ -82,7 +82,7 @@ void tool_reader::begin_call(const std::string& name) {
   if (rules_->format().has_elements) add(kind::arguments, "{");
 }
 
-/// A byte of a call that has its name.
+/// Reads a byte of a call whose name is complete.
 void tool_reader::read_call(phase before, phase now, char byte) {
   const bool is_over = now == phase::text || now == phase::done || now == phase::next_call || now == phase::name;
   switch (before) {
@@ -112,7 +112,7 @@ void tool_reader::read_call(phase before, phase now, char byte) {
       break;
     }
     case phase::element_json:
-      // The end of a number is seen by what follows it.
+      // A number ends only with the byte after it.
       if (now == phase::element_json || tool_automaton::matched(state_) == 0) add(kind::arguments, {&byte, 1});
       break;
     case phase::next_element:
@@ -126,7 +126,7 @@ void tool_reader::read_call(phase before, phase now, char byte) {
   if (is_over) in_call_ = false;
 }
 
-/// Blanks are kept until it is known that no call follows them, and those after a call until something is said.
+/// Whitespace is kept back until it is clear that no call follows it. Around calls it is dropped.
 void tool_reader::say(std::string_view text) {
   if (channels_ && !is_broken_) return add_channels(channels_->feed(text));
   for (const char c : text) {
@@ -154,7 +154,7 @@ void tool_reader::add(answer_part::kind what, std::string_view text) {
   }
 }
 
-/// A byte of a text that becomes a JSON string.
+/// Adds a byte of a text that becomes a JSON string.
 void tool_reader::add_escaped(char byte) {
   const auto code = static_cast<unsigned char>(byte);
   if (byte == '"' || byte == '\\') return add(kind::arguments, std::string{'\\', byte});

@@ -16,29 +16,29 @@ namespace redline::grammar {
 struct answer_part {
   enum class kind : std::uint8_t {
     text,       // what the answer says
-    reasoning,  // what it says to itself, of models with channels
-    call,       // a call begins: the tool's name
-    arguments,  // of the last call: JSON
-    call_end,   // they are whole
+    reasoning,  // what it says to itself, for models with channels
+    call,       // the beginning of a call, with the tool's name
+    arguments,  // JSON, of the last call
+    call_end,   // the arguments are complete
   };
   kind what = kind::text;
   std::string text;
   bool operator==(const answer_part&) const = default;
 };
 
-/// Takes an answer's text apart into what it says and what it calls, as it comes. Calls are found by the automaton that
-/// the answer was held to, so the two cannot disagree; a text that was not held to it is text from where it differs.
-/// Nothing is lost but blanks beside calls and the markup. Text that may be the beginning of a call is held back.
+/// Splits an answer's text into what it says and what it calls, as it arrives. The automaton that constrained the
+/// answer finds the calls, so the two cannot disagree. An answer that deviates from it is text from there on. Only
+/// markup and whitespace around calls are dropped. Text that may be the beginning of a call is kept back.
 class tool_reader {
  public:
   explicit tool_reader(std::shared_ptr<const tool_automaton> rules);
 
-  /// text: whole characters.
+  /// `text` must consist of whole characters.
   [[nodiscard]] std::vector<answer_part> feed(std::string_view text);
-  /// The answer is over, perhaps in the middle of a call.
+  /// Ends the answer, perhaps in the middle of a call, and returns the rest of it.
   [[nodiscard]] std::vector<answer_part> finish();
 
-  /// Calls that have their name.
+  /// The number of calls whose name is complete.
   [[nodiscard]] std::uint32_t calls_count() const { return calls_; }
 
  private:
@@ -54,12 +54,12 @@ class tool_reader {
   std::shared_ptr<const tool_automaton> rules_;
   automaton_state state_;
   std::vector<answer_part> out_;
-  std::string held_;    // may be the beginning of a call, or is the markup of one that has no name yet
-  std::string blanks_;  // after what was said
+  std::string held_;    // a possible beginning of a call, or the markup of one without its name yet
+  std::string blanks_;  // whitespace after what was said
   std::string value_;   // the end of an element's text, which may be markup
   std::optional<tools::channel_reader> channels_;
-  bool in_call_ = false;     // that has its name
-  bool after_call_ = false;  // nothing was said since
+  bool in_call_ = false;     // in a call whose name is complete
+  bool after_call_ = false;  // nothing was said since the last call
   bool first_element_ = true;
   bool is_broken_ = false;
   std::uint32_t calls_ = 0;

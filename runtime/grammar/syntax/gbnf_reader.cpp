@@ -8,7 +8,6 @@
 namespace redline::grammar {
 namespace {
 
-/// Reads the text of a grammar.
 class gbnf_reader : grammar_scanner {
  public:
   explicit gbnf_reader(std::string_view text) : grammar_scanner(text) {}
@@ -45,7 +44,7 @@ class gbnf_reader : grammar_scanner {
     const std::string name = read_name();
     skip_blanks(true);
     if (name.empty() || !looks_at("::=")) {
-      // A rule with one colon, or what only Lark puts before a rule: ?name, !name, %import, // a comment.
+      // A rule with one colon, or what only Lark has before a rule: ?name, !name, %import, // a comment.
       const bool is_lark =
           name.empty() ? std::string_view("?!%/").find(peek()) != std::string_view::npos : peek() == ':';
       return refuse(is_lark ? "expected a rule: NAME ::= ..., found one in Lark among those in GBNF"
@@ -69,7 +68,7 @@ class gbnf_reader : grammar_scanner {
     for (;;) {
       out.parts.push_back(read_sequence(depth));
       if (why_) return out;
-      // A line may begin with the bar.
+      // The bar may begin the next line.
       const std::size_t at = at_, line = line_;
       skip_blanks(true);
       if (peek() == '|') {
@@ -160,7 +159,7 @@ class gbnf_reader : grammar_scanner {
     return true;
   }
 
-  /// One character of a text or a class, perhaps escaped.
+  /// Reads one character of a text or a class, which may be escaped.
   char32_t read_character() {
     if (peek() != '\\') return read_plain();
     ++at_;

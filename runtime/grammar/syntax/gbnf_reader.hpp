@@ -4,7 +4,7 @@
 
 namespace redline::grammar {
 
-/// Reads a grammar in GBNF, as llama.cpp writes them. Its first rule is `root`, wherever it stands.
+/// Reads a grammar in GBNF, the format of llama.cpp. It begins with the rule `root`, wherever that is written.
 [[nodiscard]] result<grammar_rules> read_gbnf(std::string_view text);
 
 }  // namespace redline::grammar

@@ -15,12 +15,12 @@ struct code_range {
   char32_t first = 0, last = 0;
 };
 
-/// What stands on the right of a rule: a tree, whatever syntax it was written in.
+/// The right side of a rule as a tree, whatever syntax it was written in.
 struct part {
   enum class kind : std::uint8_t {
     literal,
-    characters,  // one of them
-    expression,  // a text of it
+    characters,  // one of a set
+    expression,  // a text that matches it
     rule,
     sequence,
     choice,
@@ -32,35 +32,35 @@ struct part {
   std::vector<code_range> ranges{};               // characters: ascending, apart, no surrogates
   std::shared_ptr<const regex_dfa> expression{};  // expression
   std::uint32_t rule = 0;                         // rule: its number
-  std::vector<part> parts{};                      // sequence, choice; repeat: one; graph: what the edges take
+  std::vector<part> parts{};                      // sequence, choice; repeat: one; graph: one for each edge
   std::uint32_t least = 0;                        // repeat
-  std::uint32_t most = 0;                         // repeat; UINT32_MAX: any
-  /// graph: from which node to which, for each of `parts`. It begins at node 0 and ends at the last.
+  std::uint32_t most = 0;                         // repeat; UINT32_MAX means any number
+  /// graph: the nodes that each of `parts` leads from and to. Paths begin at node 0 and end at the last node.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges{};
   std::uint32_t nodes = 0;
 };
 
 struct rule {
   std::string name;
-  std::size_t line = 0;  // where it is used first, or written
+  std::size_t line = 0;  // of its definition; of its first use until then
   bool is_written = false;
   part right{};
 };
 
-/// A grammar, read.
+/// A grammar that was read.
 struct grammar_rules {
   static constexpr std::size_t rules_max = 2000;
   static constexpr std::uint32_t repeats_max = 1024;
-  static constexpr std::uint32_t states_max = 1 << 14;  // of its expressions together
+  static constexpr std::uint32_t states_max = 1 << 14;  // of all its expressions together
   std::vector<rule> rules;
-  std::uint32_t root = 0;  // the number of the rule that a whole text is of
+  std::uint32_t root = 0;  // the number of the rule that a whole text matches
 };
 
-/// Ascending and apart, without surrogates, which no text holds.
+/// The ranges, or all others if `negated`: ascending, apart, and without surrogates, which no text contains.
 [[nodiscard]] std::vector<code_range> tidy(std::vector<code_range> ranges, bool negated);
 
-/// Reads a grammar in GBNF or in Lark, whichever its first rule is written in, and has its rules begin with themselves
-/// no longer (left_recursion.hpp). Fails with the line; and where `steps` pass their limit.
+/// Reads a grammar in GBNF or Lark, depending on its first rule, and removes left recursion (left_recursion.hpp). Fails
+/// with the line of an error, and if it takes more than the limit of `steps`.
 [[nodiscard]] result<grammar_rules> read_grammar(std::string_view text, step_count& steps);
 
 }  // namespace redline::grammar

@@ -11,7 +11,7 @@
 
 namespace redline::grammar {
 
-/// What the readers of grammars share: a place in the text, the rules so far, and the first thing that is wrong.
+/// What grammar readers share: a position in the text, the rules so far, and the first error.
 class grammar_scanner {
  protected:
   static constexpr std::size_t depth_of_groups_max = 64;
@@ -26,23 +26,23 @@ class grammar_scanner {
   [[nodiscard]] bool is_over() const { return at_ >= text_.size(); }
   [[nodiscard]] bool looks_at(std::string_view word) const { return !is_over() && text_.substr(at_).starts_with(word); }
   [[nodiscard]] static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  /// To the end of the line, for what is said of it.
+  /// The beginning of the rest of the line, for error messages.
   [[nodiscard]] std::string rest_of_line() const;
-  /// A number; too large ones are 2^20.
+  /// Reads a number; 2^20 if it is larger.
   std::uint32_t read_number();
-  /// One character of UTF-8.
+  /// Reads one character of UTF-8.
   char32_t read_plain();
   char32_t read_hex(int digits);
-  /// What stands for a character after a backslash: n, r, t, x, u and U with digits, and those of `themselves`.
+  /// Reads the rest of an escape: n, r, t, or x, u or U with digits, or a character of `themselves`.
   char32_t read_escaped(std::string_view themselves);
-  /// least and most of a repetition are in order and not too large.
+  /// Whether the bounds of a repetition are in order and not too large.
   [[nodiscard]] static bool are_bounds(std::uint32_t least, std::uint32_t most);
 
-  /// The number of the rule with this name, made if there is none.
+  /// The number of the rule with this name, which is added if there is none.
   std::uint32_t rule_of(const std::string& name);
-  /// Where the rule is written: its right side is to follow. Nothing: it was written before.
+  /// Begins the definition of a rule, whose right side follows. Returns nothing if it was already defined.
   std::optional<std::uint32_t> begin_rule(const std::string& name, std::size_t line);
-  /// All rules that are used are written, and that one is, too.
+  /// Returns the grammar. Fails unless all rules that are used, and `root`, are defined.
   result<grammar_rules> finish(std::string_view root);
 
   std::string_view text_;

@@ -11,7 +11,7 @@
 namespace redline::grammar {
 namespace {
 
-constexpr std::string_view ignored_rule = "%ignore";  // which no rule of a grammar is called
+constexpr std::string_view ignored_rule = "%ignore";  // no rule of a grammar can have this name
 constexpr std::string_view start_rule = "start";
 
 struct common_terminal {
@@ -24,7 +24,7 @@ struct common_terminal {
 #define EXPONENT "[eE][+-]?[0-9]+"
 #define FLOAT_TEXT "([0-9]+" EXPONENT "|" DECIMAL_TEXT "(" EXPONENT ")?)"
 
-/// The terminals that `%import common.NAME` brings.
+/// The terminals that `%import common.NAME` can import.
 constexpr common_terminal common_terminals[] = {
     {"DIGIT", "[0-9]"},
     {"HEXDIGIT", "[0-9a-fA-F]"},
@@ -40,7 +40,7 @@ constexpr common_terminal common_terminals[] = {
     {"LETTER", "[a-zA-Z]"},
     {"WORD", "[a-zA-Z]+"},
     {"CNAME", "[_a-zA-Z][_a-zA-Z0-9]*"},
-    // On one line; a backslash takes away the meaning of what follows it.
+    // On one line; a backslash escapes the next character.
     {"ESCAPED_STRING", "\"([^\"\\\\\\n]|\\\\[^\\n])*\""},
     {"WS_INLINE", "[ \\t]+"},
     {"WS", "[ \\t\\f\\r\\n]+"},
@@ -77,7 +77,7 @@ class lark_reader : grammar_scanner {
     return read;
   }
 
-  /// What `looks_like_lark` wants to know.
+  /// Implements looks_like_lark.
   bool is_lark() {
     skip_blanks(true);
     if (is_over()) return false;
@@ -115,7 +115,7 @@ class lark_reader : grammar_scanner {
     }
     return std::string(text_.substr(from, at_ - from));
   }
-  /// By its first letter, as Lark has it.
+  /// Decides by the first letter of a name, as Lark does.
   static bool is_terminal(std::string_view name) {
     const auto at = name.find_first_not_of('_');
     return at != std::string_view::npos && name[at] >= 'A' && name[at] <= 'Z';
@@ -137,7 +137,7 @@ class lark_reader : grammar_scanner {
     in_terminal_ = false;
     ignores_.push_back(std::move(one));
   }
-  /// common.NAME, common.NAME -> OTHER, or common (NAME, ...)
+  /// Reads common.NAME, common.NAME -> OTHER, or common (NAME, ...).
   void read_import() {
     const std::string library = read_name();
     skip_blanks(false);
@@ -206,7 +206,7 @@ class lark_reader : grammar_scanner {
     for (skip_blanks(depth > 0); !why_;) {
       out.parts.push_back(read_sequence(depth));
       if (why_) break;
-      // A line may begin with the bar.
+      // The bar may begin the next line.
       const std::size_t at = at_, line = line_;
       skip_blanks(true);
       if (peek() != '|') {
@@ -214,12 +214,12 @@ class lark_reader : grammar_scanner {
         break;
       }
       ++at_;
-      skip_blanks(depth > 0);  // after the last bar of a rule's lines stands an alternative without text
+      skip_blanks(depth > 0);  // outside of groups, a bar that ends a line begins an empty alternative
     }
     return out;
   }
 
-  /// With the name that its tree would have.
+  /// Reads a sequence, and skips the name that its tree would have.
   part read_sequence(std::size_t depth) {
     part out{.what = part::kind::sequence};
     while (spend()) {
@@ -273,7 +273,7 @@ class lark_reader : grammar_scanner {
     }
     return {};
   }
-  /// As it stands in a rule: what is ignored may follow.
+  /// A terminal in a rule, which ignored text may follow.
   part terminal(part one) {
     if (in_terminal_) return one;
     part out{.what = part::kind::sequence};
@@ -321,7 +321,7 @@ class lark_reader : grammar_scanner {
 
   // ---- texts ----
 
-  /// "..." , "..."i or "a".."z"
+  /// Reads "...", "..."i or "a".."z".
   part read_text() {
     const std::string text = read_quoted();
     if (peek() == 'i') {
@@ -377,7 +377,7 @@ class lark_reader : grammar_scanner {
     return out;
   }
 
-  /// /.../ with its flags
+  /// Reads /.../ with its flags.
   part read_expression() {
     ++at_;
     const std::size_t from = at_;
@@ -390,7 +390,7 @@ class lark_reader : grammar_scanner {
     ++at_;
     regex_dfa::options o;
     for (; std::string_view("imslux").find(peek()) != std::string_view::npos && !is_over(); ++at_) {
-      // Without anchors m changes nothing, and u is what all texts are.
+      // Without anchors, m changes nothing, and u is true of all texts.
       o.any_case = o.any_case || peek() == 'i';
       o.dot_is_any = o.dot_is_any || peek() == 's';
       if (peek() == 'l' || peek() == 'x') refuse(std::string("the flag '") + peek() + "' is not supported");
@@ -418,7 +418,7 @@ class lark_reader : grammar_scanner {
 
   // ---- all together ----
 
-  /// Terminals are expressions, which have no recursion.
+  /// Terminals are expressions, which cannot be recursive.
   void refuse_recursive_terminals() {
     enum class mark : std::uint8_t { fresh, open, done };
     std::vector<mark> marks(rules_.size(), mark::fresh);
@@ -475,11 +475,11 @@ class lark_reader : grammar_scanner {
   }
 
   step_count& steps_;
-  std::uint32_t ignored_;      // the rule of what may stand between terminals
+  std::uint32_t ignored_;      // the rule for what may come between terminals
   std::vector<part> ignores_;  // its alternatives
   std::vector<std::uint32_t> terminals_;
   std::uint32_t states_ = 0;  // of all expressions
-  bool in_terminal_ = false;  // what is read is part of one
+  bool in_terminal_ = false;  // what is being read is part of a terminal
 };
 
 }  // namespace

@@ -6,13 +6,13 @@
 
 namespace redline::grammar {
 
-/// The first rule or statement is Lark's: NAME: ..., ?name: ..., %import ...
+/// Whether the first rule or statement is Lark's: NAME: ..., ?name: ..., %import ...
 [[nodiscard]] bool looks_like_lark(std::string_view text);
 
-/// Reads a grammar in Lark (lark-parser.readthedocs.io, "Grammar Reference"). Its first rule is `start`. What says how
-/// texts become trees (aliases, priorities, ?, ! and _) is read over: a text is held to the grammar, and no tree made
-/// of it. What %ignore names may stand before the first terminal and after each. Fails with the line; and where
-/// `steps` pass their limit.
+/// Reads a grammar in Lark (lark-parser.readthedocs.io, "Grammar Reference"). It begins with the rule `start`. Syntax
+/// that says how texts become trees (aliases, priorities, ?, ! and _) is skipped, because no tree is built. What
+/// %ignore names may come before the first terminal and after each. Fails with the line of an error, and if it takes
+/// more than the limit of `steps`.
 [[nodiscard]] result<grammar_rules> read_lark(std::string_view text, step_count& steps);
 
 }  // namespace redline::grammar

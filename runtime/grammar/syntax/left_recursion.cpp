@@ -28,12 +28,12 @@ class remover {
   }
 
  private:
-  /// Of the rules of a component, one that a part begins with, and what comes after it.
+  /// A rule of the component that a part begins with, and what comes after it.
   struct corner {
     std::uint32_t rule = 0;
     part rest{};
   };
-  /// A part's texts: those of the corners, and of others that begin with no rule of the component.
+  /// The texts of a part: those that begin with a rule of the component, and all others.
   struct corners {
     std::vector<corner> own;
     std::vector<part> others;
@@ -62,7 +62,7 @@ class remover {
     for (const auto& one : p.parts) count(one);
   }
 
-  // ---- what is known of rules ----
+  // ---- properties of rules ----
 
   bool is_nullable(const part& p) {
     if (!spend()) return false;
@@ -113,7 +113,7 @@ class remover {
       mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
     }
   }
-  /// Rules that begin with each other (Tarjan, "Depth-First Search and Linear Graph Algorithms", 1972).
+  /// Finds rules that begin with each other (Tarjan, "Depth-First Search and Linear Graph Algorithms", 1972).
   void find_components() {
     struct frame {
       std::uint32_t rule;
@@ -162,7 +162,7 @@ class remover {
   void rewrite(const std::vector<std::uint32_t>& members) {
     node_.assign(rules_.size(), 0);
     for (std::uint32_t i = 0; i < members.size(); ++i) node_[members[i]] = i + 1;
-    // Node 0 is the beginning, and the others mean that a text of their rule is complete.
+    // Node 0 is the beginning. Each other node means that a text of its rule is complete.
     part all{.what = kind::graph};
     all.nodes = static_cast<std::uint32_t>(members.size() + 1);
     for (const auto r : members) {
@@ -183,7 +183,7 @@ class remover {
       rule_ = r;
       part mine = copy(all);
       if (why_) return;
-      // A graph ends at its last node.
+      // A graph ends at its last node, so the rule's own node becomes the last one.
       const auto last = all.nodes - 1;
       const auto renumbered = [&](std::uint32_t n) { return n == last ? node_[r] : n == node_[r] ? last : n; };
       for (auto& [from, to] : mine.edges) from = renumbered(from), to = renumbered(to);
@@ -256,7 +256,7 @@ class remover {
     }
     if (is_hidden && !why_) take_apart(rest, out);
   }
-  /// The part's texts but for the empty one; nothing: there is no other.
+  /// The part's texts except for the empty one; nothing if there are no others.
   std::optional<part> without_empty(const part& p) {
     if (!is_nullable(p)) return copy(p);
     switch (p.what) {
@@ -299,8 +299,8 @@ class remover {
   std::vector<bool> nullable_;                      // by rule
   std::vector<std::vector<std::uint32_t>> firsts_;  // by rule: those that it may begin with, ascending
   std::vector<std::vector<std::uint32_t>> components_;
-  std::vector<std::uint32_t> node_;  // by rule: its node in the component's graph; 0: it is of another one
-  std::uint32_t rule_ = 0;           // the one that is taken apart, or written
+  std::vector<std::uint32_t> node_;  // by rule: its node in the component's graph; 0 if it is in another one
+  std::uint32_t rule_ = 0;           // the one that is being taken apart or rewritten
   std::size_t bytes_ = 0;            // of all copies
   std::optional<failure> why_;
 };

@@ -26,7 +26,7 @@ using character_class = std::vector<character_range>;
 
 void add(character_class& to, char32_t low, char32_t high) { to.push_back({low, high}); }
 
-/// The same characters, in order, each range apart from the next.
+/// The same characters as ascending ranges that do not touch each other.
 character_class joined(character_class of) {
   std::sort(of.begin(), of.end(), [](auto& x, auto& y) { return x.low < y.low; });
   character_class out;
@@ -51,7 +51,7 @@ character_class opposite(character_class of) {
   return out;
 }
 
-/// ecma: as ECMA-262 has them, whose blanks are those of Unicode.
+/// With `ecma`, \s is that of ECMA-262, which includes the whitespace of Unicode.
 std::optional<character_class> class_of_escape(char c, bool ecma) {
   character_class out;
   switch (c) {
@@ -86,7 +86,7 @@ struct fragment {
   std::uint32_t in = none, out = none;
 };
 
-/// States have any number of free steps, and steps over a range of bytes.
+/// A nondeterministic automaton. A state has any number of free steps, and of steps over a range of bytes.
 struct nfa {
   struct step {
     std::uint8_t low = 0, high = 0;
@@ -101,7 +101,7 @@ struct nfa {
 
 class parser {
  public:
-  /// Refuses an expression that exceeds the limit of `steps`: repetitions read what they repeat again.
+  /// Refuses an expression that exceeds the limit of `steps`, because repetitions parse what they repeat again.
   parser(std::string_view text, const regex_dfa::options& o, step_count& steps)
       : text_(text), options_(o), steps_(steps) {}
 
@@ -156,7 +156,7 @@ class parser {
     return out;
   }
 
-  /// The expression's own alternatives match anywhere unless they are anchored.
+  /// With match::anywhere, alternatives outside of groups match anywhere unless they are anchored.
   fragment alternative(std::uint32_t depth) {
     const bool is_outer = depth == 0 && options_.how == regex_dfa::match::anywhere;
     bool is_anchored = false, is_closed = false;
@@ -213,14 +213,14 @@ class parser {
         return one;
       }
       ++at_;
-      if (is_at('?')) ++at_;  // lazy: the same texts
+      if (is_at('?')) ++at_;  // lazy repetition accepts the same texts
       if (is_at('*') || is_at('+') || is_at('{')) refuse("a repetition of a repetition needs a group");
       one = repeat(one, begin, end, least, most, depth);
       if (why_) return one;
     }
   }
 
-  /// At '{': leaves `at_` on '}'. False: it is a character like others.
+  /// Reads the counts at '{' and leaves `at_` on '}'. Returns false if '{' is an ordinary character.
   bool read_counts(std::uint32_t& least, std::uint32_t& most) {
     const auto close = text_.find('}', at_);
     if (close == std::string_view::npos) return false;
@@ -248,7 +248,7 @@ class parser {
     return true;
   }
 
-  /// The first is there; the others are read again from the text.
+  /// Repeats a fragment. `one` is the first copy; the others are parsed again from the text.
   fragment repeat(fragment one, std::size_t begin, std::size_t end, std::uint32_t least, std::uint32_t most,
                   std::uint32_t depth) {
     const std::size_t back = at_;
@@ -339,7 +339,7 @@ class parser {
     }
   }
 
-  /// Behind the backslash.
+  /// Reads an escape after its backslash.
   char32_t read_escape() {
     if (at_ >= text_.size()) {
       refuse("nothing stands behind the last '\\'");
@@ -384,7 +384,7 @@ class parser {
     return value;
   }
 
-  /// One of UTF-8. The text is valid.
+  /// Reads one character of UTF-8. The text must be valid.
   char32_t read_character() {
     const auto lead = static_cast<unsigned char>(text_[at_++]);
     const std::size_t more = lead < 0xC0 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
@@ -423,7 +423,7 @@ class parser {
     out = folded(std::move(out));
     return is_negated ? opposite(out) : out;
   }
-  /// With the other cases of its letters, where they do not matter.
+  /// Adds the other case of each letter if the case does not matter.
   [[nodiscard]] character_class folded(character_class of) const {
     if (!options_.any_case) return of;
     for (std::size_t i = of.size(); i-- > 0;) {
@@ -436,7 +436,7 @@ class parser {
     return of;
   }
 
-  /// A character; nothing: it was a class, which is added.
+  /// Reads one character; returns nothing for a class, which is added to `out`.
   std::optional<char32_t> read_member(character_class& out) {
     if (!is_at('\\')) return read_character();
     ++at_;
@@ -460,7 +460,7 @@ class parser {
   }
 
   void add_range(fragment way, char32_t low, char32_t high) {
-    // Surrogates are no characters.
+    // Surrogates are not characters.
     if (low <= 0xDFFF && high >= 0xD800) {
       if (low < 0xD800) add_range(way, low, 0xD7FF);
       if (high > 0xDFFF) add_range(way, 0xE000, high);
@@ -475,7 +475,7 @@ class parser {
     add_bytes(way, low, high, more, true);
   }
 
-  /// Numbers of the same length: `more` bytes of six bits behind the first.
+  /// Adds code points of the same encoded length: `more` bytes of six bits come after the first.
   void add_bytes(fragment way, char32_t low, char32_t high, std::size_t more, bool is_lead) {
     static constexpr std::uint8_t marks[] = {0x00, 0xC0, 0xE0, 0xF0};
     const auto byte = [&](char32_t value) {
@@ -484,7 +484,7 @@ class parser {
     if (why_) return;
     if (more == 0) return add_step(way.in, byte(low), byte(high), way.out);
     const char32_t rest = (char32_t{1} << (6 * more)) - 1;
-    // The middle, where what follows may be anything, and the two ends.
+    // The middle, where any continuation may follow, and the two ends.
     char32_t first = low >> (6 * more), last = high >> (6 * more);
     if (first == last) {
       const auto next = add_state();
@@ -518,7 +518,7 @@ class parser {
   std::optional<failure> why_;
 };
 
-/// The states that are reached for free, in order.
+/// Replaces a set by the states that are reached for free, in order.
 void close_over(const nfa& n, std::vector<std::uint32_t>& set, step_count& steps) {
   std::vector<bool> seen(n.states.size());
   steps.add(n.states.size() / 64);
@@ -530,7 +530,7 @@ void close_over(const nfa& n, std::vector<std::uint32_t>& set, step_count& steps
     steps.add();
     if (seen[s]) continue;
     seen[s] = true;
-    // Those that only lead on are not needed to tell sets apart.
+    // States with free steps only are not needed to distinguish sets.
     if (!n.states[s].steps.empty() || n.states[s].free.empty()) set.push_back(s);
     open.insert(open.end(), n.states[s].free.begin(), n.states[s].free.end());
   }
@@ -565,7 +565,7 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o,
     if (sets.size() > o.states_max || steps.is_over()) return too_many_states(o.states_max);
     const auto set = sets[i];
     out.states_[i].accepts = std::find(set.begin(), set.end(), all.out) != set.end();
-    // Bytes that every step takes or leaves together go to the same set.
+    // Bytes that no step distinguishes lead to the same set.
     std::vector<std::uint32_t> cuts = {0, 256};
     for (const auto s : set) {
       for (const auto& step : n.states[s].steps) {
@@ -605,7 +605,7 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o,
   return out;
 }
 
-/// The same texts of so many characters: a state for each pair of a state and a count.
+/// The same texts, limited to this length: a state for each pair of a state and a count.
 result<regex_dfa> regex_dfa::with_length(text_length length, std::uint32_t most, step_count& steps) const {
   const std::uint32_t counted = length.most != UINT32_MAX ? length.most : length.least;
   regex_dfa out;

@@ -16,47 +16,47 @@ struct text_length {
   std::uint32_t most = UINT32_MAX;
 };
 
-/// A regular expression as a deterministic automaton over the bytes of UTF-8, by Thompson's construction and subsets
-/// ("Regular Expression Search Algorithm", 1968; Rabin and Scott, 1959). No state is a dead end: from each the text can
-/// be completed.
+/// A regular expression as a deterministic automaton over the bytes of UTF-8, made by Thompson's construction and the
+/// subset construction ("Regular Expression Search Algorithm", 1968; Rabin and Scott, 1959). No state is a dead end:
+/// the text can be completed from each.
 class regex_dfa {
  public:
   static constexpr std::uint32_t states_max = 1024;
   static constexpr std::uint16_t dead = UINT16_MAX;
-  static constexpr std::uint64_t compile_steps_max = 1'000'000;  // some 10 ms
+  static constexpr std::uint64_t compile_steps_max = 1'000'000;  // about 10 ms
 
-  enum class match : std::uint8_t { whole, anywhere };  // without ^ and $: the text, or a part of it
+  enum class match : std::uint8_t { whole, anywhere };  // without ^ and $: all of the text, or any part of it
   struct options {
     match how = match::whole;
     text_length length{};
-    /// For the inside of JSON strings: control characters are left out but for those with a short escape, and \s and .
-    /// mean what they do in ECMA-262, whose expressions JSON Schema has.
+    /// For the inside of JSON strings: control characters without a short escape are left out, and \s and . mean what
+    /// they do in ECMA-262, whose expressions JSON Schema uses.
     bool is_json = false;
-    bool any_case = false;    // letters of ASCII mean both
-    bool dot_is_any = false;  // a line feed too
-    bool may_anchor = true;   // else ^ and $ are refused
+    bool any_case = false;    // ASCII letters match both cases
+    bool dot_is_any = false;  // the dot matches a line feed too
+    bool may_anchor = true;   // if false, ^ and $ are refused
     std::uint32_t states_max = regex_dfa::states_max;
   };
 
-  /// What RE2 knows but for flags, word boundaries and Unicode classes: characters, ., classes, \d \w \s and their
-  /// opposites, groups, |, * + ? {m,n} (lazy ones mean the same), ^ at the beginning and $ at the end of an
-  /// alternative. Look-around and back references are refused, as are expressions of more than `states_max` states.
-  /// What takes more than the limit of `steps` is refused.
+  /// Supports what RE2 does, except flags, word boundaries and Unicode classes: characters, ., classes, \d \w \s and
+  /// their opposites, groups, |, * + ? {m,n} (lazy ones mean the same), ^ at the beginning and $ at the end of an
+  /// alternative. Refuses look-around, back references, and what takes more than `states_max` states or the limit of
+  /// `steps`.
   static result<regex_dfa> compile(std::string_view pattern, const options& o, step_count& steps);
-  /// The same with compile_steps_max.
+  /// The same with a limit of compile_steps_max.
   static result<regex_dfa> compile(std::string_view pattern, const options& o) {
     step_count steps(compile_steps_max);
     return compile(pattern, o, steps);
   }
 
-  /// The texts that both have. Fails when there is none, and when it takes more states or steps.
+  /// The texts that both accept. Fails if there are none, or if it takes more states or steps than allowed.
   [[nodiscard]] result<regex_dfa> both(const regex_dfa& other, std::uint32_t states_max, step_count& steps) const;
 
   [[nodiscard]] std::uint32_t begin() const { return 0; }
   [[nodiscard]] std::uint16_t next(std::uint32_t from, std::uint8_t byte) const { return states_[from].next[byte]; }
   [[nodiscard]] bool accepts(std::uint32_t at) const { return states_[at].accepts; }
   [[nodiscard]] bool goes_on(std::uint32_t at) const { return states_[at].goes_on; }
-  /// The byte that must follow; empty where there is a choice or the text may end. Lives as long as this.
+  /// The byte that must follow; empty if there is a choice or the text may end. It lives as long as this object.
   [[nodiscard]] std::string_view only_byte(std::uint32_t at) const {
     return {&states_[at].only, states_[at].is_forced ? 1U : 0U};
   }
@@ -64,10 +64,10 @@ class regex_dfa {
 
  private:
   struct state {
-    std::array<std::uint16_t, 256> next;  // or dead
+    std::array<std::uint16_t, 256> next;  // the next state by byte, or dead
     bool accepts = false;
-    bool goes_on = false;    // to some state
-    bool is_forced = false;  // by `only`, and the text does not end here
+    bool goes_on = false;    // some byte may follow
+    bool is_forced = false;  // only the byte `only` may follow, and the text cannot end here
     char only = 0;
   };
   void drop_dead_ends(step_count& steps);

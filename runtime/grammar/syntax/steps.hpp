@@ -8,7 +8,7 @@ namespace redline::grammar {
 /// in them because seconds depend on the machine.
 class step_count {
  public:
-  /// limit: the steps after which `is_over`; by default there is no limit.
+  /// `limit` is the number of steps above which `is_over` is true; by default there is no limit.
   explicit step_count(std::uint64_t limit = UINT64_MAX) : limit_(limit) {}
 
   void add(std::uint64_t steps = 1) { taken_ += steps; }

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 struct language {
   const char* grammar;
   std::function<bool(const std::string&)> holds;
-  std::size_t whole_to = 7;  // bytes; longer texts may be read in too many ways, and are lost
+  std::size_t whole_to = 7;  // bytes; longer texts may have too many readings and be lost
 };
 
 bool is_balanced(const std::string& text) {
@@ -47,7 +47,7 @@ TEST(gbnf, takes_the_texts_of_a_language_and_no_others) {
        [](const std::string& t) { return std::equal(t.begin(), t.end(), t.rbegin()); }},
       {"root ::= (\"a\" root \"b\")*", is_balanced},
       {"root ::= item root | \"\"\nitem ::= \"a\" root \"b\"", is_balanced},
-      // Twice as many ways with each letter.
+      // Each letter doubles the number of ways.
       {"root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"a\" root | \"\"",
        [](const std::string& t) {
          const auto n = leading(t, 'a');
@@ -57,7 +57,7 @@ TEST(gbnf, takes_the_texts_of_a_language_and_no_others) {
       {"root ::= x x x\nx ::= \"a\"? \"b\"? | \"ab\" \"c\"*",
        [](const std::string& t) {
          std::size_t at = 0;
-         // Each part takes as much as it can, which leaves most to the others.
+         // Each part takes as much as it can, which leaves the least to the others.
          for (int i = 0; i < 3; ++i) {
            const bool a = t[at] == 'a';
            at += a ? 1 : 0;
@@ -156,7 +156,7 @@ TEST(gbnf, reads_escapes_ranges_and_characters_beyond_ascii) {
   EXPECT_TRUE(accepts(*m, "\xe5\x8f\xa3"));
   EXPECT_TRUE(accepts(*m, "\xf0\x9f\x99\x82"));
   EXPECT_FALSE(accepts(*m, "\xf0\x9f\x9a\x80"));
-  // Every character by its own: a class takes what it says.
+  // Tries each character alone: a class accepts what it says.
   for (const char* text : {"[^a\\u07ff-\\ud7ff\\U00010000-\\U0001ffff]", "[\\u0400-\\U00011111]", "."}) {
     const auto one = make("root ::= " + std::string(text));
     for (char32_t code = 1; code <= 0x10ffff; code += code < 0x3000 ? 1 : 257) {
@@ -224,7 +224,7 @@ TEST(gbnf, no_state_is_a_dead_end_however_deep_or_ambiguous) {
         }
         ASSERT_TRUE(!allowed.empty() || m->is_accepting(s));
         if (allowed.empty()) break;
-        // What opens comes more often, so that stacks grow.
+        // Opening characters come more often, so that stacks grow.
         auto byte = allowed[random() % allowed.size()];
         for (const char opening : {'(', '[', '{', 'a', 'x'}) {
           if (random() % 3 == 0 && std::find(allowed.begin(), allowed.end(), opening) != allowed.end())
@@ -236,7 +236,7 @@ TEST(gbnf, no_state_is_a_dead_end_however_deep_or_ambiguous) {
   }
 }
 
-// An expression that is not ambiguous, in the words of textbooks: operators on the left of what they go on with.
+// Unambiguous expressions as in textbooks: the operand before an operator begins several alternatives.
 TEST(gbnf, takes_expressions_in_parentheses_however_their_rules_begin_alike) {
   const std::string gbnf =
       "root ::= e\ne ::= t \"+\" e | t \"-\" e | t\nt ::= f \"*\" t | f \"/\" t | f\n"
@@ -255,7 +255,7 @@ TEST(gbnf, takes_expressions_in_parentheses_however_their_rules_begin_alike) {
   }
 }
 
-// More ways to read a text than there is room for: nothing is forbidden in silence.
+// If a text has more readings than a state has space for, nothing is forbidden silently.
 TEST(gbnf, says_that_a_text_can_be_read_in_too_many_ways) {
   const auto m = make("root ::= a a a a a a a a\na ::= \"x\" | \"x\" a \"y\" | \"x\" a a");
   automaton_state s = m->begin();
@@ -322,7 +322,7 @@ TEST(gbnf, refuses_in_few_steps_what_would_take_too_many) {
     EXPECT_LT(steps.taken(), gbnf_automaton::compile_steps_max + 50'000) << text.substr(0, 60);
     EXPECT_TRUE(!made || (*made)->is_valid((*made)->begin()));
   }
-  // Rules that begin with each other in a ring: each would get a copy of all.
+  // Rules that begin with each other in a ring: each would get a copy of the whole graph.
   std::string ring;
   for (int i = 0; i < 650; ++i)
     ring += (i == 0 ? "root" : "r" + std::to_string(i)) + " ::= " + (i == 649 ? "root" : "r" + std::to_string(i + 1)) +
@@ -362,7 +362,7 @@ TEST(gbnf, gives_the_masks_that_trying_every_token_gives) {
       {arithmetic, "(ab +12) *c = 7\n"},
       {"root ::= (field \",\")+\nfield ::= [^\\\",\\n\\u2028\\u00e9]* | \"\\\"\" [^\\\"]{0,9} \"\\\"\"",
        "a \xe5\x8f\xa3 word,\"in \xc3\xa9 q\","},
-      // Each letter makes another state, more of them than a mask remembers.
+      // Each letter leads to another state, and there are more of them than a mask remembers.
       {"root ::= [a-g] root [a-g] | [h-p] root [h-p] | [q-z] root [q-z] | \"#\"", "azi#"}};
   for (const auto& [name, tokenizer] : all) {
     const auto trie = *token_trie::make(tokenizer);

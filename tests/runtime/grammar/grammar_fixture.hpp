@@ -47,7 +47,7 @@ inline std::vector<std::pair<std::string, std::shared_ptr<const text::tokenizer>
   return all;
 }
 
-/// One of the mask's tokens by chance; -1 if there is none.
+/// A random token of the mask; -1 if there is none.
 inline token random_token(std::span<const std::uint64_t> mask, std::mt19937& random) {
   std::size_t count = 0;
   for (const auto w : mask) count += static_cast<std::size_t>(std::popcount(w));

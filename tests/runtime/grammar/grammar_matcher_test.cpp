@@ -208,7 +208,7 @@ TEST(compiled_grammar, leaves_the_last_token_before_a_choice_to_the_model) {
         continue;
       }
       EXPECT_EQ(trie->spell(left).size(), 1u) << name << " after '" << p.begun << "': '" << left << "'";
-      // Every token of the mask can follow, also one that reaches into the choice.
+      // Every token of the mask can follow, including one that extends into the choice.
       const auto mask = trie->next_token_mask(*p.automaton, s);
       for (token t = 0; t < static_cast<token>(tokenizer->size()); ++t) {
         if ((mask[static_cast<std::size_t>(t) / 64] >> (t % 64) & 1) == 0) continue;
@@ -241,7 +241,7 @@ TEST(compiled_grammar, jumps_forward_again_after_a_token_that_reaches_into_a_cho
   EXPECT_EQ(text, "[<copy] lines[=\"][1][2]-12\"/>[</]program>");
 }
 
-/// What jump_forward gives, by definition: the next byte is decided when of all 256 only one can follow.
+/// The result of jump_forward by definition: the next byte is decided if only one of all 256 can follow.
 std::optional<token> try_every_byte(const token_trie& trie, const byte_automaton& m, automaton_state s) {
   if (m.unconstrained_tokens(s) > 0) return std::nullopt;
   std::string bytes;
@@ -293,7 +293,7 @@ TEST(compiled_grammar, jumps_forward_as_trying_every_byte_says) {
       if (random() % 64 == 0) {
         ASSERT_EQ(trie.next_token_mask(*m, s), try_every_token(trie, *m, s));
       }
-      // Few blanks, so that the text gets on.
+      // Whitespace is rare, so that the text makes progress.
       std::vector<automaton_state> next;
       for (unsigned byte = random() % 8 == 0 ? 0 : 0x21; byte < 256; ++byte) {
         automaton_state after = s;
@@ -306,7 +306,7 @@ TEST(compiled_grammar, jumps_forward_as_trying_every_byte_says) {
   EXPECT_GT(decided, test::rounds(500, 50));
 }
 
-/// Steps and tokens to write what must follow, in every alternative's first branch.
+/// The steps and tokens needed to write what must follow, with the first allowed byte at every choice.
 std::pair<std::uint64_t, std::uint64_t> write_all(const compiled_grammar& grammar, std::size_t bytes_max) {
   const auto& m = grammar.automaton();
   step_count steps;
@@ -332,7 +332,7 @@ TEST(compiled_grammar, what_must_follow_takes_steps_in_proportion_to_its_tokens)
     for (const std::size_t bytes : {1'000, 4'000, 16'000, 30'000}) {
       const compiled_grammar grammar(*compile_schema(make(bytes)), trie);
       const auto [steps, tokens] = write_all(grammar, bytes);
-      // To spell a run of 256 bytes, and at most 256 attempts, each the logarithm of the texts.
+      // Tokenizing 256 bytes, and at most 256 attempts, each of which takes the logarithm of the number of texts.
       EXPECT_LT(steps, tokens * 256 * (16 + 20)) << name << " of " << bytes << " bytes";
     }
     const compiled_grammar small(*compile_schema(make(4'000)), trie), large(*compile_schema(make(30'000)), trie);
@@ -409,7 +409,7 @@ std::string write_at_random(grammar_cache& cache, const text::tokenizer& tokeniz
     grammar_matcher rows(**cache.find(c), c);
     const auto mask = rows.next_token_mask();
     token t = test::random_token(mask, random);
-    // Random tokens close a text or a program once in ten thousand; help a little.
+    // Random tokens close a text or a program once in ten thousand times, so this helps a little.
     const auto position = rules.unpack(s);
     std::optional<token> end;
     if (position.at == copy::program_state::step::gen_body && (position.matched > 0 || random() % 8 == 0)) {

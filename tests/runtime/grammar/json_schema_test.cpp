@@ -17,7 +17,7 @@
 namespace redline::grammar {
 namespace {
 
-/// "complete", "incomplete" (more must follow), or "wrong: " and the part up to the first refused byte.
+/// "complete", "incomplete", "wrong: " and the part up to the first refused byte, or "refused: " and the reason.
 std::string outcome(const std::string& schema, const std::string& text) {
   const auto m = compile_schema(schema);
   if (!m) return "refused: " + m.error().context;
@@ -136,7 +136,7 @@ TEST(json_schema, keeps_whole_numbers_within_their_bounds) {
   EXPECT_EQ(outcome(R"({"oneOf":[{"type":"integer","minimum":0},{"type":"null"}]})", "7"), "complete");
 }
 
-// What a schema asserts beside `anyOf` and the like, or without `type`, holds or is refused with its path and name.
+// Assertions next to `anyOf` and the like, or without `type`, are enforced, or refused with their path and name.
 TEST(json_schema, drops_no_assertion_that_stands_beside_others) {
   struct refused {
     const char* schema;
@@ -177,7 +177,7 @@ TEST(json_schema, drops_no_assertion_that_stands_beside_others) {
        }) {
     EXPECT_THAT(outcome(schema, ""), testing::HasSubstr(why)) << schema;
   }
-  // By type: what the keyword beside it leaves.
+  // `type` leaves only the values that have it.
   EXPECT_EQ(outcome(R"({"type":"string","enum":["a",1]})", "1"), "wrong: ");
   EXPECT_EQ(outcome(R"({"type":["integer","null"],"enum":["a",1.0,null,1.5]})", "1.0"), "complete");
   EXPECT_EQ(outcome(R"({"type":["integer","null"],"enum":["a",1.0,null,1.5]})", "1.5"), "wrong: 1.");
@@ -406,7 +406,7 @@ TEST(json_schema, holds_strings_to_patterns_and_formats) {
   EXPECT_TRUE(format("ipv4", "255.0.10.1"));
   EXPECT_FALSE(format("ipv4", "256.0.0.1"));
   EXPECT_TRUE(format("ipv6", "2001:db8::1"));
-  // What zod 4 writes for z.email(): its pattern looks around, its format says the same.
+  // zod 4 writes this for z.email(): the pattern looks around, and the format asserts the same.
   EXPECT_TRUE(fits(
       R"({"type":"string","format":"email","pattern":"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"})",
       "a@example.org"));
@@ -478,7 +478,7 @@ TEST(json_schema, formats_are_those_of_their_standards) {
 }
 
 TEST(json_schema, tells_objects_apart_by_a_member_with_values_of_its_own) {
-  // z.discriminatedUnion("kind", ...), with the member in front, behind, and by reference.
+  // z.discriminatedUnion("kind", ...), with the member first, last, and by reference.
   const std::string schema = R"({"anyOf":[
       {"type":"object","properties":{"kind":{"type":"string","const":"move"},"to":{"type":"integer"}},"required":["kind","to"],"additionalProperties":false},
       {"type":"object","properties":{"text":{"type":"string"},"kind":{"const":"say"}},"required":["text","kind"]},
@@ -511,7 +511,7 @@ TEST(json_schema, joins_alternatives_of_which_one_has_the_other) {
   EXPECT_EQ(outcome(R"({"anyOf":[{"type":"integer"},{"type":"number"}]})", "1.5"), "complete");
 }
 
-// However deep a value is, it can still be completed.
+// A value can be completed, however deep it is.
 TEST(json_schema, random_bytes_under_the_grammar_make_valid_json) {
   const std::string schemas[] = {
       "{}",
@@ -526,7 +526,7 @@ TEST(json_schema, random_bytes_under_the_grammar_make_valid_json) {
     for (std::size_t i = 0; i < test::rounds(2000, 200); ++i) {
       automaton_state s = m->begin();
       std::string text;
-      // Any byte for a while, then those that close soonest.
+      // Takes any byte for a while, then those that close soonest.
       for (std::size_t steps = 0; !m->is_terminated(s) && !(steps > 400 && m->is_accepting(s)); ++steps) {
         ASSERT_LT(steps, 6000u) << schema << "\n" << text;
         const bool closing = steps > 300;

@@ -9,10 +9,10 @@
 
 namespace redline::test {
 
-/// Kinds of schemas that make much work, each as a function of its bytes.
+/// Kinds of schemas that take much work, each as a function of its size in bytes.
 inline std::vector<std::pair<std::string, std::function<std::string(std::size_t)>>> large_schemas() {
   const auto letters = [](std::size_t count) { return std::string(count, 'x'); };
-  // Between `head` and `tail`, as many items as fit.
+  // Puts as many items as fit between `head` and `tail`.
   const auto list = [](const std::string& head, const std::string& tail, auto item) {
     return [=](std::size_t bytes) {
       std::string text = head;
@@ -56,8 +56,8 @@ inline std::vector<std::pair<std::string, std::function<std::string(std::size_t)
   };
 }
 
-/// A chain of parts of which each needs the one before it, declared in an order that is bad for an algorithm that
-/// computes all of them again and again.
+/// A chain of parts, each of which needs the one before it. They are declared in an order that is bad for an algorithm
+/// that recomputes all of them repeatedly.
 inline std::string chained_schema(std::size_t links) {
   std::string properties = R"("p0":{"$ref":"#/$defs/0"})", definitions = R"("0":{"type":"null"})";
   for (std::size_t i = 1; i < links; ++i) {
@@ -69,8 +69,8 @@ inline std::string chained_schema(std::size_t links) {
   return "{\"properties\":{" + properties + "},\"$defs\":{" + definitions + "}}";
 }
 
-/// Random schemas: values and names that begin alike, members that are required or do not fit for depth, bounds,
-/// references in circles. Many are refused.
+/// Random schemas: values and names that begin alike, members that are required or too deep to fit, bounds, and cyclic
+/// references. Many are refused.
 class schema_source {
  public:
   using json = nlohmann::ordered_json;
@@ -97,7 +97,7 @@ class schema_source {
     return text;
   }
 
-  /// Mostly texts with little choice, with characters that JSON escapes.
+  /// A pattern, mostly with little choice, and with characters that JSON escapes.
   std::string pattern() {
     static constexpr const char* parts[] = {"a",    "bc",      "\"", R"(\\)",    R"(\n)", "\xc3\xa9",
                                             "[xy]", "(ab|cd)", "z?", R"(\t{3})", "1{2,4}"};

@@ -37,7 +37,7 @@ std::shared_ptr<const tool_automaton> compile(const tools::tool_set& set, const 
   return *compiled;
 }
 
-/// A call in the words of its format; arguments: as that writes them.
+/// A call in its format's markup. `arguments` are already written as the format has them.
 std::string call_text(const tools::call_format& f, const std::string& name, const std::string& arguments,
                       bool is_further = false) {
   const bool in_list = is_further && !f.next.empty();
@@ -53,7 +53,7 @@ const std::string element_arguments =
 
 std::string arguments_in(const tools::call_format& f) { return f.has_elements ? element_arguments : json_arguments; }
 
-/// What a reader makes of a text that comes in pieces of so many characters.
+/// The parts that a reader makes of a text that comes in pieces of `piece` bytes, extended to whole characters.
 std::vector<answer_part> read(const std::shared_ptr<const tool_automaton>& rules, const std::string& text,
                               std::size_t piece) {
   tool_reader reader(rules);
@@ -79,7 +79,7 @@ std::vector<answer_part> read(const std::shared_ptr<const tool_automaton>& rules
   return all;
 }
 
-/// The same for every size of pieces.
+/// The parts of a text, which are the same for every size of pieces.
 std::vector<answer_part> read_in_any_pieces(const std::shared_ptr<const tool_automaton>& rules,
                                             const std::string& text) {
   const auto whole = read(rules, text, text.size());
@@ -468,7 +468,7 @@ TEST(tool_grammar, markup_is_decided_with_control_tokens_where_the_vocabulary_ha
     }
     const std::string opening =
         f.bare_begin.empty() ? std::string(f.begin) + std::string(f.before_name) : std::string(f.bare_begin);
-    // The last token before a choice is the model's.
+    // The model chooses the last token before a choice.
     const std::string whole = opening + "edit_file" + std::string(f.after_name) + (f.has_elements ? "" : "{");
     EXPECT_TRUE(text.starts_with(whole) || (whole.starts_with(text) && text.size() + 4 >= opening.size()))
         << name << ": " << text;
@@ -516,7 +516,7 @@ TEST(tool_grammar, every_valid_state_can_be_followed_safely) {
   }
 }
 
-// ---- texts by a schema, as elements ---------------------------------------------------------------------------------
+// ---- elements whose text a schema restricts -------------------------------------------------------------------------
 
 tools::tool_set strict_text(const json& schema) {
   tools::tool one{.name = "edit"};

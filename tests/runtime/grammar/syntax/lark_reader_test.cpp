@@ -50,7 +50,7 @@ string : ESCAPED_STRING
 %ignore WS
 )lark";
 
-/// Patches as Codex's tool for them takes them, after its description.
+/// Patches as Codex's patch tool takes them, after its description.
 constexpr const char* patches = R"lark(
 start: opening change+ closing
 opening: "*** Begin Patch" LF
@@ -112,7 +112,7 @@ TEST(lark, reads_grammars_as_people_write_them) {
   EXPECT_FALSE(accepts(queries, "SELECT a FROM t WHERE a == 1;"));
 }
 
-/// Decides by itself whether a text is a sum of products of digits.
+/// Decides without a grammar whether a text is a sum of products of digits.
 class sums {
  public:
   static bool hold(const std::string& text) {
@@ -137,10 +137,10 @@ class sums {
 TEST(lark, takes_the_texts_of_a_left_recursive_language_and_no_others) {
   const char* grammars[] = {
       "start: s\ns: s \"+\" p | p\np: p \"*\" a | a\na: \"1\" | \"(\" s \")\"",
-      // By way of each other, and in groups.
+      // Recursion by way of other rules, and in groups.
       "start: s\ns: (x | p)\nx: s \"+\" p\np: (p \"*\")~0..1 a\na: \"1\" | \"(\" s \")\"",
       "start: a | start \"+\" start | start \"*\" start\na: \"1\" | \"(\" start \")\"",
-      // What may be empty before it is written out.
+      // Parts that may be empty come before others.
       "start: s\ns: [s \"+\"] p\np: (p \"*\")? (a | p \"*\" a)\na: \"1\" | \"(\" s \")\"",
   };
   for (const char* grammar : grammars) {
@@ -149,14 +149,14 @@ TEST(lark, takes_the_texts_of_a_left_recursive_language_and_no_others) {
     ASSERT_NE(m, nullptr);
     each_text("1+*()", 6, [&](const std::string& text) { ASSERT_EQ(accepts(*m, text), sums::hold(text)) << text; });
   }
-  // A list is of any length: its recursion is a loop.
+  // A list may have any length, because its recursion is a loop.
   std::string list = "1";
   for (int i = 0; i < 3000; ++i) list += "+1";
   EXPECT_TRUE(accepts(grammars[1], list));
 }
 
-/// Rules as lists of alternatives, which are lists of letters (a, b) and rules (numbers), and what they derive by going
-/// over all parts of a text until nothing is added.
+/// Rules as lists of alternatives, which are lists of letters (a, b) and rules (numbers). To find what they derive, it
+/// goes over all parts of a text until nothing is added.
 struct random_grammar {
   std::vector<std::vector<std::vector<int>>> rules;
 
@@ -228,7 +228,7 @@ TEST(lark, agrees_with_a_slow_decision_of_grammars_by_chance) {
     }
     ++taken;
     each_text("ab", 6, [&](const std::string& text) {
-      // Of very many ways to read a text not all are followed: then its state says that it is lost.
+      // If a text has too many readings, not all are followed, and the state says that it is lost.
       bool is_taken = true, is_cut = false;
       automaton_state state = (*made)->begin();
       for (const char c : text) {

@@ -33,7 +33,7 @@ TEST(regex_dfa, agrees_with_the_standard_library) {
       "|a",     "(a{2}){1,2}"};
   std::mt19937 random(3);
   for (const auto& pattern : patterns) {
-    if (pattern == "a{,2}") continue;  // which is text here
+    if (pattern == "a{,2}") continue;  // which is literal text here
     const std::regex reference(pattern);
     const auto texts = *regex_dfa::compile(pattern, {});
     for (int i = 0; i < 2000; ++i) {
@@ -99,7 +99,7 @@ TEST(regex_dfa, refuses_what_it_does_not_know_and_what_would_be_too_much) {
     EXPECT_FALSE(regex_dfa::compile(pattern, {})) << pattern;
   }
   EXPECT_FALSE(regex_dfa::compile(std::string(100, '(') + std::string(100, ')'), {}));
-  // Each would have more states or steps than any machine has: they end early.
+  // Each would take more states or steps than any machine has, so compilation ends early.
   const std::string large_class = "[" + std::string(30'000, 'a') + "]";
   for (const std::string& pattern :
        {std::string("(((a{100}){100}){100}){100}"), std::string("(a|b)*a(a|b){30}"), std::string("((a?){500}){500}"),
