@@ -14,8 +14,8 @@
 namespace redline::kernels {
 namespace {
 
-// OpenBLAS chooses its path by shape (small-matrix kernels, gemv for one row), and paths differ in their sums. So every
-// call has the same shape for a given matrix: row_block() x slice_rows x columns, padded with zeros.
+// OpenBLAS chooses its code path by shape (small-matrix kernels, gemv for one row), and paths sum in different orders.
+// So every call has the same shape for a given matrix: row_block() x slice_rows x columns, padded with zeros.
 constexpr std::size_t row_block_max = 16;
 constexpr std::size_t slice_panels = 4;
 constexpr std::size_t slice_rows = slice_panels * panel_rows;
@@ -26,7 +26,7 @@ void multiply(std::size_t rows, std::size_t columns, const float* x, const float
               0.0F, y, slice_rows);
 }
 
-/// Whether a row's products have the same bits in each place of a block of `rows`.
+/// Whether a row's products have the same bits at each position in a block of `rows`.
 bool places_are_alike(std::size_t rows, std::size_t columns) {
   std::vector<float> weights(slice_rows * columns);
   std::vector<float> x(rows * columns);
@@ -46,8 +46,8 @@ bool places_are_alike(std::size_t rows, std::size_t columns) {
   return true;
 }
 
-/// Rows of one call. The kernels of some CPUs sum the last rows of a block in another order than its first: there a
-/// block is as narrow as it takes for a row's place to make no difference, at worst a single row.
+/// Rows of one call. The kernels of some CPUs sum a block's last rows in another order than its first. There a block is
+/// narrow enough that a row's position makes no difference, at worst a single row.
 std::size_t row_block() {
   static const std::size_t rows = [] {
     constexpr std::size_t lengths[] = {31, 32, 100, 256, 896, 1000, 4864};
@@ -61,7 +61,7 @@ std::size_t row_block() {
   return rows;
 }
 
-/// A panel keeps its 16 rows as the file has them.
+/// A panel stores its 16 rows as in the file.
 std::size_t panel_bytes(weight_type type, std::size_t columns) { return panel_rows * row_bytes(type, columns); }
 
 void pack(weight_type type, const std::byte* source, std::size_t rows, std::size_t columns, std::size_t begin,
@@ -77,7 +77,7 @@ void unpack_row(const packed_view& w, std::size_t row, float* out) {
   dequantize_row(w.type, w.panels + row * row_bytes(w.type, w.columns), w.columns, out);
 }
 
-/// Scratch of one thread, grown to the largest matrix it met.
+/// One thread's scratch, grown to its largest matrix so far.
 struct scratch {
   std::vector<float> weights;  // [slice_rows, columns]
   std::vector<float> x;        // [row_block(), columns]

@@ -27,7 +27,7 @@ const std::vector<target_info>& list_targets() {
 #endif
     add(scalar_table(), true, {});
 #if defined(__x86_64__)
-    // After avx512, so that it is never chosen by default: its keys drift further with each rotation.
+    // After avx512, so that it is never the default: its keys drift further with each rotation.
     add(avx512fp16_table(), cpu.avx512_fp16, "AVX-512 FP16");
     add(amx_emulated_table(), cpu.avx512, "AVX-512 F, BW, DQ and VL");
 #endif

@@ -12,8 +12,8 @@ static_assert(std::endian::native == std::endian::little, "numbers are copied ou
 
 // ---- the grids
 
-/// Which points of a lattice are on a grid: bit c says it of the point whose coordinates are the digits of c, to the
-/// base of Levels, the first one lowest. A block names a point by how many of the set stand before it.
+/// The set of a lattice's points that are on a grid: bit c stands for the point whose coordinates are the digits of c
+/// in base Levels, the lowest digit first. A block identifies a point by the number of set bits before it.
 template<unsigned Levels, std::size_t Dimensions>
 constexpr std::size_t lattice_points{Levels * lattice_points<Levels, Dimensions - 1>};
 template<unsigned Levels>
@@ -167,7 +167,7 @@ constexpr auto iq3_s_grid = points_of<512, 8, 4>(iq3_s_set);
 
 // ---- blocks
 
-constexpr std::size_t groups = 8;  // of 32 weights
+constexpr std::size_t groups = 8;  // groups of 32 weights
 
 unsigned bits_of(std::byte b) { return std::to_integer<unsigned>(b); }
 template<class Number>
@@ -178,13 +178,13 @@ unsigned get(const std::byte* from) {
 }
 float get_half(const std::byte* from) { return widen_f16(static_cast<std::uint16_t>(get<std::uint16_t>(from))); }
 
-/// Seven signs are stored of eight: a point has an even number of minuses.
+/// Seven of eight signs are stored: a point has an even number of minus signs.
 unsigned eight_signs(unsigned seven) { return seven | (static_cast<unsigned>(std::popcount(seven)) & 1) << 7; }
 
-/// The bit of a step that stands for a minus, above a coordinate.
+/// The bit of a step that means minus, above the coordinate's bits.
 constexpr unsigned minus_of_three = 1U << 2, minus_of_eight = 1U << 3;
 
-/// Writes a point's steps: its coordinates, with the bit `minus` where bit j of `signs` is set.
+/// Writes a point's steps: its coordinates, with the bit `minus` set where bit j of `signs` is set.
 template<std::size_t Dimensions>
 void put_point(const std::array<std::uint8_t, Dimensions>& point, unsigned signs, unsigned minus, std::uint8_t* steps) {
   for (std::size_t j = 0; j < Dimensions; ++j) {
@@ -259,7 +259,7 @@ void read_iq3_s(const std::byte* block, grid_block& out) {
   }
 }
 
-/// iq1: the coordinates stand for -1, 0 and 1, all of a point moved up or down by an eighth.
+/// iq1: the coordinates mean -1, 0 and 1, and all of a point are shifted up or down by an eighth.
 void put_moved_point(unsigned place, bool is_down, std::uint8_t* steps) {
   put_point(iq1_grid[place], is_down ? 255 : 0, minus_of_three, steps);
 }

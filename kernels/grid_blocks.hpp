@@ -8,22 +8,22 @@
 
 namespace redline::kernels {
 
-/// The types whose blocks name points of a grid: iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s, iq1_s and iq1_m. A point is
-/// eight weights (iq3: four) without their signs; a grid has 256 to 2048 of the 3^8 (iq3: 8^4) points that there are.
+/// The types whose blocks refer to points of a grid: iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s, iq1_s and iq1_m. A point
+/// is eight weights (iq3: four) without their signs; a grid contains 256 to 2048 of the 3^8 (iq3: 8^4) possible points.
 /// The sets are constants of the published formats.
 
-/// What a block of 256 weights says, in any of these types: weight i is d * scales[i / 16] *
+/// The contents of a block of 256 weights in any of these types: weight i is d * scales[i / 16] *
 /// grid_values(type)[steps[i]].
 struct grid_block {
-  float d = 0;                          // any half, by 8 (iq3_xxs: 4; iq3_s: 1), which is exact
-  std::array<std::uint8_t, 16> scales;  // of 16 weights each: odd, 31 at most; where 32 share one it is there twice
+  float d = 0;                          // any half float divided by 8 (iq3_xxs: 4; iq3_s: 1), which is exact
+  std::array<std::uint8_t, 16> scales;  // for 16 weights each: odd, at most 31; repeated if 32 weights share one
   std::array<std::uint8_t, 256> steps;
 };
 
-/// Any bytes are a block. type: one of these.
+/// Reads a block of one of these types; any bytes are valid.
 void read_grid_block(weight_type type, const std::byte* block, grid_block& out);
 
-/// What steps stand for: iq2 and iq1 have eight values, iq3 sixteen.
+/// The values of steps: iq2 and iq1 have eight, iq3 sixteen.
 constexpr const std::int8_t* grid_values(weight_type type) {
   switch (type) {
     case weight_type::iq3_xxs:
@@ -38,11 +38,11 @@ constexpr const std::int8_t* grid_values(weight_type type) {
   }
 }
 
-/// The 256 floats that a block stands for.
+/// The 256 floats that a block represents.
 void dequantize_grid_block(weight_type type, const std::byte* block, float* out);
 
-/// Makes `d`, rounded to a half, the scale of a block. So random bytes become ordinary weights: no quantizer writes
-/// these types here.
+/// Sets the scale of a block to `d`, rounded to a half float. This makes random bytes ordinary weights, because no
+/// quantizer here writes these types.
 void put_grid_scale(weight_type type, float d, std::byte* block);
 
 }  // namespace redline::kernels

@@ -5,7 +5,7 @@
 
 namespace redline::kernels {
 
-// Sixteen-bit floats as the CPU's instructions convert them: rounding to nearest even, NaN stays NaN and becomes quiet.
+// Sixteen-bit floats, converted as CPU instructions do: rounding to nearest even; a NaN stays a NaN and becomes quiet.
 
 inline float widen_f16(std::uint16_t h) {
   const std::uint32_t sign = std::uint32_t{h & 0x8000U} << 16;
@@ -28,7 +28,8 @@ inline std::uint16_t narrow_f16(float x) {
     half = 0x7e00 | (magnitude >> 13 & 0x3ff);
   } else if (magnitude >= 0x477ff000) {  // rounds to 65536 or more
     half = 0x7c00;
-  } else if (magnitude >= 0x38800000) {  // normal: add half of the last place, a bit less when that would leave it odd
+  } else if (magnitude >=
+             0x38800000) {  // normal: add half a unit in the last place, or slightly less to round ties to even
     half = (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13;
   } else {  // subnormal: the adder rounds at 2^-24
     const float aligned = std::bit_cast<float>(magnitude) + 0.5F;

@@ -4,11 +4,11 @@
 
 namespace redline::kernels {
 
-/// The table of the same target whose products with weights in blocks are those of integers (README.md); nullptr where
-/// there is none. All of them give the same bits. It takes weights that the target's own table packed, and the reverse.
-/// Its gemm has to be given `prepared` where prepared_bytes is not 0, and reads x too where weights are no blocks.
+/// The table of the same target that computes products with weights in blocks as integers (README.md); nullptr if there
+/// is none. All of them give the same bits. Each accepts weights packed by the target's own table, and vice versa. If
+/// prepared_bytes is not 0, its gemm requires `prepared`; it also reads x if weights are not in blocks.
 [[nodiscard]] const kernel_table* int8_table_of(const kernel_table& target);
-/// Whether it is one of those.
+/// Whether the table is one of those.
 [[nodiscard]] bool multiplies_integers(const kernel_table& table);
 
 }  // namespace redline::kernels

@@ -11,13 +11,13 @@
 
 namespace redline::kernels {
 
-/// How the two halves of a rotated pair lie in a head: neighbours, or half of the rotated part apart.
+/// How the two halves of a rotated pair are arranged in a head: adjacent, or half of the rotated part apart.
 enum class rope_pairs : std::uint8_t { adjacent, half_split };
 
-/// Outputs that are computed together: the lanes of one vector.
+/// Outputs that are computed together, the lanes of one vector.
 inline constexpr std::size_t panel_rows = 16;
 [[nodiscard]] constexpr std::size_t panels_for(std::size_t rows) { return (rows + panel_rows - 1) / panel_rows; }
-/// A weight matrix [rows, columns] in the layout of the table that packed it. Panel i holds rows [16 i, 16 i + 16).
+/// A weight matrix [rows, columns] in the layout of the table that packed it. Panel i has rows [16 i, 16 i + 16).
 struct packed_view {
   weight_type type = weight_type::f32;
   std::size_t rows = 0;
@@ -26,7 +26,7 @@ struct packed_view {
   const std::byte* panels = nullptr;
 };
 
-/// y[m][n] = sum over k of x[m][k] * w[n][k], plus bias[n] when given, for the outputs n of panels [begin, end).
+/// y[m][n] = sum over k of x[m][k] * w[n][k], plus bias[n] if given, for the outputs n of panels [begin, end).
 /// x: [rows, w.columns], rows x_stride floats apart. y: [rows, w.rows], rows y_stride floats apart.
 struct gemm_args {
   packed_view w;
@@ -38,7 +38,7 @@ struct gemm_args {
   float* y = nullptr;
   std::size_t y_stride = 0;
   const float* bias = nullptr;          // [w.rows] or nullptr
-  const std::byte* prepared = nullptr;  // the same rows as kernel_table::prepare_rows gives them, or nullptr
+  const std::byte* prepared = nullptr;  // the same rows as converted by kernel_table::prepare_rows, or nullptr
 };
 
 /// Cosines and sines of one position: cos[rotary_dim / 2], then sin[rotary_dim / 2].
@@ -49,16 +49,15 @@ struct attention_tile {
   std::uint32_t first_slot = 0;
   std::uint32_t first_token = 0;   // index in the sequence's table
   std::uint16_t count = 0;         // 1..tile_tokens, all in the tile of first_slot
-  std::uint16_t offset_index = 0;  // which rotation of the query belongs to these keys
+  std::uint16_t offset_index = 0;  // the rotation of the query that belongs to these keys
 };
 
-/// Attention of `rows` consecutive rows of one run, for the query heads that share one KV head.
-/// q: [rows][group][head_dim], not rotated; row r begins at q + r * q_stride. out likewise.
-/// Row r sees the tokens [0, visible + r) of the table, or the last `window` of them; tiles cover at least those, in
-/// token order.
-/// angles: [offset_count][rows] rotations of the query, one set per distinct offset in the tiles; sets lie
+/// Attention of `rows` consecutive rows of one run, for the query heads that share one KV head. q:
+/// [rows][group][head_dim], not rotated; row r begins at q + r * q_stride. out: the same layout. Row r sees the tokens
+/// [0, visible + r) of the table, or the last `window` of them; tiles cover at least those, in token order.
+/// angles: [offset_count][rows] rotations of the query, one set per distinct offset in the tiles; sets are
 /// angles_stride apart.
-/// records: with them only the KV splits [split_begin, split_end) are computed, and their sums saved for
+/// records: if set, only the KV splits [split_begin, split_end) are computed, and their sums are saved for
 /// join_attention, which writes the outputs; [split][row][group] of attention_record_floats() each, 64-byte aligned.
 struct attention_args {
   const float* q = nullptr;
@@ -70,10 +69,10 @@ struct attention_args {
   std::size_t head_dim = 0;
   std::size_t rotary_dim = 0;
   rope_pairs pairs = rope_pairs::half_split;
-  float scale = 1;               // of the scores, before the exponential
-  float soft_cap = 0;            // a scaled score s becomes soft_cap * tanh(s / soft_cap); 0: it stays
-  std::size_t window = 0;        // tokens that a row sees, its own the last, by their index in the table; 0: all
-  const float* sinks = nullptr;  // [group]: of each head a score that takes its part of the softmax and has no value
+  float scale = 1;               // applied to the scores before the exponential
+  float soft_cap = 0;            // a scaled score s becomes soft_cap * tanh(s / soft_cap); 0 means unchanged
+  std::size_t window = 0;        // tokens that a row sees, including its own, by their index in the table; 0 means all
+  const float* sinks = nullptr;  // [group]: for each head, a score that takes part in the softmax but has no value
   std::size_t visible = 0;
   const attention_tile* tiles = nullptr;
   std::size_t tile_count = 0;
@@ -81,13 +80,13 @@ struct attention_args {
   std::size_t angles_stride = 0;
   std::size_t offset_count = 0;
   kv_view kv;
-  float* scratch = nullptr;  // attention_scratch_floats() of them, 64-byte aligned
+  float* scratch = nullptr;  // attention_scratch_floats(), 64-byte aligned
   float* records = nullptr;
   std::size_t split_begin = 0;
   std::size_t split_end = std::numeric_limits<std::size_t>::max();
 };
 
-/// The first token that a row sees which sees no token from `visible` on.
+/// The first token that a row sees if it sees no token from `visible` on.
 [[nodiscard]] constexpr std::size_t window_begin(std::size_t visible, std::size_t window) {
   return window == 0 || visible <= window ? 0 : visible - window;
 }
@@ -101,13 +100,13 @@ inline constexpr std::size_t kv_split_tokens = 512;
   return 32 + round_up(head_dim, 16);
 }
 
-/// Attention goes through the context in blocks that end at multiples of this (ops/attention.inl.hpp).
+/// Attention processes the context in blocks that end at multiples of this (ops/attention.inl.hpp).
 inline constexpr std::size_t attention_block_tokens = 128;
-/// From one query vector's scores of a block to the next one's: no power of two, so that they lie in different cache
-/// sets.
+/// The distance between scores of consecutive query vectors in a block: not a power of two, so that they use different
+/// cache sets.
 inline constexpr std::size_t attention_score_stride = attention_block_tokens + 16;
 
-/// Scratch that `attention` needs, whatever the length of the context.
+/// The scratch that `attention` needs, whatever the length of the context.
 [[nodiscard]] constexpr std::size_t attention_scratch_floats(std::size_t rows, std::size_t group, std::size_t head_dim,
                                                              std::size_t offset_count) {
   const std::size_t vectors = round_up(rows * group, 16);
@@ -116,46 +115,46 @@ inline constexpr std::size_t attention_score_stride = attention_block_tokens + 1
          8 * width * tile_tokens + attention_block_tokens * width + 15 * 16;
 }
 
-/// The greatest of some floats, NaN aside, and where it is first; minus infinity and 0 where none is greater.
+/// The greatest of some floats, ignoring NaN, and its first index; minus infinity and 0 if none is greater.
 struct row_best {
   float value = -std::numeric_limits<float>::infinity();
   std::uint32_t index = 0;
-  /// Takes the other if it is greater, or equal and before this: the order in which parts are joined does not matter.
+  /// Takes the other if it is greater, or equal with a lower index: the order of joining does not matter.
   void join(const row_best& other) {
     if (other.value > value || (other.value == value && other.index < index)) *this = other;
   }
 };
 
-/// Every kernel of one target. All pointers are set. Kernels allocate nothing, know no threads and cannot fail.
-/// The bits of a result depend on its own inputs only (README.md: what bit-exact means here).
+/// Every kernel of one target. All pointers are set. Kernels allocate nothing, are single-threaded and cannot fail. The
+/// bits of a result depend only on its own inputs (README.md defines bit-exact).
 struct kernel_table {
   std::string_view name;
 
-  /// Outputs of a product are one chain of multiply-adds (README.md), so all such tables give the same bits. False:
-  /// they are summed in an order of the table's own.
+  /// Whether outputs of a product are one chain of multiply-adds (README.md), so that all such tables give the same
+  /// bits. If false, they are summed in an order specific to the table.
   bool one_chain = true;
-  /// How far one product x * w of a gemm may be off before it is summed, relatively. 0: it is not rounded.
+  /// The relative error of one product x * w of a gemm before it is summed. 0 means that it is not rounded.
   float product_error = 0;
-  /// The table for exact factors; nullptr: this one rounds none.
+  /// The table with exact factors; nullptr if this table rounds none.
   const kernel_table* unrounded = nullptr;
   /// Callers split the panels of one gemm at multiples of this.
   std::size_t panels_step = 1;
-  /// Panels that gemm multiplies side by side: fewer are slower.
+  /// Panels that gemm multiplies together: fewer are slower.
   std::size_t panels_together = 4;
   /// Number of query vectors (rows x group) at which one call of `attention` is most efficient.
   std::size_t attention_vectors = 1;
-  /// Rows whose products take about as long as reading their weights from memory: fewer save nothing.
+  /// Rows whose products take about as long as reading their weights from memory: fewer rows save no time.
   std::size_t rows_beside_reading = 12;
 
   std::size_t (*panel_bytes)(weight_type type, std::size_t columns);
   /// Fills panels [begin, end) of `out` from the file's rows. source: [rows, columns]; rows past the end become zero.
   void (*pack)(weight_type type, const std::byte* source, std::size_t rows, std::size_t columns, std::size_t begin,
                std::size_t end, std::byte* out);
-  /// Row `row` as floats (embedding look-up). out: [w.columns]
+  /// Unpacks row `row` as floats (embedding lookup). out: [w.columns]
   void (*unpack_row)(const packed_view& w, std::size_t row, float* out);
   void (*gemm)(const gemm_args& args);
-  /// Bytes of rows of x in the form that `gemm` multiplies. 0: gemm reads floats, or the rows are so few that each call
-  /// converts them itself.
+  /// The size in bytes of rows of x in the form that `gemm` multiplies. 0 if gemm reads floats, or if there are so few
+  /// rows that each call converts them itself.
   std::size_t (*prepared_bytes)(std::size_t rows, std::size_t columns);
   /// Writes rows [begin, end) of x in that form, once for all calls of `gemm`. out: prepared_bytes of all rows, 64-byte
   /// aligned. The part after the last row is undefined.
@@ -172,7 +171,7 @@ struct kernel_table {
   void (*softmax)(float* x, std::size_t n);
   /// gate[i] = silu(gate[i]) * up[i].
   void (*silu_multiply)(float* gate, const float* up, std::size_t n);
-  /// gate[i] = gelu(gate[i]) * up[i], gelu by its tanh form; without `up` (nullptr) gelu alone.
+  /// gate[i] = gelu(gate[i]) * up[i], with the tanh form of gelu; without `up` (nullptr) only gelu.
   void (*gelu_multiply)(float* gate, const float* up, std::size_t n);
   /// gate[i] = g / (1 + e^(-1.702 g)) * (u + 1) with g = min(gate[i], 7) and u = up[i] within [-7, 7] (gpt-oss).
   void (*clamped_swiglu)(float* gate, const float* up, std::size_t n);
@@ -185,17 +184,17 @@ struct kernel_table {
 
   /// Writes one token's key and value (head_dim floats each, the key rotated) to a slot, rounding to nearest even.
   void (*store_kv)(const kv_view& kv, std::size_t slot, std::size_t head_dim, const float* key, const float* value);
-  /// Turns the keys of slots [first_slot, first_slot + count) where they lie, all by the same angles (the cosines and
-  /// sines of the number of positions they move), computing in floats and rounding once. The other slots' bits stay.
+  /// Rotates the keys of slots [first_slot, first_slot + count) in place, all by the same angles (the cosines and sines
+  /// of the number of positions they move), computing in floats and rounding once. Other slots keep their bits.
   void (*rotate_keys)(const kv_view& kv, std::size_t first_slot, std::size_t count, rope_pairs pairs,
                       rope_angles angles, std::size_t rotary_dim, std::size_t head_dim);
   void (*attention)(const attention_args& args);
-  /// Outputs from the records of all KV splits, which it overwrites: the bits that `attention` without records gives.
-  /// scratch is not used.
+  /// Computes outputs from the records of all KV splits, which it overwrites: the same bits as `attention` without
+  /// records. Does not use scratch.
   void (*join_attention)(const attention_args& args);
 
   /// Conversions between floats and a storage type of floats, rounding to nearest even; NaN stays NaN.
-  /// Narrowing to f16 stops at +-65504.
+  /// Narrowing to f16 saturates at +-65504.
   void (*narrow)(element_type type, const float* x, std::size_t n, void* out);
   void (*widen)(element_type type, const void* x, std::size_t n, float* out);
 

@@ -14,7 +14,7 @@ float read_bf16(const std::byte* at) {
   return std::bit_cast<float>(std::uint32_t{bits} << 16);
 }
 
-/// Not of integers.
+/// Reads one number; not for integer types.
 float read_number(element_type type, const std::byte* at) {
   if (type == element_type::bf16) return read_bf16(at);
   if (type == element_type::f16) {

@@ -19,7 +19,7 @@ using clock = std::chrono::steady_clock;
 
 double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
-/// The best of repeated runs of `body`, in units per second: a disturbed run is not what the machine can do.
+/// The best of repeated runs of `body`, in units per second: a disturbed run understates the machine.
 template<class Body>
 double best_rate(double units, double seconds, Body body) {
   double best = 0;
@@ -32,7 +32,7 @@ double best_rate(double units, double seconds, Body body) {
   return best;
 }
 
-/// The table of the same target whose products are those of floats.
+/// The table of the same target that computes products with floats.
 const kernel_table& float_table_of(const kernel_table& table) {
   for (const target_info& target : list_targets()) {
     if (target.table != nullptr && int8_table_of(*target.table) == &table) return *target.table;
@@ -40,7 +40,7 @@ const kernel_table& float_table_of(const kernel_table& table) {
   return table;
 }
 
-/// A matrix and rows that stay in each core's caches, of zeros: no CPU is faster with them.
+/// Uses a matrix and rows of zeros that stay in each core's caches; zeros are no faster on any CPU.
 double product_rate(const kernel_table& table, worker_team& team, double seconds) {
   constexpr std::size_t outputs = 64, columns = 896, rows = 48, times = 8;
   constexpr weight_type type = weight_type::q8_0;
@@ -75,7 +75,7 @@ machine_bounds measure_bounds(const kernel_table& table, worker_team& team, doub
   const std::size_t pieces = std::max<std::size_t>(1, bytes / (piece_floats * sizeof(float)));
   const memory_block memory(pieces * piece_floats * sizeof(float));
   const auto* floats = reinterpret_cast<const float*>(memory.data());
-  team.parallel_for(pieces, [&](std::size_t i, std::uint32_t) {  // touched by who will read it
+  team.parallel_for(pieces, [&](std::size_t i, std::uint32_t) {  // touched by the thread that will read it
     std::memset(memory.data() + i * piece_floats * sizeof(float), 0, piece_floats * sizeof(float));
   });
   std::atomic<float> sink{0};

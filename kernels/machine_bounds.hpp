@@ -5,15 +5,15 @@
 
 namespace redline::kernels {
 
-/// What no kernel of this target can beat on this machine with this many threads, as measured just now.
+/// Limits that no kernel of this target can exceed on this machine with this many threads, as just measured.
 struct machine_bounds {
   double read_bytes_per_second = 0;     // from memory, by all threads together
-  double flops_per_second = 0;          // the table's multiply-adds counted twice, in registers
-  double product_flops_per_second = 0;  // of its products of rows with weights in blocks, from caches, scales and all
-  double float_flops_per_second = 0;    // of floats, where the table's own are of integers
+  double flops_per_second = 0;          // the table's multiply-adds in registers, each counted as two
+  double product_flops_per_second = 0;  // its products of rows with weights in blocks, from caches, including scales
+  double float_flops_per_second = 0;    // float products, if the table's own are integers
 };
 
-/// Multiply-adds that an exponential takes the time of, 16 lanes each.
+/// The number of 16-lane multiply-adds that take as long as one exponential.
 inline constexpr double multiply_adds_per_exponential = 11;
 
 /// Takes about `seconds` and reads `bytes` of fresh memory repeatedly; make it several times the last-level cache.

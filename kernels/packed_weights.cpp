@@ -23,7 +23,7 @@ packed_weights::packed_weights(const kernel_table& table, worker_team& team, wei
 std::vector<packed_weights> packed_weights::pack_all(const kernel_table& table, worker_team& team, weight_type type,
                                                      std::size_t columns, std::span<const request> requests) {
   std::vector<packed_weights> out;
-  std::vector<std::size_t> ends;  // of the panels of each, counted through
+  std::vector<std::size_t> ends;  // cumulative end of each matrix's panels
   out.reserve(requests.size());
   for (const request& one : requests) {
     out.push_back(packed_weights(table, type, columns, one));

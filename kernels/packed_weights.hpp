@@ -9,24 +9,24 @@
 
 namespace redline::kernels {
 
-/// A weight matrix repacked once for one table's inner loops. The layout belongs to the table: hand it to no other.
+/// A weight matrix repacked once for one table's inner loops. Only that table can read the layout.
 class packed_weights {
  public:
   packed_weights() = default;
   /// source: [rows, columns] in the file's layout (row_bytes each); not needed afterwards. place: size_bytes() of the
-  /// caller's memory, 64-byte aligned, that outlives this; without it the matrix has memory of its own. Throws
+  /// caller's memory, 64-byte aligned, which must outlive this; without it the matrix allocates its own memory. Throws
   /// std::bad_alloc.
   packed_weights(const kernel_table& table, worker_team& team, weight_type type, std::size_t rows, std::size_t columns,
                  const std::byte* source, std::byte* place = nullptr);
 
-  /// As the constructor's arguments.
+  /// See the constructor's arguments.
   struct request {
     std::size_t rows = 0;
     const std::byte* source = nullptr;
     std::byte* place = nullptr;
   };
-  /// Several of the same columns at once: the threads share all their panels, since one expert of hundreds has too few
-  /// for many threads. Throws std::bad_alloc.
+  /// Packs several matrices with the same columns at once: the threads share all their panels, because one expert of
+  /// hundreds has too few for many threads. Throws std::bad_alloc.
   static std::vector<packed_weights> pack_all(const kernel_table& table, worker_team& team, weight_type type,
                                               std::size_t columns, std::span<const request> requests);
 
@@ -42,7 +42,7 @@ class packed_weights {
   std::size_t rows_ = 0;
   std::size_t columns_ = 0;
   std::size_t panel_bytes_ = 0;
-  memory_block memory_;  // empty when the caller has it
+  memory_block memory_;  // empty if the caller owns the memory
   std::byte* panels_ = nullptr;
 };
 

@@ -23,32 +23,32 @@ void put_word(byte* words, std::size_t lane, std::uint32_t word) { std::memcpy(w
 
 unsigned number(byte b) { return std::to_integer<unsigned>(b); }
 
-// A word has bit_of_column's order, so the integers of four columns, which lie in four bytes one after the other, come
-// to their places together.
+// A word has bit_of_column's order, so the integers of four columns, which are in four consecutive bytes, move to their
+// positions together.
 
 constexpr std::uint32_t low_nibbles = 0x0f0f0f0f;
 
-/// Eight columns: the low halves of eight bytes.
+/// Packs eight columns: the low halves of eight bytes.
 std::uint32_t word_of_low(const byte* from) {
   return (word_at(from) & low_nibbles) | (word_at(from + 4) & low_nibbles) << 4;
 }
-/// And the high halves.
+/// Packs the high halves of eight bytes.
 std::uint32_t word_of_high(const byte* from) {
   return (word_at(from) >> 4 & low_nibbles) | (word_at(from + 4) & ~low_nibbles);
 }
-/// Sixteen columns: bits `shift` and `shift` + 1 of sixteen bytes.
+/// Packs sixteen columns: bits `shift` and `shift` + 1 of sixteen bytes.
 std::uint32_t word_of_pairs(const byte* from, unsigned shift) {
   std::uint32_t word = 0;
   for (unsigned four = 0; four < 4; ++four) word |= (word_at(from + four * 4) >> shift & 0x03030303U) << 2 * four;
   return word;
 }
-/// Thirty-two columns: bit `shift` of as many bytes.
+/// Packs thirty-two columns: bit `shift` of as many bytes.
 std::uint32_t word_of_bits(const byte* from, unsigned shift) {
   std::uint32_t word = 0;
   for (unsigned four = 0; four < 8; ++four) word |= (word_at(from + four * 4) >> shift & 0x01010101U) << four;
   return word;
 }
-/// Thirty-two columns: the bits of a word, the first column in the lowest.
+/// Packs thirty-two columns: the bits of a word, with the first column in the lowest.
 std::uint32_t word_of_row(std::uint32_t bits) {
   std::uint32_t word = 0;
   for (unsigned column = 0; column < 4; ++column) {
@@ -61,7 +61,7 @@ std::uint32_t word_of_row(std::uint32_t bits) {
   return word;
 }
 
-/// The file keeps column i in the low half of byte i and column i + 16 in its high half.
+/// The file stores column i in the low half of byte i and column i + 16 in its high half.
 void place_32_nibbles(const byte* from, byte* nibbles, std::size_t lane) {
   for (std::size_t word = 0; word < 2; ++word) {
     put_word(nibbles + word * layout::words_bytes, lane, word_of_low(from + 8 * word));
@@ -97,8 +97,8 @@ void place_q45(const byte* block, byte* unit, std::size_t lane) {
   place_32_nibbles(block, unit, lane);
 }
 
-/// Group g's 6-bit scale and minimum out of the 12 packed bytes: the first four groups lie plainly, the last four are
-/// cut into a nibble and two bits that the first four left free.
+/// Group g's 6-bit scale and minimum from the 12 packed bytes: the first four groups are stored directly; the last four
+/// are split into a nibble and two bits that the first four left free.
 std::array<unsigned, 2> scale_and_minimum(const byte* packed, std::size_t g) {
   if (g < 4) return {number(packed[g]) & 63, number(packed[g + 4]) & 63};
   return {(number(packed[g + 4]) & 15) | number(packed[g - 4]) >> 6 << 4,
@@ -128,7 +128,7 @@ void place_q45_k(const byte* block, byte* unit, std::size_t lane) {
   }
 }
 
-/// Each half of 128 columns has 32 bytes, a quarter of it at a time from the low bits up.
+/// Each half of 128 columns has 32 bytes, with one quarter per two bits, from the low bits up.
 void place_pairs(const byte* from, byte* pairs, std::size_t lane) {
   for (std::size_t word = 0; word < 16; ++word) {
     put_word(pairs + word * layout::words_bytes, lane,
@@ -190,14 +190,14 @@ void place_iq4_xs(const byte* block, byte* unit, std::size_t lane) {
 }
 
 void place_mxfp4(const byte* block, byte* unit, std::size_t lane) {
-  // 2^(e - 128) as the upper half of a float: denormal where e is 0 or 1.
+  // 2^(e - 128) as the upper half of a float; denormal if e is 0 or 1.
   const unsigned e = number(block[0]);
   const auto d = static_cast<std::uint16_t>(e == 255 ? 0x7fc0U : e > 1 ? (e - 1) << 7 : 0x20U << e);
   std::memcpy(unit + lane * 2, &d, 2);
   place_32_nibbles(block + 1, unit + 32, lane);
 }
 
-/// Steps of four bits, 32 weights to a scale.
+/// Steps of four bits, with 32 weights per scale.
 template<weight_type Type>
 void place_grid_nibbles(const byte* block, byte* unit, std::size_t lane) {
   grid_block b;
@@ -209,7 +209,7 @@ void place_grid_nibbles(const byte* block, byte* unit, std::size_t lane) {
   for (std::size_t w = 0; w < 32; ++w) put_word(nibbles + w * layout::words_bytes, lane, word_of_low(steps + 8 * w));
 }
 
-/// Steps of three bits, 16 or 32 weights to a scale.
+/// Steps of three bits, with 16 or 32 weights per scale.
 template<weight_type Type, std::size_t Groups>
 void place_grid_threes(const byte* block, byte* unit, std::size_t lane) {
   grid_block b;
@@ -224,7 +224,7 @@ void place_grid_threes(const byte* block, byte* unit, std::size_t lane) {
   for (std::size_t w = 0; w < 8; ++w) put_word(thirds + w * layout::words_bytes, lane, word_of_bits(steps + 32 * w, 2));
 }
 
-/// place: of one block, into one row of a unit. Inlined, because a block may be a single number.
+/// place: writes one block into one row of a unit. Inlined, because a block may be a single number.
 template<auto place>
 void interleave(weight_type type, const byte* source, std::size_t rows, std::size_t columns, std::size_t begin,
                 std::size_t end, byte* out) {
@@ -236,7 +236,7 @@ void interleave(weight_type type, const byte* source, std::size_t rows, std::siz
     const std::size_t stride = row_bytes(type, columns);
     const byte* block = source + panel * panel_rows * stride;
     for (std::size_t u = 0; u < units; ++u, to += bytes, block += block_bytes(type)) {
-      std::fill_n(to, bytes, byte{0});  // rows that are not there, and padding
+      std::fill_n(to, bytes, byte{0});  // missing rows, and padding
       for (std::size_t lane = 0; lane < lanes; ++lane) place(block + lane * stride, to, lane);
     }
   }

@@ -4,13 +4,12 @@
 
 namespace redline::kernels {
 
-/// The layout of packed weights that the SIMD targets share. A panel is 16 rows of the matrix, interleaved: whatever
-/// belongs to one column lies together for all 16 rows, so that one vector load serves 16 outputs. A panel is a run of
-/// units, a unit as many columns as the file's block. Small integers lie in 32-bit words, one per row: four columns of
+/// The layout of packed weights that the SIMD targets share. A panel is 16 interleaved rows of the matrix: the data of
+/// one column is adjacent for all 16 rows, so that one vector load serves 16 outputs. A panel is a sequence of units,
+/// each with as many columns as the file's block. Small integers are in 32-bit words, one per row: four columns of
 /// bytes, eight of nibbles, sixteen of bit pairs or thirty-two of single bits. Byte b of a word has the columns that
-/// are b modulo 4, the first of them in its lowest bits: so one shift and one mask give four columns in order, a byte
-/// each, which is what products of bytes want (VPDPBUSD), and one shift gives a column to convert. Inside a unit, per
-/// format:
+/// are b modulo 4, the first of them in its lowest bits. So one shift and one mask give four columns in order, one per
+/// byte, as products of bytes need (VPDPBUSD), and one shift gives a column to convert. Inside a unit, per format:
 ///
 ///   f32, f16, bf16   number[16]
 ///   q8_0             f16 d[16], int8 q[8][16 words]
@@ -35,14 +34,14 @@ namespace redline::kernels {
 ///   mxfp4            bf16 d[16], nibbles[4][16 words]
 ///
 /// Panels of q4_k are 2.8 % larger than the file's blocks, q5_k 2.3 %, q6_k 1 %, q3_k 5.5 %, iq4_xs 2.9 %, mxfp4 5.9 %.
-/// iq2, iq3 and iq1 lie as the steps of grid_blocks.hpp, because a look-up of whole points for sixteen rows is slower
-/// than a product: 3.4 bits a weight for iq2_xxs and iq1_s, 3.6 for iq2_xs, iq2_s and iq1_m, 4.4 for iq3. The others
-/// are as large as the file's blocks.
+/// iq2, iq3 and iq1 are stored as the steps of grid_blocks.hpp, because looking up whole points for sixteen rows is
+/// slower than a product: 3.4 bits per weight for iq2_xxs and iq1_s, 3.6 for iq2_xs, iq2_s and iq1_m, 4.4 for iq3. The
+/// others are as large as the file's blocks.
 namespace layout {
 
 inline constexpr std::size_t words_bytes = 64;  // one word for each of the 16 rows
 
-/// The lowest bit of column i in its word, for integers of so many bits.
+/// The lowest bit of column i in its word, for integers of `bits` bits.
 [[nodiscard]] constexpr unsigned bit_of_column(std::size_t i, unsigned bits) {
   return static_cast<unsigned>(i % 4 * 8 + i % (32 / bits) / 4 * bits);
 }

@@ -7,7 +7,7 @@
 
 namespace redline::kernels {
 
-/// Rows of x as a table's gemm takes them: for callers with a single product.
+/// Rows of x in the form that a table's gemm reads: for callers with a single product.
 class prepared_rows {
  public:
   /// x: [rows, columns], rows x_stride floats apart. Throws std::bad_alloc.
@@ -15,7 +15,7 @@ class prepared_rows {
       : memory_(table.prepared_bytes(rows, columns)) {
     if (memory_.size() > 0) table.prepare_rows(x, x_stride, 0, rows, columns, memory_.data());
   }
-  /// nullptr where gemm reads floats.
+  /// nullptr if gemm reads floats.
   [[nodiscard]] const std::byte* data() const { return memory_.size() > 0 ? memory_.data() : nullptr; }
 
  private:

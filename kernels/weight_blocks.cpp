@@ -29,27 +29,27 @@ void put(std::byte* to, Number n) {
 unsigned bits_of(std::byte b) { return std::to_integer<unsigned>(b); }
 
 float get_half(const std::byte* from) { return widen_f16(get<std::uint16_t>(from)); }
-/// Stores the nearest half and returns it: weights are rounded against the scale that a reader will see.
+/// Stores the nearest half float and returns it: weights are rounded with the scale that a reader will see.
 float put_half(std::byte* to, float x) {
-  const std::uint16_t half = narrow_f16(x + 0.0F);  // no minus zero
+  const std::uint16_t half = narrow_f16(x + 0.0F);  // avoids minus zero
   put(to, half);
   return widen_f16(half);
 }
 
 constexpr float half_max = 65504;
 
-/// Nearest integer, ties to even, of |x| < 2^22; by addition alone, which every compiler vectorises.
+/// The nearest integer, ties to even, for |x| < 2^22; only by addition, which every compiler vectorizes.
 float nearest(float x) { return (x + 0x1.8p23F) - 0x1.8p23F; }
 float clamp(float x, float low, float high) { return std::min(std::max(x, low), high); }
-/// 1 / x, or 0 where that is no use: then every quotient is 0.
+/// 1 / x, or 0 if that is not usable: then every quotient is 0.
 float inverse(float x) { return std::fabs(x) < 0x1p-100F ? 0 : 1 / x; }
 
-/// NaN to 0, the rest into the range of a half.
+/// Replaces NaN by 0, and clamps the rest to the range of a half float.
 void tame(const float* x, std::size_t count, float* out) {
   for (std::size_t i = 0; i < count; ++i) out[i] = x[i] == x[i] ? clamp(x[i], -half_max, half_max) : 0;
 }
 
-/// The number of the largest magnitude, with its sign; the first of several.
+/// The number with the largest magnitude, including its sign; the first on a tie.
 float extreme(const float* x, int count) {
   float most = 0, least = 0;
   for (int i = 0; i < count; ++i) {
@@ -59,11 +59,11 @@ float extreme(const float* x, int count) {
   return -least > most ? least : most;
 }
 
-// ---- 32 weights a block
+// ---- 32 weights per block
 
 constexpr int small_block = 32;
 
-/// Weight j lies in the low half of byte j, weight j + 16 in the high half.
+/// Weight j is in the low half of byte j, weight j + 16 in the high half.
 void unpack_nibbles(const std::byte* from, std::uint8_t* q) {
   for (int j = 0; j < 16; ++j) {
     q[j] = static_cast<std::uint8_t>(bits_of(from[j]) & 15);
@@ -97,7 +97,7 @@ void encode_q8_0(const float* x, std::byte* block) {
   std::memcpy(block + 2, q, sizeof q);
 }
 
-/// The extreme number takes the end of the range that has one step more.
+/// The extreme number gets the end of the range that has one more step.
 template<int Middle>
 void encode_centred(const float* x, std::byte* scale_at, std::uint8_t* q) {
   const float by = inverse(put_half(scale_at, extreme(x, small_block) / -Middle));
@@ -168,13 +168,13 @@ void encode_q5_1(const float* x, std::byte* block) {
   pack_fives(q, block + 4, block + 8);
 }
 
-// ---- 256 weights a block
+// ---- 256 weights per block
 
 constexpr int big_block = 256;
-constexpr int groups = 8;  // of 32 weights, in q4_k and q5_k
+constexpr int groups = 8;  // groups of 32 weights, in q4_k and q5_k
 
-/// Eight 6-bit scales and minima in 12 bytes: the first four of each in the low bits of bytes 0-3 and 4-7, the others'
-/// low four bits in bytes 8-11 and their high two bits on top of bytes 0-3 and 4-7.
+/// Eight 6-bit scales and minima in 12 bytes: the first four of each in the low bits of bytes 0-3 and 4-7; of the
+/// others, the low four bits in bytes 8-11 and the high two bits above those of bytes 0-3 and 4-7.
 void unpack_scales(const std::byte* from, std::uint8_t* scales, std::uint8_t* minima) {
   for (int g = 0; g < 4; ++g) {
     const unsigned s = bits_of(from[g]), m = bits_of(from[g + 4]), rest = bits_of(from[g + 8]);
@@ -192,7 +192,7 @@ void pack_scales(const std::uint8_t* scales, const std::uint8_t* minima, std::by
   }
 }
 
-/// q4_k and q5_k: 32 bytes of nibbles hold group 2c in their low and group 2c + 1 in their high halves. Bit g of
+/// q4_k and q5_k: 32 bytes of nibbles contain group 2c in their low and group 2c + 1 in their high halves. Bit g of
 /// fifth-bit byte l belongs to weight l of group g.
 void decode_minimum_groups(const std::byte* block, const std::byte* fifths, const std::byte* nibbles, float* out) {
   const float d = get_half(block), dmin = get_half(block + 2);
@@ -213,7 +213,7 @@ struct scale_and_minimum {
   float minimum = 0;  // w = scale q - minimum, minimum >= 0
 };
 
-/// Sums over one group with its steps q, from which the best scale and minimum and their error follow.
+/// Sums over one group with its steps q, which determine the best scale and minimum and their error.
 struct fit_sums {
   float q = 0, qq = 0, qx = 0;
 };
@@ -238,7 +238,7 @@ fit_sums sums_of(const float* x, float by, float minimum, float most) {
   return s;
 }
 
-/// Least squares for x = scale q - minimum, once for each of several widths of the steps; the best one wins.
+/// Least squares for x = scale q - minimum, once for each of several step widths; the best one wins.
 template<int Count>
 scale_and_minimum fit_minimum_group(const float* x, float most) {
   float least = 0, largest = 0, sum = 0;
@@ -248,7 +248,7 @@ scale_and_minimum fit_minimum_group(const float* x, float most) {
     sum += x[l];
   }
   const float range = largest - least;
-  if (range < 0x1p-60F) return {};  // below any half; the steps would overflow
+  if (range < 0x1p-60F) return {};  // below any half float; the steps would overflow
   scale_and_minimum best{range / most, -least};
   double best_gain = -1;  // how much of the sum of squares is explained
   for (int step = -2; step <= 5; ++step) {
@@ -262,7 +262,7 @@ scale_and_minimum fit_minimum_group(const float* x, float most) {
       scale = s.qx / s.qq;
     }
     if (scale <= 0) continue;
-    // sum of x^2 less the error: 2 x.w - w.w
+    // sum of x^2 minus the error: 2 x.w - w.w
     const double xw = scale * s.qx - minimum * sum;
     const double ww = scale * scale * s.qq - 2 * scale * minimum * s.q + Count * minimum * minimum;
     if (const double gain = 2 * xw - ww; gain > best_gain) {
@@ -273,7 +273,7 @@ scale_and_minimum fit_minimum_group(const float* x, float most) {
   return best;
 }
 
-/// The scales of a block and the steps of its weights, for q4_k (most = 15) and q5_k (31).
+/// Computes the scales of a block and the steps of its weights, for q4_k (most = 15) and q5_k (31).
 void encode_minimum_groups(const float* x, float most, std::byte* block, std::uint8_t* q) {
   scale_and_minimum fit[groups];
   float scale_max = 0, minimum_max = 0;
@@ -322,7 +322,7 @@ void encode_q5_k(const float* x, std::byte* block) {
   pack_group_nibbles(q, block + 48);
 }
 
-/// Where q6_k keeps weight i: a nibble of one byte and two bits of another.
+/// Where q6_k stores weight i: a nibble of one byte and two bits of another.
 struct q6_place {
   int low, low_shift, high, high_shift;
 };
@@ -344,7 +344,7 @@ void decode_q6_k(const std::byte* block, float* out) {
   }
 }
 
-/// Least squares for x = scale q over sixteen numbers, q in [-Middle, Middle), for several widths of the steps.
+/// Least squares for x = scale q over sixteen numbers, q in [-Middle, Middle), for several step widths.
 template<int Middle>
 float fit_centred_group(const float* x) {
   const float widest = extreme(x, 16);
@@ -391,7 +391,7 @@ void encode_q6_k(const float* x, std::byte* block) {
   }
 }
 
-/// q2_k and q3_k keep the pairs of weight i in one byte of 64.
+/// q2_k and q3_k store the two bits of weight i in one byte of 64.
 struct pair_place {
   int byte, shift;
 };
@@ -435,7 +435,7 @@ void encode_q2_k(const float* x, std::byte* block) {
 constexpr int q3_pairs_at = 32, q3_scales_at = 96, q3_d_at = 108;
 
 /// Sixteen 6-bit scales in 12 bytes: the low nibbles of groups 0 to 7 and 8 to 15 in the halves of the first eight
-/// bytes, the high pairs of group g in byte 8 + g % 4.
+/// bytes, the high two bits of group g in byte 8 + g % 4.
 int q3_scale(const std::byte* packed, int g) {
   const unsigned low = bits_of(packed[g % 8]) >> g / 8 * 4 & 15, high = bits_of(packed[8 + g % 4]) >> g / 4 * 2 & 3;
   return static_cast<int>(low | high << 4) - 32;
@@ -471,20 +471,20 @@ void encode_q3_k(const float* x, std::byte* block) {
   }
 }
 
-// ---- nibbles that stand for the numbers of a table
+// ---- nibbles that select numbers of a table
 
 void decode_by_table(float scale, const std::int8_t* values, const std::byte* nibbles, float* out) {
   std::uint8_t q[small_block];
   unpack_nibbles(nibbles, q);
   for (int j = 0; j < small_block; ++j) out[j] = scale * static_cast<float>(values[q[j]]);
 }
-/// The place of the nearest number of iq4_values, the lesser of two; not a number counts as the least.
+/// The index of the nearest number in iq4_values, the lower one on a tie; NaN gives the lowest.
 std::uint8_t nearest_iq4(float x) {
   std::uint8_t q = 0;
   for (int i = 0; i < 15; ++i) q += x > static_cast<float>(iq4_values[i] + iq4_values[i + 1]) / 2 ? 1 : 0;
   return q;
 }
-/// Least squares for x = scale iq4_values[q] over 32 numbers, for several widths of the steps.
+/// Least squares for x = scale iq4_values[q] over 32 numbers, for several step widths.
 float fit_iq4_group(const float* x) {
   const float widest = extreme(x, small_block);
   if (std::fabs(widest) < 0x1p-60F) return 0;
@@ -517,7 +517,7 @@ void encode_iq4_nl(const float* x, std::byte* block) {
   encode_iq4_group(x, put_half(block, fit_iq4_group(x)), block + 2);
 }
 
-/// Eight 6-bit scales: low nibbles two to a byte, high pairs of group g from bit 2 g of a 16-bit number on.
+/// Eight 6-bit scales: two low nibbles per byte; the high two bits of group g from bit 2 g of a 16-bit number on.
 int iq4_xs_scale(const std::byte* block, int g) {
   const unsigned low = bits_of(block[4 + g / 2]) >> g % 2 * 4 & 15;
   const unsigned high = static_cast<unsigned>(get<std::uint16_t>(block + 2)) >> 2 * g & 3;
@@ -553,7 +553,7 @@ float mxfp4_scale(unsigned e) {
 void decode_mxfp4(const std::byte* block, float* out) {
   decode_by_table(mxfp4_scale(bits_of(block[0])), mxfp4_values, block + 1, out);
 }
-/// The steps with this exponent; returns the sum of squared errors.
+/// Computes the steps with this exponent; returns the sum of squared errors.
 double try_mxfp4(const float* x, int e, std::uint8_t* q) {
   const float scale = mxfp4_scale(static_cast<unsigned>(e));
   double error = 0;
@@ -567,7 +567,7 @@ double try_mxfp4(const float* x, int e, std::uint8_t* q) {
   }
   return error;
 }
-/// The largest number either needs the exponent that its own one asks for, or the next, which clips nothing.
+/// The largest number determines the exponent, or the next one, which clips nothing.
 void encode_mxfp4(const float* x, std::byte* block) {
   const float widest = std::fabs(extreme(x, small_block));
   const int least = widest < 0x1p-120F ? 0 : std::ilogb(widest) - 2 + 127;

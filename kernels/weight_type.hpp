@@ -6,7 +6,7 @@
 
 namespace redline::kernels {
 
-/// Storage of a weight matrix as it comes from the file. Rows are contiguous runs of blocks (GGUF's layouts):
+/// Storage of a weight matrix as in the file. Rows are contiguous sequences of blocks (GGUF's layouts):
 /// f32, f16, bf16: plain numbers.
 /// q8_0: 32 weights: f16 d, int8[32].                           w = d q
 /// q4_0: 32: f16 d, nibbles[16].                                w = d (q - 8)
@@ -27,8 +27,8 @@ namespace redline::kernels {
 ///
 /// mxfp4: 32: u8 e, nibbles[16].                                w = 2^(e - 128) mxfp4_values[q]; NaN where e = 255
 ///
-/// The others are read, not written; all have 256 weights, f16 d (iq1_m in four pieces, at the end) and points of a
-/// grid (grid_blocks.hpp), which an index names:
+/// The other types are only read. All have 256 weights, f16 d (iq1_m in four pieces, at the end) and points of a grid
+/// (grid_blocks.hpp), selected by an index:
 ///
 /// iq2_xxs: {u8 index[4], u32 of seven signs[4] and a 4-bit scale s}[8].        w = d (2 s + 1) / 8 iq2_values[q]
 ///
@@ -78,24 +78,24 @@ inline constexpr weight_type all_weight_types[] = {
     weight_type::mxfp4, weight_type::iq2_xxs, weight_type::iq2_xs, weight_type::iq2_s,  weight_type::iq3_xxs,
     weight_type::iq3_s, weight_type::iq1_s,   weight_type::iq1_m};
 
-/// Whether quantize_row writes it. The others need a search over a whole grid, and weights of how much each column
-/// matters, to be of use.
+/// Whether quantize_row writes the type. To be useful, the others need a search over a whole grid and weights for the
+/// importance of each column.
 [[nodiscard]] constexpr bool is_written(weight_type type) { return type <= weight_type::mxfp4; }
 
-/// What the nibbles of iq4_nl and iq4_xs stand for: steps that are finer near zero, as weights are.
+/// The numbers of the nibbles of iq4_nl and iq4_xs: steps are finer near zero, as weights are.
 inline constexpr std::int8_t iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                                1,    13,   25,  38,  53,  69,  89,  113};
-/// Twice the numbers of FP4 (E2M1) in the OCP's Microscaling formats.
+/// Twice the numbers of FP4 (E2M1) in OCP's Microscaling formats.
 inline constexpr std::int8_t mxfp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-/// What the steps of grid_blocks.hpp stand for: a coordinate of a point, above it the sign (iq1: all of the point moved
-/// down instead of up). Those of three bits have eight values; the rest is unused.
+/// The numbers of the steps of grid_blocks.hpp: a coordinate of a point with the sign above it (iq1: all of the point
+/// is shifted down instead of up). Three-bit steps have eight values; the rest is unused.
 inline constexpr std::int8_t iq2_values[16] = {8, 25, 43, 0, -8, -25, -43, 0};
 inline constexpr std::int8_t iq1_values[16] = {-7, 1, 9, 0, -9, -1, 7, 0};
 inline constexpr std::int8_t iq3_xxs_values[16] = {4,  12,  20,  28,  36,  44,  52,  62,
                                                    -4, -12, -20, -28, -36, -44, -52, -62};
 inline constexpr std::int8_t iq3_s_values[16] = {1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15};
 
-/// Weights per block; a row holds whole blocks.
+/// Weights per block; a row consists of whole blocks.
 [[nodiscard]] constexpr std::size_t block_columns(weight_type type) {
   switch (type) {
     case weight_type::f32:
@@ -184,7 +184,7 @@ inline constexpr std::int8_t iq3_s_values[16] = {1, 3, 5, 7, 9, 11, 13, 15, -1, 
   return columns / block_columns(type) * block_bytes(type);
 }
 
-/// "F32", "Q4_K", ... as GGUF tools write them.
+/// The name that GGUF tools write: "F32", "Q4_K", ...
 [[nodiscard]] constexpr std::string_view name_of(weight_type type) {
   constexpr std::string_view names[] = {"F32",     "F16",    "BF16",  "Q8_0",    "Q4_0",  "Q4_1",   "Q5_0",   "Q5_1",
                                         "Q4_K",    "Q5_K",   "Q6_K",  "Q2_K",    "Q3_K",  "IQ4_NL", "IQ4_XS", "MXFP4",

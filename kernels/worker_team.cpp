@@ -18,7 +18,7 @@ constexpr std::uint64_t open_bit = 1U << 15;
 constexpr std::uint64_t inside_mask = open_bit - 1;
 constexpr std::uint64_t generation_one = 1U << 16;
 
-/// Lets some tens of cycles pass without load on the memory or on the core's other thread.
+/// Pauses for some tens of cycles without load on the memory or on the core's other thread.
 inline void spin_pause() {
 #if defined(__x86_64__)
   _mm_pause();
@@ -28,7 +28,7 @@ inline void spin_pause() {
 }
 
 /// Rounds of `spin_pause` before sleeping: some tens of microseconds, longer than the gaps inside a forward pass and
-/// short against a time slice that another process could have used.
+/// short compared with a time slice that another process could use.
 constexpr int spin_rounds = 1500;
 
 std::vector<int> allowed_cpus() {
@@ -105,7 +105,7 @@ void worker_team::share_out(std::uint32_t count) {
 
 void worker_team::run(std::size_t count, call fn, void* body) {
   if (count == 0) return;
-  if (count == 1 || threads_.empty()) {  // nothing to share: no wake-up, no waiting
+  if (count == 1 || threads_.empty()) {  // nothing to share, so no wakeup and no waiting
     for (std::size_t item = 0; item < count; ++item) fn(body, item, 0);
     return;
   }
@@ -115,7 +115,7 @@ void worker_team::run(std::size_t count, call fn, void* body) {
   next_.store(0, std::memory_order_relaxed);
   gate_.fetch_add(generation_one | open_bit);
   if (sleepers_.load() != 0) {
-    // Taking the lock closes the window between a worker's last look at the gate and its sleep.
+    // Taking the lock closes the window between a worker's last check of the gate and its sleep.
     { const std::lock_guard lock(mutex_); }
     wake_.notify_all();
   }
@@ -125,7 +125,7 @@ void worker_team::run(std::size_t count, call fn, void* body) {
     if (round < spin_rounds) {
       spin_pause();
     } else {
-      std::this_thread::yield();  // a worker inside an item lost its CPU: give it ours
+      std::this_thread::yield();  // a worker with an item lost its CPU: yield this one
     }
   }
   if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
@@ -149,7 +149,7 @@ void worker_team::keep_exception() {
   if (!thrown_) thrown_ = std::current_exception();
 }
 
-/// Joins the open loop unless this worker has seen it already.
+/// Joins the open loop unless this worker has already seen it.
 bool worker_team::enter(std::uint64_t& seen) {
   std::uint64_t gate = gate_.load(std::memory_order_acquire);
   while ((gate & open_bit) != 0 && gate / generation_one != seen) {

@@ -13,12 +13,12 @@
 
 namespace redline::kernels {
 
-/// The CPUs of this process, and what limits them.
+/// The CPUs of this process, and their limits.
 struct cpu_share {
-  std::uint32_t online = 1;    // in the machine
-  std::uint32_t affinity = 1;  // in the process's mask
-  std::uint32_t quota = 0;     // of its cgroup, rounded up; 0 for none
-  /// The tightest of them, at least 1.
+  std::uint32_t online = 1;    // CPUs of the machine
+  std::uint32_t affinity = 1;  // CPUs in the process's mask
+  std::uint32_t quota = 0;     // CPUs of its cgroup, rounded up; 0 for no limit
+  /// The tightest limit, at least 1.
   [[nodiscard]] std::uint32_t usable() const;
 };
 cpu_share cpus_of_this_process();
@@ -37,12 +37,12 @@ class worker_team {
   worker_team(const worker_team&) = delete;
   worker_team& operator=(const worker_team&) = delete;
 
-  /// Threads that take part, the caller included. Worker indexes are below this.
+  /// The number of threads that take part, including the caller. Worker indices are below this.
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(threads_.size()) + 1; }
 
   /// Calls body(item, worker) once for every item in [0, count), in any order, on any of the threads, and returns when
-  /// all are done. Everything written before is visible to the items, and their writes afterwards to the caller. When a
-  /// body throws, items not yet begun are skipped and the first exception is thrown here. Not to be nested.
+  /// all are done. Earlier writes are visible to the items, and their writes afterwards to the caller. If a body
+  /// throws, items not yet begun are skipped and the first exception is thrown here. Must not be nested.
   template<class Body>
   void parallel_for(std::size_t count, Body&& body) {
     using plain = std::remove_reference_t<Body>;
@@ -51,9 +51,9 @@ class worker_team {
         const_cast<void*>(static_cast<const void*>(&body)));
   }
 
-  /// Calls body(begin, end, worker) for stretches that make up [0, count). Each thread has an equal part, which it goes
-  /// through in order, so that it can read ahead what it will need; one that has finished helps the others from their
-  /// ends. Else as parallel_for.
+  /// Calls body(begin, end, worker) for ranges that make up [0, count). Each thread has an equal part, which it
+  /// processes in order, so that it can prefetch what it will need; a thread that has finished helps the others from
+  /// their ends. Otherwise like parallel_for.
   template<class Body>
   void parallel_stretches(std::uint32_t count, Body&& body) {
     share_out(count);
@@ -69,11 +69,11 @@ class worker_team {
   struct stretch {
     std::size_t begin = 0, end = 0;
   };
-  /// What is left of a thread's part.
+  /// The remainder of a thread's part.
   class alignas(64) share {
    public:
     void set(std::uint32_t begin, std::uint32_t end) { left_.store(std::uint64_t{begin} << 32 | end); }
-    /// Some of it, less towards the end: the first when it is one's own, else the last.
+    /// Takes some of it, less toward the end: from the front for the owner, else from the back.
     stretch take(bool is_own);
 
    private:
@@ -90,7 +90,7 @@ class worker_team {
   void keep_exception();
 
   // One loop at a time. gate_ = generation << 16 | open << 15 | workers inside: a worker enters only while its loop is
-  // open, so the fields below are stable while anyone is inside.
+  // open, so the fields below are stable while a worker is inside.
   alignas(64) std::atomic<std::uint64_t> gate_{0};
   alignas(64) std::atomic<std::size_t> next_{0};
   std::size_t count_ = 0;

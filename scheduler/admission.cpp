@@ -6,7 +6,7 @@
 #include "runtime/base/tenant_share.hpp"
 
 namespace redline::scheduler {
-/// The order that the sequence is in, and its time there; nullptr if in none.
+/// The order that lists the sequence, and its time in that order; nullptr if no order lists it.
 std::pair<admission::by_time*, instant> admission::order_of(sequence_id sequence, const standing& at) {
   if (!has_place(sequence)) {
     if (!at.open) return {nullptr, {}};
@@ -72,7 +72,7 @@ void admission::take_place(sequence_id sequence) {
   list(sequence, at);
 }
 
-/// Of the tenants that wait, the first to come of the one with the fewest places; then prefills.
+/// The first arrival of the waiting tenant with the fewest slots; prefills come last.
 std::optional<sequence_id> admission::choose_next() const {
   const tenant_places* next = nullptr;
   const auto key = [](const tenant_places& t) { return std::pair(t.placed.size(), *t.waiting.begin()); };
@@ -84,8 +84,8 @@ std::optional<sequence_id> admission::choose_next() const {
   return waiting_prefills_.begin()->second;
 }
 
-/// The latest comer of the tenant with the most places, if that has at least two more than `tenant`: with one more, the
-/// two would take it from each other in turn.
+/// The latest arrival of the tenant with the most slots, if it has at least two more than `tenant`. With a difference
+/// of one, the two tenants would take the slot from each other in turn.
 std::optional<sequence_id> admission::choose_yielding(tenant_id tenant) const {
   const auto own = tenants_.find(tenant);
   const std::size_t own_count = own == tenants_.end() ? 0 : own->second.placed.size();

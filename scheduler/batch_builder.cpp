@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::uint32_t passes_missed_max = 3;
 
-/// One more row of a run of which `before` tokens are computed or planned.
+/// The cost inputs of one more row in a run that already has `before` tokens computed or planned.
 cost::work_size size_of_draft_token(std::uint64_t before) { return {1, before + 1, 1, 1}; }
 
-/// The most rows that keep the pass within its time, by bisection: cost grows with rows.
+/// The most rows that keep the pass within its time, found by bisection: cost grows with rows.
 std::uint32_t rows_in_time(const work_item& item, std::uint32_t wanted, const cost::work_size& so_far,
                            const cost::cost_model& cost, microseconds time_max) {
   const auto fits_in_time = [&](std::uint32_t rows) {
@@ -37,24 +37,24 @@ double chance_of(std::span<const cost::draft_segment> segments, std::uint32_t pl
   return 1;
 }
 
-/// Of what a prompt's chunk may use.
+/// The part of the budget that one prompt chunk may use.
 struct share {
   std::uint32_t rows = 0;
   kv::amount memory;
-  microseconds until{0};    // predicted, of the whole pass
-  std::uint32_t least = 0;  // rows that are taken whatever they cost
+  microseconds until{0};    // predicted time of the whole pass
+  std::uint32_t least = 0;  // rows to take whatever they cost
 };
 
-/// What is being built.
+/// The plan under construction.
 struct builder {
   const budget& limits;
   const cost::cost_model& cost;
   batch_plan plan;
-  std::vector<const work_item*> items;  // of the plan's runs
+  std::vector<const work_item*> items;  // parallel to the plan's runs
   std::uint32_t rows_left;
   std::uint32_t logits_left;
   kv::amount memory_left;
-  microseconds time_max{0};  // of this pass
+  microseconds time_max{0};  // limit of this pass
 
   std::vector<const work_item*> take_decodes(std::span<const work_item* const> decodes, const share& of);
   void take_prompts(std::span<const work_item* const> prompts);
@@ -69,7 +69,7 @@ struct builder {
   void add_draft_token(std::size_t run);
 };
 
-/// nullopt: it is in the plan.
+/// nullopt if the item is in the plan.
 std::optional<limit> builder::take_log(const work_item& item, const share& of) {
   std::uint32_t rows = std::min({item.pending_count, limits.prompt_chunk_rows_max, of.rows, rows_left});
   if (rows == 0) return limit::rows;
@@ -79,7 +79,7 @@ std::optional<limit> builder::take_log(const work_item& item, const share& of) {
   if (rows == 0) return limit::time;
   bool logits = item.wants_logits && rows == item.pending_count;
   if (logits && logits_left == 0) return limit::rows;
-  // A prompt that is scored gets on by a token of its draft at least.
+  // A prompt that is scored advances by at least one token of its draft.
   const bool scores = logits && item.scores_draft && item.draft_count > 0;
   if (scores) {
     const bool has_rows = rows_left > rows && logits_left > 1;
@@ -104,7 +104,7 @@ std::optional<limit> builder::take_log(const work_item& item, const share& of) {
   return std::nullopt;
 }
 
-/// Returns those that did not fit.
+/// Returns the items that did not fit.
 std::vector<const work_item*> builder::take_decodes(std::span<const work_item* const> decodes, const share& of) {
   std::vector<const work_item*> left;
   for (const work_item* each : decodes) {
@@ -118,8 +118,9 @@ std::vector<const work_item*> builder::take_decodes(std::span<const work_item* c
   return left;
 }
 
-/// Each takes a chunk, in order. But those that need less than half of what the first one needs may go before it, with
-/// at most half of what prompts can have: a short prompt does not wait for a long one, and the long one goes on.
+/// Every prompt takes a chunk, in order. Prompts that need less than half of what the first one needs may precede it,
+/// with at most half of the prompts' budget: a short prompt does not wait for a long one, and the long one still
+/// advances.
 void builder::take_prompts(std::span<const work_item* const> prompts) {
   const work_item& first = *prompts.front();
   std::vector<const work_item*> shorter;
@@ -144,7 +145,7 @@ void builder::take_prompts(std::span<const work_item* const> prompts) {
   }
 }
 
-/// What one more row of the run takes.
+/// The memory that one more row of the run takes.
 kv::amount builder::memory_for_next(std::size_t run) const {
   const std::uint32_t rows = plan.runs[run].rows();
   return items[run]->growth.taken_by(rows + 1) - items[run]->growth.taken_by(rows);
@@ -166,7 +167,7 @@ void builder::add_draft_token(std::size_t run) {
   ++r.draft_count;
 }
 
-/// More tokens of prompts that are drafts, because their log-probabilities are wanted: as many as a chunk has.
+/// Adds the draft tokens of scored prompts, whose log-probabilities are wanted, up to the size of a chunk.
 void builder::take_scored() {
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     if (!items[i]->scores_draft || !plan.runs[i].wants_logits) continue;
@@ -178,22 +179,22 @@ void builder::take_scored() {
   }
 }
 
-/// A draft's next token: the chance that it is accepted (and all before it), and that by the time it takes.
+/// A draft's next token: the chance that it and all before it are accepted, and that chance divided by its time.
 struct candidate {
   std::size_t run = 0;
   double chance = 1;
   double worth = 0;
-  bool operator<(const candidate& other) const {  // of two alike the earlier run first
+  bool operator<(const candidate& other) const {  // on a tie the earlier run goes first
     return worth != other.worth ? worth < other.worth : run > other.run;
   }
 };
 
-/// Adds tokens one by one, best first, and remembers where tokens per microsecond were highest: the curve need not bend
-/// one way only, so a token that does not pay does not end the search. Then takes back what was added after that
-/// place.
+/// Adds tokens one by one, best first, and remembers where tokens per microsecond were highest. The curve need not be
+/// concave, so a token that does not pay does not end the search. Tokens added after the best point are removed at the
+/// end.
 void builder::take_drafts() {
-  // The time that matters is that of the rows which give tokens: a prompt's chunk in the same pass is owed to its own
-  // session, and must not make a draft look cheap.
+  // Only the time of rows that yield tokens counts. A prompt chunk in the same pass is owed to its own session and must
+  // not make a draft look cheap.
   cost::work_size decoding;
   double tokens = 0;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
@@ -222,7 +223,7 @@ void builder::take_drafts() {
     if (plan.runs[i].wants_logits && !items[i]->scores_draft) offer({.run = i});
   }
 
-  std::vector<std::size_t> added;  // runs, by token
+  std::vector<std::size_t> added;  // run index of each added token
   std::size_t worth_adding = 0;
   std::size_t on_trial = 0;
   double highest = tokens / base_us;
@@ -231,7 +232,7 @@ void builder::take_drafts() {
     best.pop();
     if (!has_room_for_draft(c.run)) continue;
     const cost::work_size one = size_of_draft_token(plan.runs[c.run].first + plan.runs[c.run].rows());
-    // The limit is for those who wait meanwhile: nobody does when a lone sequence has the pass for itself.
+    // The limit protects sequences that wait meanwhile; none waits when a lone sequence has the pass to itself.
     const bool alone = plan.runs.size() == 1 && plan.left.empty();
     const bool timely = alone || cost.predict(plan.size + one) <= time_max;
     if (!timely) break;
@@ -259,9 +260,9 @@ void builder::take_drafts() {
   }
 }
 
-/// The time that a pass may take. Three passes of one row are always allowed: a row alone costs the reading of all
-/// weights, so that two thirds of such a pass are for more rows; smaller passes would only make more of them. On a
-/// machine that is busy with something else every pass looks slow, too.
+/// The time that a pass may take. Three one-row passes are always allowed: a single row already costs the reading of
+/// all weights, so two thirds of such a pass remain for more rows, and smaller passes would only mean more of them.
+/// Every pass also looks slow on a machine that is busy with something else.
 microseconds time_allowed(const budget& limits, const cost::cost_model& cost) {
   const cost::work_size one_row{.rows = 1, .pairs = 1, .context = 1, .logits = 1};
   return std::max(limits.time_max, cost.predict(one_row) * 3);
@@ -285,7 +286,7 @@ batch_plan build_batch(std::span<const work_item> items, std::span<const item_in
   const share all{.rows = limits.rows_max, .memory = limits.free, .until = allowed};
   share first = all;
   if (!prompts.empty()) {
-    // A quarter is for prompts. Where that is less than a row, those have a row now and then.
+    // A quarter is for prompts. If that is less than a row, a prompt still gets a row now and then.
     const bool starves = prompts.front()->missed_count >= passes_missed_max;
     first.rows -= std::max(limits.rows_max / 4, starves ? 1U : 0U);
     first.until = allowed * 3 / 4;
@@ -293,7 +294,7 @@ batch_plan build_batch(std::span<const work_item> items, std::span<const item_in
   decodes = b.take_decodes(decodes, first);
   b.time_max = allowed;
   if (!prompts.empty()) {
-    // A third more than the decodes take, so that prompts have their quarter also where those alone take too long.
+    // A third more than the decodes take, so that prompts get their quarter even if decodes alone exceed the limit.
     b.time_max = std::max(allowed, cost.predict(b.plan.size) * 4 / 3);
     b.take_prompts(prompts);
     decodes = b.take_decodes(decodes, all);

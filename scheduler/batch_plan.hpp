@@ -13,17 +13,17 @@ namespace redline::scheduler {
 struct planned_run {
   sequence_id sequence;
   tenant_id tenant;
-  std::uint32_t first = 0;        // index of the first token in the sequence; all before it are computed
+  std::uint32_t first = 0;        // index of the first token in the sequence; all tokens before it are computed
   std::uint32_t log_count = 0;    // tokens of the log in this run
   std::uint32_t draft_count = 0;  // draft tokens after them; may be fewer than the session offered
-  bool wants_logits = false;      // the log is complete with this run
+  bool wants_logits = false;      // this run completes the log
 
   [[nodiscard]] std::uint32_t rows() const { return log_count + draft_count; }
-  /// As `work_item::decodes`.
+  /// See `work_item::decodes`.
   [[nodiscard]] bool decodes() const { return wants_logits && log_count == 1 && first > 0; }
 };
 
-/// Why an item is not in the plan, or not with all it offered.
+/// Why an item is not in the plan, or not with everything it offered.
 enum class limit : std::uint8_t { rows, memory, time };
 
 struct left_out {
@@ -31,7 +31,7 @@ struct left_out {
   limit why = limit::rows;
 };
 
-/// The decision as data: what was taken, what was left, and why.
+/// The decision as data: what was taken, what was left out, and why.
 struct batch_plan {
   std::vector<planned_run> runs;
   std::vector<left_out> left;

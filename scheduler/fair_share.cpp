@@ -7,11 +7,11 @@
 namespace redline::scheduler {
 namespace {
 
-// A session between two rounds is back sooner.
+// Longer than a session takes between two rounds.
 constexpr microseconds away_max{1'000'000};
 
-/// The tenant that has used the least measured forward time goes first. A tenant that was away for longer than between
-/// two rounds comes back level with the least of those who stayed: absence earns no credit.
+/// The tenant that has used the least measured forward time goes first. A tenant that was away for longer than the time
+/// between two rounds returns at the minimum of the tenants that stayed: absence earns no credit.
 class fair_share final : public policy {
  public:
   [[nodiscard]] std::uint64_t key(const work_item& item) const override {
@@ -37,7 +37,7 @@ class fair_share final : public policy {
     std::uint64_t used_us = 0;
     instant seen;
   };
-  std::unordered_map<tenant_id, account> accounts_;  // of tenants that have work, or had just now
+  std::unordered_map<tenant_id, account> accounts_;  // tenants that have work now or had some recently
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ std::optional<std::size_t> choose_wait(const gathering& g, const cost::cost_mode
   if (cost.is_blank() || g.expected.empty()) return std::nullopt;
   cost::work_size theirs;
   double counted = 0;
-  return_times::chances come{};  // how many, by step
+  return_times::chances come{};  // expected number of arrivals, by step
   return_times::chances all_come{};
   all_come.fill(1);
   for (const expected_round& e : g.expected) {
@@ -26,12 +26,12 @@ std::optional<std::size_t> choose_wait(const gathering& g, const cost::cost_mode
   const double now_us = pass_us(g.size);
   const double theirs_us = pass_us(theirs);
   const double longest_us = std::max(now_us, us(g.time_max));
-  // What is computed for nobody stands back.
+  // Work that no client waits for yields.
   const double all_us = g.rounds > 0 ? std::min(pass_us(g.size + theirs), longest_us) : theirs_us;
   const double base_us = g.rounds > 0 ? now_us : 0;
   std::optional<std::size_t> best;
   double best_rate = 0;
-  double wait_us = 0;  // on average: the wait is over when all have come
+  double wait_us = 0;  // average: the wait ends when all have come
   for (std::size_t i = 0; i < come.size(); ++i) {
     const double longer_us = us(return_times::step(i)) - (i == 0 ? 0 : us(return_times::step(i - 1)));
     wait_us += longer_us * (i == 0 ? 1 : 1 - all_come[i - 1]);

@@ -8,35 +8,35 @@
 
 namespace redline::scheduler {
 
-/// A sequence between two rounds: it was answered, and may ask for its next round at any moment.
+/// A sequence between two rounds: it was answered, and may submit its next round at any moment.
 struct expected_round {
   return_times::chances comes_within{};  // by step
-  cost::work_size size;                  // of the round it will ask for
+  cost::work_size size;                  // size of the round that it will submit
 };
 
-/// A pass that could begin now, and those who could be in it a moment later.
+/// A pass that could begin now, and the sequences that could join it a moment later.
 struct gathering {
-  double rounds = 0;           // that get on by the pass as it is; 0: nobody waits for what it computes
-  cost::work_size size;        // of the pass
-  microseconds time_max{0};    // a pass that takes longer is made smaller instead
-  microseconds comes_back{0};  // how soon those who are answered by it ask again
-  microseconds around{0};      // what each pass takes beside its computation: planning, messages, waking up
+  double rounds = 0;           // rounds that advance by the pass as it is; 0 means that none waits for what it computes
+  cost::work_size size;        // size of the pass
+  microseconds time_max{0};    // a pass that would take longer is made smaller instead
+  microseconds comes_back{0};  // how soon sequences answered by it submit their next round
+  microseconds around{0};      // overhead of each pass in addition to computation: planning, messages, wakeups
   std::span<const expected_round> expected;
 };
 
-/// How long the pass is to wait for those who are expected, as a step of `return_times`, so that most rounds are
-/// answered per second; nullopt: it begins at once. Three ways to go on are compared by rounds per second:
+/// How long the pass should wait for expected sequences, as a step of `return_times`, so that the most rounds are
+/// answered per second; nullopt if it should begin at once. Three options are compared by rounds per second:
 ///
 ///   wait       (a + k) / (w + T(a and k))           k of the expected come within w and are in the pass
 ///   alternate  (a + k) / (T(a) + T(k))              two groups take turns, each computed while the other is away
 ///   skip       (2a + k) / (T(a) + r + T(a and k))   the others are in every second pass, and r is comes_back
 ///
-/// with T from the learned costs, each with what is around a pass, and k from the learned return times. So nothing is
-/// waited for longer than what that saves on average, two groups stay apart where the draft of one takes as long as the
-/// other's pass, and a sequence alone never waits.
+/// T comes from the learned costs and includes the overhead of a pass; k comes from the learned return times. So no
+/// pass waits longer than that saves on average, two groups stay apart if drafting in one takes as long as the other's
+/// pass, and a lone sequence never waits.
 [[nodiscard]] std::optional<std::size_t> choose_wait(const gathering& g, const cost::cost_model& cost);
 
-/// Sequences that are less likely than this to come within the wait are not counted on.
+/// Sequences less likely than this to come within the wait are not counted.
 inline constexpr double counted_on_chance = 0.5;
 
 }  // namespace redline::scheduler

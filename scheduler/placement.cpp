@@ -5,7 +5,7 @@
 namespace redline::scheduler {
 namespace {
 
-// Before a worker has said what rows cost there: only ratios between workers matter then.
+// Used before a worker has reported its costs: then only ratios between workers matter.
 constexpr double row_us_guess = 100;
 constexpr double pass_us_guess = 1000;
 
@@ -83,12 +83,12 @@ double placement::predict_us(worker_number number, const placement_question& que
   const double row_us = w.load.row_us > 0 ? w.load.row_us : row_us_guess;
   const double pass_us = w.load.pass_us > 0 ? w.load.pass_us : pass_us_guess;
   const double answers = w.load.running + w.load.waiting + w.placed;
-  // Every answer that runs adds rows to each pass; those over the places for them wait for whole answers to end, of
-  // which a pass is the least that is known.
+  // Every running answer adds rows to each pass. Answers beyond the slots wait for whole answers to end; the only known
+  // lower bound for that is a pass.
   const double over = std::max(0.0, answers - w.load.running_max + 1);
   const double rows = question.prompt_tokens - known_tokens(number, question) + w.placed_rows +
                       static_cast<double>(w.load.pending_rows);
-  // Where nothing runs no pass has to end first.
+  // On an idle worker no pass has to end first.
   return (answers > 0 ? pass_us : 0) + answers * row_us + over * pass_us * 100 + rows * row_us;
 }
 
@@ -98,7 +98,7 @@ std::optional<worker_number> placement::choose(const placement_question& questio
     if (is_candidate(number, question)) able.push_back(number);
   }
   if (able.empty()) return std::nullopt;
-  // Those with room before those without.
+  // Workers with capacity come before full ones.
   const auto has_room = [&](worker_number number) {
     const worker& w = workers_.at(number);
     return w.load.running + w.load.waiting + w.placed < w.load.running_max + w.load.waiting_max;

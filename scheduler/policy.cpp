@@ -21,7 +21,7 @@ constexpr known_policy known[] = {
     {"fair_share", "first those of the tenant that has used least", make_fair_share},
 };
 
-/// Decodes that find no room take turns; of prompts the first ends soonest if the others wait.
+/// Decodes that do not fit take turns; among prompts, the first ends soonest if the others wait.
 auto as_they_come(const work_item& item) {
   const bool decodes = item.decodes();
   return std::tuple(!decodes, decodes ? ~item.missed_count : 0, item.arrival, item.sequence);

@@ -22,7 +22,7 @@ bool yields_before(const preemption_candidate& a, const preemption_candidate& b,
   return came_before(b, a);
 }
 
-/// What each tenant holds, and its first sequence.
+/// The KV that each tenant has, and its first sequence.
 class tenant_holdings {
  public:
   tenant_holdings(std::span<const preemption_candidate> with_kv, const preemption_candidate& starving) {
@@ -50,7 +50,7 @@ class tenant_holdings {
   std::uint64_t held_ = 0;
 };
 
-/// Of the tenant that holds most, if the starving one's may take from it.
+/// A sequence of the tenant that has the most KV, if the starving sequence's tenant may take from it.
 const preemption_candidate* choose_over_share(std::span<const preemption_candidate> with_kv,
                                               const preemption_candidate& starving, const tenant_holdings& tenants) {
   const tenant_id own = starving.at.tenant;
@@ -59,7 +59,7 @@ const preemption_candidate* choose_over_share(std::span<const preemption_candida
   for (const auto& each : with_kv) {
     const tenant_id its = each.at.tenant;
     if (each.at.in_flight || !tenants.is_over_share(its) || tenants.is_first(each)) continue;
-    // Else the two would take from each other by turns.
+    // Otherwise the two tenants would take from each other in turn.
     if (tenants.held(its) - each.held < tenants.held(own)) continue;
     const bool is_later = victim != nullptr && its == victim->at.tenant && came_before(*victim, each);
     if (victim == nullptr || tenants.held(its) > tenants.held(victim->at.tenant) || is_later) victim = &each;

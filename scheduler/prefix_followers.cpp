@@ -34,7 +34,7 @@ std::optional<prefix_followers::choice> prefix_followers::choose_leader(sequence
   const auto log = queue.log(sequence).tokens();
   const standing& own = queue.standing_of(sequence);
   const std::uint32_t known = queue.log(sequence).kv_count();
-  // The last token is computed in any case; a prefill leaves it out, and has something to do.
+  // The last token is always computed. A prefill leaves it out, and still needs something to compute.
   const auto useful = log.first(log.size() - std::min<std::size_t>(log.size(), own.prefill_only ? 2 : 1));
   const auto whole_pages = [&](std::size_t count) {
     return static_cast<std::uint32_t>(count / kv::page_tokens * kv::page_tokens);

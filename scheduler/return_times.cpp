@@ -8,10 +8,10 @@ namespace {
 
 constexpr double first_step_us = 64;
 constexpr double prior_rounds = 2;
-// Of a round: the part that speaks for never coming back, whatever was seen. It keeps the chance at 0 once a sequence
-// is later than it ever was.
+// The part of a round that always counts as never coming back. It keeps the chance at 0 once a sequence is later than
+// it ever was.
 constexpr double doubt = 1.0 / 32;
-// Of what was seen, the part that counts one step later: a few rounds do not show the longest time.
+// The part of observed times that counts one step later: a few rounds do not show the longest time.
 constexpr double spread = 0.25;
 
 const std::array<microseconds, return_times::steps_count> all_steps = [] {
@@ -43,7 +43,7 @@ return_times::chances return_times::predict(microseconds since, const return_tim
   counts up_to{};  // rounds whose time was at most this step's
   double sum = 0;
   for (std::size_t i = 0; i < up_to.size(); ++i) up_to[i] = sum += counts_[i] + prior_weight * prior.counts_[i];
-  // Between two steps the times are taken to be spread evenly.
+  // Between two steps the times are assumed to be evenly spread.
   const auto rounds_within = [&](microseconds after) {
     const std::size_t i = step_of(after);
     if (i == steps_count) return up_to[steps_count - 1];

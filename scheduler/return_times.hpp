@@ -7,11 +7,11 @@
 
 namespace redline::scheduler {
 
-/// How soon sequences ask for their next round after an answer: a histogram of what was seen, whose old entries fade.
-/// Times from 64 us to 66 ms are told apart, two steps to an octave; later ones count as not coming back.
+/// How soon after an answer sequences submit their next round: a histogram of observed times whose old entries fade. It
+/// resolves times from 64 us to 66 ms, two steps to an octave; later ones count as not coming back.
 class return_times {
  public:
-  /// memory: answers after which an entry has faded to a third.
+  /// memory: the number of answers after which an entry has faded to a third.
   constexpr explicit return_times(double memory) : kept_(1 - 1 / memory) {}
 
   static constexpr std::size_t steps_count = 21;
@@ -21,15 +21,15 @@ class return_times {
 
   void observe(microseconds after);
 
-  /// Chances, for each step w, that a sequence which was answered `since` ago and has not asked yet asks within w from
-  /// now. prior: what is known of others like it, as if it had been seen for two rounds.
+  /// For each step w, the chance that a sequence that was answered `since` ago and has not come back does so within w
+  /// from now. prior: the history of similar sequences, weighted like two rounds.
   using chances = std::array<double, steps_count>;
   [[nodiscard]] chances predict(microseconds since, const return_times& prior) const;
-  /// The time within which half of those that come back do. 0: not known.
+  /// The time within which half of the sequences that come back do so; 0 if unknown.
   [[nodiscard]] microseconds typical() const;
 
  private:
-  using counts = std::array<double, steps_count + 1>;  // by step; the last: later than all steps
+  using counts = std::array<double, steps_count + 1>;  // by step; the last entry counts times beyond all steps
   [[nodiscard]] static std::size_t step_of(microseconds after);
 
   double kept_;

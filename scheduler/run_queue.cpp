@@ -8,17 +8,17 @@
 namespace redline::scheduler {
 namespace {
 
-constexpr double alone_factor = 2.5;  // of a pass's time
+constexpr double alone_factor = 2.5;  // times the limit of a pass
 constexpr double lateness_max = 2;    // a machine that is even later is busy with something else
-// Of the time in which drafts seemed not to pay, this part goes to trying one: what it takes is seen only so.
+// This part of the time in which drafts seemed not to pay goes to trying one: only a trial shows the cost.
 constexpr int trial_share = 32;
-constexpr std::size_t expected_max = 256;  // sequences that a wait is weighed for, the latest answered
-constexpr std::size_t tenants_max = 1024;  // whose return times are kept apart
-// Before any session was seen to come back: as one that drafts with a model.
+constexpr std::size_t expected_max = 256;  // sequences considered for a wait, the most recently answered
+constexpr std::size_t tenants_max = 1024;  // tenants whose return times are stored separately
+// Used before any session was seen to come back: typical of a session that drafts with a model.
 constexpr microseconds first_return{30'000};
 constexpr double fill_pace = 1.0 / 32;
 constexpr double around_pace = 1.0 / 16;
-constexpr double around_us_max = 10'000;  // what takes longer is no part of every pass
+constexpr double around_us_max = 10'000;  // longer delays are not an overhead of every pass
 
 }  // namespace
 
@@ -27,7 +27,7 @@ run_queue::run_queue(queue_limits limits, std::unique_ptr<policy> order)
   all_returns_.observe(first_return);
 }
 
-/// What is answered to a round that is not taken.
+/// The outcome for a round that is not taken.
 std::optional<submit_outcome> run_queue::refusal(const round& r, const sequence_facts& facts) const {
   if (r.from == 0 && r.tail.empty()) return submit_outcome::empty_log;
   const auto found = sequences_.find(r.sequence);
@@ -131,7 +131,7 @@ void run_queue::release(sequence_id sequence) {
   if (it == sequences_.end()) return;
   sequences_.erase(it);
   places_.remove(sequence);
-  places_.admit({});  // at a time when none counts as idle; the next plan looks again
+  places_.admit({});  // at a time when no sequence counts as idle; the next plan looks again
 }
 
 work_item run_queue::item_of(const entry& e) {
@@ -168,7 +168,7 @@ batch_plan run_queue::plan(budget limits, instant now, const growth_of& growth) 
   rank(*policy_, items_, now, order_);
   const auto first_background = std::ranges::find_if(order_, [&](item_index i) { return items_[i].background; });
   limits.trial = untried_ / trial_share;
-  // Who is alone makes nobody wait but those who come meanwhile: long passes read the weights less often.
+  // A lone sequence delays only rounds that come meanwhile, and long passes read the weights less often.
   const double longer = places_.placed().size() == 1 ? alone_factor : 1;
   limits.time_max = microseconds{static_cast<std::int64_t>(static_cast<double>(limits.time_max.count()) * longer /
                                                            std::clamp(lateness_.value(), 1.0, lateness_max))};
@@ -176,7 +176,7 @@ batch_plan run_queue::plan(budget limits, instant now, const growth_of& growth) 
   auto plan = build_batch(items_, {order_.begin(), first_background}, limits, cost_);
   if (!plan.runs.empty() && begins_to_wait(plan, false, limits.time_max, now)) return {};
   if (!plan.runs.empty() || !plan.left.empty() || first_background == order_.end()) return plan;
-  // Prefills have passes of their own, of one chunk, so that a round that comes meanwhile waits for no more than that.
+  // Prefills have passes of their own, of one chunk, so that a round that comes meanwhile waits no longer than that.
   limits.rows_max = std::min(limits.rows_max, limits.prompt_chunk_rows_max);
   plan = build_batch(items_, {first_background, order_.end()}, limits, cost_);
   if (!plan.runs.empty() && begins_to_wait(plan, true, limits.time_max, now)) return {};
@@ -201,7 +201,7 @@ bool run_queue::is_away(sequence_id sequence) const {
   return it != sequences_.end() && it->second.next == sequence_state::next_round::is_waited_for;
 }
 
-/// Until all have come, or are gone, or the time is over.
+/// The wait lasts until all sequences have come or are gone, or until the time is over.
 bool run_queue::still_waits(instant now) {
   if (!wait_end_) return false;
   while (!waited_for_.empty() && !is_away(waited_for_.back())) waited_for_.pop_back();
@@ -308,7 +308,7 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     policy_->charge(run.tenant,
                     took * run.rows() / std::max<std::int64_t>(static_cast<std::int64_t>(plan.size.rows), 1));
     const auto it = sequences_.find(run.sequence);
-    // Released meanwhile, or even opened again under the same id: then this answer is to a run that is not asked for.
+    // The sequence was released meanwhile, or even opened again under the same id: this answer is for an old run.
     if (it == sequences_.end() || !it->second.at.in_flight) continue;
     sequence_state& q = it->second;
     end_run(*it);
@@ -333,7 +333,7 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
   return done;
 }
 
-/// Decoding sequences that were in the pass, of those that could have been.
+/// Averages the decoding sequences in the pass as a part of those that could have been in it.
 void run_queue::note_fill(const batch_plan& plan) {
   if (!std::exchange(pass_out_, false)) return;
   const auto in_it = std::ranges::count_if(plan.runs, [](const planned_run& r) { return r.decodes(); });
@@ -355,13 +355,13 @@ std::optional<sequence_id> run_queue::choose_victim(const batch_plan& plan, inst
     (it->second.at.prefill_only ? prefills : lack_memory).push_back({l.sequence, it->second.at});
   }
   if (lack_memory.empty() && prefills.empty()) return std::nullopt;
-  // A look at all sequences, which is little beside the pass that computes the lost KV again.
+  // Looks at all sequences, which costs little compared with the pass that computes the lost KV again.
   std::vector<preemption_candidate> with_kv;
   for (const auto& [sequence, q] : sequences_) {
     if (q.log.has_kv()) with_kv.push_back({sequence, q.at, q.log.kv_count()});
   }
   const bool is_prefill = lack_memory.empty();
-  // A prefill takes no memory from others, but its own table may be what takes too much.
+  // A prefill takes no memory from others, but its own table may take too much.
   if (is_prefill && with_kv.size() != 1) return std::nullopt;
   auto& starving = is_prefill ? prefills : lack_memory;
   sort_starving(starving);
@@ -399,7 +399,7 @@ void run_queue::note_adopted(sequence_id sequence, std::uint32_t count) {
   sequence_state& q = sequences_.at(sequence);
   REDLINE_ASSERT(!q.at.in_flight && count < q.log.count(), "a sequence adopts KV only while it is not in flight");
   q.waits_until.reset();
-  if (q.log.has_kv()) q.log.lose_kv();  // the new pages are instead of those that it had
+  if (q.log.has_kv()) q.log.lose_kv();  // the new pages replace the old ones
   q.log.note_computed({0, count});
   q.cached_count = count;
 }

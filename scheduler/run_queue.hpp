@@ -20,36 +20,36 @@ namespace redline::scheduler {
 
 struct queue_limits {
   std::uint32_t running_max = 64;   // sequences that may be computed in turn
-  std::uint32_t waiting_max = 256;  // sequences that wait for a place among them
-  std::uint32_t tokens_max = 0;     // of one sequence: the model's context
-  kv::amount memory;                // all that there is
+  std::uint32_t waiting_max = 256;  // sequences that wait for a slot among them
+  std::uint32_t tokens_max = 0;     // per sequence: the model's context
+  kv::amount memory;                // total memory
 };
 
 enum class submit_outcome : std::uint8_t {
   taken,
-  already_running,   // this round is being worked on: its answer will come
+  already_running,   // this round is being computed: its answer will come
   already_answered,  // this round was answered: send the old answer again
-  nothing_to_do,     // a prefill, and all tokens have KV: this is the answer
+  nothing_to_do,     // a prefill whose tokens all have KV: this is the answer
   busy,              // a pass for the round that this one overtakes is in flight: submit it again after that
-  stale,             // an older round than the last
-  log_gap,           // the tail starts after the end of the known log, or a splice lies outside it: see known_count
+  stale,             // older than the last round
+  log_gap,           // the tail starts after the log's end, or a splice lies outside the log: see known_count
   queue_full,
   too_long,   // would not fit into the context or the pool
   empty_log,  // there is no token to start from
 };
 
-/// What became of a round that was submitted.
+/// The outcome of submitting a round.
 struct submitted {
   submit_outcome outcome = submit_outcome::taken;
-  /// What the sequence's memory has to do, in order; then it drops all tokens after the first `kv_count` of its log.
+  /// What the sequence's memory must do, in order; then it drops all tokens after the first `kv_count` of its log.
   std::vector<kv::table_splice> splices;
 };
 
-/// What a sequence's memory takes when it grows; the same as long as a pass is planned. Empty: a page for each
+/// The memory that a sequence takes when it grows; constant while a pass is planned. If empty, a page for each
 /// page_tokens tokens.
 using growth_of = std::function<kv::growth(sequence_id)>;
 
-/// A round that is answered.
+/// An answered round.
 struct round_outcome {
   sequence_id sequence;
   round_id round;
@@ -60,66 +60,67 @@ struct round_outcome {
   std::uint32_t cached_count = 0;  // tokens of the log that had KV before the round
 };
 
-/// How passes were filled, since the start.
+/// How passes were filled since the process start.
 struct gathering_counts {
   std::uint64_t waits = 0;  // passes that waited for sequences between rounds
   microseconds waited{0};
   std::uint64_t missed = 0;  // sequences that did not come within the wait for them
-  double fill = 1;  // decoding sequences of a pass, of those that were ready or asked while it ran; lately, on average
+  /// Decoding sequences of a pass, as a part of those that were ready or came while it ran; a recent average.
+  double fill = 1;
 };
 
-/// Result of one planned run: how much of the draft was accepted, and the tokens to append (none for a prompt chunk).
+/// The result of one planned run: the accepted length of the draft, and the tokens to append (none for a prompt chunk).
 struct run_answer {
   std::uint32_t accepted_count = 0;
   std::vector<token> tokens;
 };
 
-/// The rounds of all sequences: takes them, plans passes of the target model for those that are open, and closes them
-/// with what the passes gave. Computes nothing, sends nothing, and has no clock of its own.
+/// The rounds of all sequences: accepts them, plans passes of the target model for open rounds, and closes these with
+/// the results. It computes nothing, sends nothing, and has no clock of its own.
 class run_queue {
  public:
   run_queue(queue_limits limits, std::unique_ptr<policy> order);
 
-  /// A round that is not taken changes nothing. facts: count for a new sequence only.
+  /// A round that is not taken changes nothing. `facts` count only for a new sequence.
   submitted submit(const round& r, const sequence_facts& facts, instant now);
-  /// The round's answer is no longer wanted: it is closed without one, at once or when its run in flight completes. A
+  /// Closes a round whose answer is no longer wanted, without an answer, at once or when its run in flight completes. A
   /// later round may overtake it.
   void give_up(sequence_id sequence, round_id round, instant now);
-  /// Forgets the sequence. A run of it that is in flight is ignored when it completes.
+  /// Forgets the sequence. If one of its runs is in flight, the result is ignored.
   void release(sequence_id sequence);
 
-  /// The next pass under `limits`; empty when nothing can run, or when the pass waits for sequences between two rounds
-  /// of an answer (`choose_wait`). No sequence is waited for twice in one absence. Prefills have passes of their own,
-  /// of one chunk.
+  /// The next pass under `limits`; empty if nothing can run, or if the pass waits for sequences between two rounds of
+  /// an answer (`choose_wait`). No sequence is waited for twice in one absence. Prefills have passes of their own, of
+  /// one chunk.
   batch_plan plan(budget limits, instant now, const growth_of& growth = {});
-  /// When to plan again although nothing happened: the end of the wait.
+  /// When to plan again even if nothing happens: the end of the wait.
   [[nodiscard]] std::optional<instant> next_look() const { return wait_end_; }
-  /// Marks the plan's runs as in flight, and those that it left out as passed over.
+  /// Marks the plan's runs as in flight, and the sequences that it left out as passed over.
   void begin(const batch_plan& plan);
-  /// Takes the answers, one per run of the plan in order; returns the rounds that are now answered. experts: distinct
-  /// ones that the pass touched, over all layers; 0: not counted.
+  /// Takes the answers, one per run of the plan in order, and returns the rounds that are now answered. experts: the
+  /// number of distinct experts that the pass touched, over all layers; 0 means not counted.
   std::vector<round_outcome> complete(const batch_plan& plan, std::span<const run_answer> answers, microseconds took,
                                       instant now, std::uint64_t experts = 0);
-  /// The pass did not happen; its runs can be planned again.
+  /// Call it if the pass did not happen; its runs can be planned again.
   void put_back(const batch_plan& plan);
 
-  /// The sequence whose memory is to be taken so that the oldest of those that the plan left for lack of it can run;
-  /// its KV counts as lost from now on. A prefill takes memory from no other: it loses its own when it is alone with
-  /// all of it. nullopt if none lacks memory, or none may lose it.
+  /// The sequence whose memory is to be taken so that the oldest sequence that the plan left out for lack of memory can
+  /// run; its KV now counts as lost. A prefill takes memory from no other sequence: it loses its own if it alone has
+  /// KV. nullopt if no sequence lacks memory, or none may lose it.
   std::optional<sequence_id> choose_victim(const batch_plan& plan, instant now);
-  /// Its KV is lost.
+  /// The sequence's KV is lost.
   void forget_kv(sequence_id sequence) { lose_kv(*sequences_.find(sequence)); }
-  /// Of the tokens that have KV only the first `count` still have it: its memory cannot go on from a later one.
+  /// Only the first `count` tokens with KV still have it: the sequence's memory cannot continue from a later one.
   void keep_kv(sequence_id sequence, std::uint32_t count) { sequences_.at(sequence).log.keep_kv(count); }
-  /// All KV is lost (the target model restarted): everything is computed again from the logs.
+  /// All KV is lost because the target model restarted: everything is computed again from the logs.
   void forget_all_kv();
 
-  /// A sequence is not planned until `until`: another one computes the beginning of its log.
+  /// Does not plan the sequence until `until`, while another one computes the beginning of its log.
   void wait_until(sequence_id sequence, instant until);
   void end_wait(sequence_id sequence) { sequences_.at(sequence).waits_until.reset(); }
   [[nodiscard]] bool waits(sequence_id sequence) const { return sequences_.at(sequence).waits_until.has_value(); }
-  /// Its first `count` tokens, fewer than all, have KV, which is instead of what it had. It has no run in flight, and
-  /// waits no longer.
+  /// The sequence adopted KV for its first `count` tokens, fewer than all, in place of the KV it had. It must not have
+  /// a run in flight, and no longer waits.
   void note_adopted(sequence_id sequence, std::uint32_t count);
 
   [[nodiscard]] std::uint32_t known_count(sequence_id sequence) const;
@@ -127,7 +128,7 @@ class run_queue {
   [[nodiscard]] const standing& standing_of(sequence_id sequence) const { return sequences_.at(sequence).at; }
   [[nodiscard]] std::span<const token> draft(sequence_id sequence) const { return sequences_.at(sequence).draft; }
   [[nodiscard]] bool holds(sequence_id sequence) const { return sequences_.contains(sequence); }
-  /// Its round is open.
+  /// Whether the sequence's round is open.
   [[nodiscard]] bool awaits_answer(sequence_id sequence) const {
     const auto it = sequences_.find(sequence);
     return it != sequences_.end() && it->second.at.open;
@@ -135,17 +136,17 @@ class run_queue {
   [[nodiscard]] bool has_place(sequence_id sequence) const { return places_.has_place(sequence); }
   [[nodiscard]] std::uint32_t running_count() const { return places_.running_count(); }
   [[nodiscard]] std::uint32_t waiting_count() const { return places_.waiting_count(); }
-  /// That open rounds have yet to compute, without prefills, which let all others go first.
+  /// Rows that open rounds have yet to compute, without prefills, which let all others go first.
   [[nodiscard]] std::uint64_t pending_rows() const;
-  /// What a row of a long prompt takes; 0: not known.
+  /// Microseconds for a row of a long prompt; 0 if unknown.
   [[nodiscard]] double prompt_row_us() const;
   [[nodiscard]] const cost::cost_model& cost() const { return cost_; }
   [[nodiscard]] const gathering_counts& gathered() const { return gathered_; }
-  /// Passes measured elsewhere of a model with these experts, for a queue that has seen none. Ignored once passes were
-  /// seen.
+  /// Learns costs from passes of a model with these experts that were measured elsewhere. Ignored once this queue has
+  /// seen passes.
   void learn_costs(std::span<const cost::cost_sample> samples, const cost::mixture_shape& of = {});
 
-  /// Aborts when counts contradict each other.
+  /// Aborts if counts contradict each other.
   void check_integrity() const;
 
  private:
@@ -154,23 +155,23 @@ class run_queue {
     standing at;
     sequence_log log;
     std::optional<instant> waits_until;
-    // The round that is open, or the last one:
+    // The open round, or the last one:
     round_id round;
     std::vector<token> draft;
-    std::vector<cost::draft_segment> segments;  // of the draft
+    std::vector<cost::draft_segment> segments;  // segments of the draft
     bool scores_draft = false;
     std::uint32_t passes = 0;
     std::uint32_t rows = 0;
-    std::uint32_t cached_count = 0;  // tokens that had KV when it began
-    std::uint32_t missed_count = 0;  // passes in a row that left it out
-    std::uint32_t last_rows = 1;     // of its last run that wanted logits
+    std::uint32_t cached_count = 0;  // tokens that had KV when the round began
+    std::uint32_t missed_count = 0;  // consecutive passes that left it out
+    std::uint32_t last_rows = 1;     // rows of its last run that wanted logits
     enum class next_round : std::uint8_t { may_come, is_waited_for, not_expected } next = next_round::may_come;
     return_times returns{returns_memory};
-    bool given_up = false;  // with a run in flight: it is closed when that completes
+    bool given_up = false;  // with a run in flight: the round is closed when that completes
   };
   using entry = std::pair<const sequence_id, sequence_state>;
   static constexpr double returns_memory = 16;       // rounds of one sequence
-  static constexpr double all_returns_memory = 256;  // rounds of all of a tenant, or of all
+  static constexpr double all_returns_memory = 256;  // rounds of all sequences, or of all of one tenant
 
   [[nodiscard]] std::optional<submit_outcome> refusal(const round& r, const sequence_facts& facts) const;
   entry& open_sequence(const round& r, const sequence_facts& facts, instant now);
@@ -185,7 +186,7 @@ class run_queue {
   [[nodiscard]] bool still_waits(instant now);
   [[nodiscard]] bool begins_to_wait(const batch_plan& plan, bool is_background, microseconds time_max, instant now);
   [[nodiscard]] static work_item item_of(const entry& e);
-  /// The next tokens to compute, for the round at hand.
+  /// The next tokens to compute for the current round.
   [[nodiscard]] static token_range pending(const sequence_state& q) { return q.log.pending(q.at.prefill_only); }
 
   queue_limits limits_;
@@ -193,22 +194,23 @@ class run_queue {
   std::unordered_map<sequence_id, sequence_state> sequences_;
   admission places_;
   cost::cost_model cost_;
-  /// How much longer long passes take than predicted, in all but one of twenty.
+  /// How much longer long passes take than predicted: the 95th percentile.
   cost::running_quantile lateness_{0.95, 1, 0.1};
   microseconds long_pass_{0};  // half of what a pass was allowed to take
-  microseconds untried_{0};    // of passes since a draft was verified, while drafts were there and seemed not to pay
+  /// Time of passes since a draft was verified, while drafts were there and seemed not to pay.
+  microseconds untried_{0};
   std::vector<work_item> items_;
   std::vector<item_index> order_;
   std::unordered_map<tenant_id, return_times> tenant_returns_;  // at most tenants_max
   return_times all_returns_{all_returns_memory};
   bool returns_seen_ = false;            // until then all_returns_ is a guess
-  std::optional<instant> wait_end_;      // a pass waits for sequences between rounds:
-  instant wait_began_;                   // since then,
-  std::vector<sequence_id> waited_for_;  // for these
-  bool pass_out_ = false;                // from begin to complete
-  instant planned_at_;                   // the pass that is out
-  double around_us_ = 0;                 // what a pass takes beside its computation: lately, on average
-  std::uint32_t asked_meanwhile_ = 0;    // rounds after the first of an answer, during the pass
+  std::optional<instant> wait_end_;      // set while a pass waits for sequences between rounds
+  instant wait_began_;                   // when the wait began
+  std::vector<sequence_id> waited_for_;  // sequences that the pass waits for
+  bool pass_out_ = false;                // from `begin` to `complete`
+  instant planned_at_;                   // when the pass in flight was planned
+  double around_us_ = 0;                 // overhead of a pass in addition to its computation: a recent average
+  std::uint32_t asked_meanwhile_ = 0;    // rounds after the first of an answer that came during the pass
   gathering_counts gathered_;
 };
 

@@ -26,11 +26,11 @@ void sequence_log::apply(const log_splice& s, std::vector<kv::table_splice>& to_
   const std::uint32_t removed = kv_.count_before(s.at + s.removed_count) - at;
   const auto inserted = static_cast<std::uint32_t>(s.tokens.size());
   kv_.splice(s.at, s.removed_count, inserted);
-  if (at == table_count) return;  // no token after it has KV: nothing moves
+  if (at == table_count) return;  // no token after it has KV, so nothing moves
   const std::int32_t shift =
       kv::moves_later(s.policy) ? static_cast<std::int32_t>(inserted) - static_cast<std::int32_t>(s.removed_count) : 0;
   to_memory.push_back({table_count, at, removed, shift, s.policy});
-  // The new tokens are computed from what is before them; those after them were computed from what was.
+  // The new tokens are computed from those before them; the tokens after them were computed from the old ones.
   if (inexact_from_ >= s.at) inexact_from_ = s.at + inserted;
 }
 

@@ -5,16 +5,16 @@
 
 namespace redline::scheduler {
 
-/// A sequence that has asked for nothing for this long (its client reads slowly, its drafter is down) may lose its
-/// place or its pages; a session between two rounds of a healthy system is back much sooner.
+/// A sequence without a round for this long (its client reads slowly, its drafter is down) may lose its slot or its
+/// pages. In a healthy system a session between two rounds returns much sooner.
 inline constexpr microseconds idle_before_yield{250'000};
 
-/// What decides whose turn it is and who yields: read by admission and preemption.
+/// Decides whose turn it is and what yields; read by admission and preemption.
 struct standing {
-  instant arrival;            // of the sequence
+  instant arrival;            // when the sequence arrived
   instant idle_since;         // when its last round was closed
-  bool open = false;          // its round has been asked for and not answered
-  bool prefill_only = false;  // the round (the last one, if none is open) computes KV alone, and no client waits for it
+  bool open = false;          // its round was submitted and is not answered
+  bool prefill_only = false;  // the current or last round only computes KV, and no client waits for it
   bool in_flight = false;     // a run of it is with the target model
   tenant_id tenant;
   bool operator==(const standing&) const = default;

@@ -7,14 +7,14 @@
 
 namespace redline::transport {
 
-/// Bytes that connections hold under one limit for all. While the limit is passed, those above the fair share are to
-/// give way; at least one is above it then, unless all hold little.
+/// Counts the bytes that connections buffer under a common limit. While the limit is exceeded, connections above the
+/// fair share must yield; at least one is above it then, unless all buffer little.
 class byte_shares {
  public:
-  /// small_bytes: what a connection may hold at any time.
+  /// small_bytes: the number of bytes that a connection may always buffer.
   byte_shares(std::uint64_t total_max, std::uint64_t small_bytes) : total_max_(total_max), small_(small_bytes) {}
 
-  /// One connection held `from` bytes and holds `to`.
+  /// Reports that a connection that buffered `from` bytes now buffers `to`.
   void change(std::uint64_t from, std::uint64_t to) {
     total_ = total_ - from + to;
     if (from == 0 && to > 0) ++holders_;

@@ -8,7 +8,7 @@ namespace redline::transport {
 namespace {
 
 constexpr std::size_t shortest_file = 18;  // header and trailer
-constexpr int window_of_gzip = 15 + 16;    // zlib's way to say: the largest window, gzip's frame and nothing else
+constexpr int window_of_gzip = 15 + 16;    // zlib's code for the largest window and only the gzip format
 
 failure malformed(const std::string& why) { return {errc::malformed_message, "not valid gzip: " + why}; }
 
@@ -28,10 +28,10 @@ result<std::string> gunzip(std::string_view file) {
   z_stream stream{};
   if (inflateInit2(&stream, window_of_gzip) != Z_OK) return failure{errc::internal, "cannot initialize zlib"};
   const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, &inflateEnd);
-  // zlib writes nothing to its input, but its type does not say so.
+  // zlib does not write to its input, although the type allows it.
   stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(file.data()));
   stream.avail_in = static_cast<uInt>(file.size());
-  Bytef spare = 0;  // that there is room: inflate wants some for nothing, too
+  Bytef spare = 0;  // inflate wants output space even for empty contents
   stream.next_out = contents.empty() ? &spare : reinterpret_cast<Bytef*>(contents.data());
   stream.avail_out = static_cast<uInt>(contents.empty() ? 1 : contents.size());
   const int outcome = inflate(&stream, Z_FINISH);

@@ -50,7 +50,7 @@ bool is_event_stream(const http_response& head) {
   return head.status / 100 == 2 && type && equal_ignoring_case(type->substr(0, 17), "text/event-stream");
 }
 
-/// One request and its response. libcurl does the protocol; the time limits are ours, because its own count in seconds.
+/// One request and its response by libcurl. The time limits are ours, because libcurl's count in seconds.
 class exchange {
  public:
   exchange(const http_url& url, const http_client_options& options, const sse_handler* on_event)
@@ -64,7 +64,7 @@ class exchange {
   result<http_response> run(std::string_view method, const http_url& url, const std::vector<http_header>& headers,
                             std::string_view body) {
     if (!easy_ || !multi_) return failure{errc::internal, "cannot initialize libcurl"};
-    // Neither a default type nor a question before a large body.
+    // Sends neither a default type nor an Expect header before a large body.
     REDLINE_TRY(add_header("Expect:"));
     if (find_header(headers, "content-type") == nullptr) REDLINE_TRY(add_header("Content-Type:"));
     for (const auto& h : headers) {
@@ -102,7 +102,7 @@ class exchange {
     curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout.count()));
     curl_easy_setopt(c, CURLOPT_ERRORBUFFER, error_);
     curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers_.get());
-    // Proxies come from the environment (http_proxy, https_proxy, no_proxy), but none is asked for this machine.
+    // Proxies come from the environment (http_proxy, https_proxy, no_proxy), but loopback never uses one.
     if (is_loopback(url.host)) curl_easy_setopt(c, CURLOPT_PROXY, "");
     if (const char* file = std::getenv("SSL_CERT_FILE")) curl_easy_setopt(c, CURLOPT_CAINFO, file);
     if (method == "HEAD") {
@@ -179,7 +179,7 @@ class exchange {
     }
   }
 
-  /// One line of a head with its line feed. A second status line begins another head: the first was "100 Continue".
+  /// Takes one line of a head with its line feed. After "100 Continue" a second status line begins another head.
   static std::size_t on_head(const char* bytes, std::size_t, std::size_t count, void* self) {
     return static_cast<exchange*>(self)->take_head({bytes, count}) ? count : 0;
   }
@@ -240,11 +240,11 @@ class exchange {
   std::size_t head_bytes_ = 0;
   std::uint64_t received_ = 0;
   bool head_complete_ = false;
-  bool left_ = false;  // the handler wants no more
+  bool left_ = false;  // the handler ended the call
   std::optional<failure> problem_;
 };
 
-/// A part of a parsed URL; empty when there is none.
+/// A part of a parsed URL, or an empty string if it has none.
 std::string part(CURLU* parts, CURLUPart which) {
   char* text = nullptr;
   if (curl_url_get(parts, which, &text, 0) != CURLUE_OK) return "";

@@ -28,15 +28,15 @@ using tcp = asio::ip::tcp;
 using clock = std::chrono::steady_clock;
 
 constexpr std::size_t write_piece_bytes = 64 << 10;
-constexpr std::size_t kept_buffer_bytes_max = 1 << 20;  // of a connection that has sent all
+constexpr std::size_t kept_buffer_bytes_max = 1 << 20;  // for a connection that has sent everything
 constexpr std::chrono::milliseconds accept_retry{100};  // after running out of file descriptors
-// A closing socket with unread input sends a reset that may overtake the answer, so input is read and thrown away
-// until the client closes, within these bounds: a client that sends a body somewhat above the limit learns that.
+// Closing a socket with unread input sends a reset that may overtake the answer. So input is read and discarded until
+// the client closes, within these bounds: a client whose body is somewhat above the limit learns why.
 constexpr std::chrono::milliseconds linger_time{2'000};
 constexpr std::size_t linger_bytes_max = 16 << 20;
-// A request that has been on its way for less is not closed in favour of another one.
+// A request that has been arriving for less time is not closed in favor of another one.
 constexpr std::chrono::milliseconds arriving_min{1'000};
-// Past a limit that many clients are told so; more are closed without a word.
+// Beyond a limit, this many clients get a refusal; further connections are closed without one.
 constexpr std::size_t told_max = 64;
 
 refusal refusal_for(const error_code& ec) {
@@ -52,7 +52,7 @@ asio::ip::address read_address(const tcp::endpoint& peer) {
   return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
 }
 
-/// Who shares a bound on connections: an IPv4 address, or the network of an IPv6 one. Empty: has none.
+/// The origin for which connections are bounded: an IPv4 address, or the network of an IPv6 one. Empty if unbounded.
 std::string to_origin(const asio::ip::address& address, bool bounds_loopback) {
   if (address.is_loopback() && !bounds_loopback) return {};
   if (address.is_v4()) return address.to_string();
@@ -61,7 +61,7 @@ std::string to_origin(const asio::ip::address& address, bool bounds_loopback) {
   return asio::ip::address_v6(bytes).to_string();
 }
 
-/// What a connection holds of a limit for all, and since when it is at it.
+/// The bytes of a common limit that a connection uses, and since when.
 struct held_bytes {
   std::uint64_t count;
   clock::time_point since;
@@ -92,9 +92,9 @@ struct http_front::impl : std::enable_shared_from_this<impl> {
   void accept();
   void welcome(tcp::socket socket);
   void tick();
-  /// Closes a connection that waits for its client, of that origin where one is given; false when there is none.
+  /// Closes a connection that waits for its client, from `origin` unless that is empty. Returns false if there is none.
   bool make_room(const std::string& origin);
-  /// Ends connections with more than a fair share, the oldest first, while all together are over the limit.
+  /// Ends connections with more than a fair share, the oldest first, while the total exceeds the limit.
   void shed(const byte_shares& shares, held_bytes (connection::*held)() const);
   void close_all();
   /// The connection that works on `id`, or null.
@@ -102,7 +102,8 @@ struct http_front::impl : std::enable_shared_from_this<impl> {
 
   asio::io_context& io;
   tcp::acceptor acceptor;
-  asio::steady_timer ticker;  // one for all deadlines: they are coarse, and arming thousands of timers is not free
+  asio::steady_timer
+      ticker;  // one timer for all deadlines: they are coarse, and arming thousands of timers is not free
   bool ticking = false;
   bool draining = false;
   options limits;
@@ -111,14 +112,15 @@ struct http_front::impl : std::enable_shared_from_this<impl> {
   std::uint64_t last_exchange = 0;
   byte_shares received, unsent;
   std::unordered_set<std::shared_ptr<connection>> connections;
-  std::unordered_map<std::string, std::size_t> by_origin;   // connections of each
-  std::unordered_map<std::uint64_t, std::size_t> by_owner;  // requests of each, from their heads to the answers' ends
-  std::size_t owned = 0;                                    // of all owners
+  std::unordered_map<std::string, std::size_t> by_origin;  // connections of each origin
+  std::unordered_map<std::uint64_t, std::size_t>
+      by_owner;           // requests of each owner, from the head to the end of the answer
+  std::size_t owned = 0;  // requests of all owners
   std::unordered_map<exchange_id, connection*> exchanges;
 };
 
-/// One socket. A read is always outstanding, since it is how the end of a client is noticed; what arrives while an
-/// exchange is open waits in inbox_.
+/// One socket. A read is always outstanding, because it detects that the client is gone. Input that arrives during an
+/// exchange waits in inbox_.
 class http_front::connection : public std::enable_shared_from_this<connection> {
  public:
   connection(std::shared_ptr<impl> front, tcp::socket socket, const asio::ip::address& peer);
@@ -131,15 +133,15 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   void note_progress() { heard_handler_ = clock::now(); }
   void hold_open(std::vector<http_header> headers);
   void fail(unsigned status, std::vector<http_header> headers, const std::string& error);
-  /// Fails, and tells the handler that the exchange is over.
+  /// Fails the exchange, and reports to the handler that it is over.
   void give_up(unsigned status, const std::string& error);
   void tick(clock::time_point now);
   void close();
-  /// Took more than its share while others need it.
+  /// Called if the connection uses more than its share while others need it.
   void give_way();
 
   [[nodiscard]] bool is_busy() const { return stage_ != stage::receiving && stage_ != stage::closed; }
-  /// The smaller the sooner it may be closed in favour of another connection; empty: not at all.
+  /// The lower the rank, the sooner it may be closed in favor of another connection; nullopt if it may not be.
   [[nodiscard]] std::optional<int> rank_to_close(clock::time_point now) const;
   [[nodiscard]] clock::time_point waiting_since() const { return waiting_since_; }
   [[nodiscard]] held_bytes received() const { return {counted_received_, waiting_since_}; }
@@ -190,12 +192,12 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   std::string inbox_;  // received, not parsed; starts at inbox_offset_
   std::size_t inbox_offset_ = 0;
   std::size_t counted_received_ = 0;  // this connection's part of impl::received
-  std::size_t counted_unsent_ = 0;    // of impl::unsent
-  std::size_t header_bytes_ = 0;      // of the current request, as far as they are parsed
+  std::size_t counted_unsent_ = 0;    // this connection's part of impl::unsent
+  std::size_t header_bytes_ = 0;      // parsed header bytes of the current request
   std::size_t lingered_bytes_ = 0;
   std::optional<parser> parser_;
   std::string peer_, origin_;
-  std::uint64_t owner_ = 0;  // whose share the request has; 0: none's
+  std::uint64_t owner_ = 0;  // the owner whose share the request counts against; 0 if none
 
   exchange_id exchange_;  // valid while stage_ is working, streaming, or flushing a handler's answer
   bool has_exchange_ = false;
@@ -203,26 +205,26 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   bool is_head_ = false;    // the request's method is HEAD
   bool is_http10_ = false;  // no chunked encoding
   bool is_event_stream_ = false;
-  bool is_held_ = false;  // streaming, though the answer is not: it began with a blank line
+  bool is_held_ = false;  // a blank line was sent to begin a response that is not ready
   std::vector<http_header> held_headers_;
   bool continued_ = false;
   bool input_ended_ = false;
 
   std::string queued_, writing_;
-  std::size_t written_ = 0;  // of writing_
+  std::size_t written_ = 0;  // sent bytes of writing_
   bool is_writing_ = false;
   bool paused_ = false;
 
-  // Deadlines; the one that counts follows from stage_, except write_by_, which counts while is_writing_.
+  // Deadlines. stage_ decides which one applies, except for write_by_, which applies while is_writing_.
   clock::time_point receive_by_, write_by_, linger_by_;
   clock::time_point last_sent_;
-  clock::time_point waiting_since_;  // for a request's first byte, or since it for the rest
-  clock::time_point writing_since_;  // there have been unsent bytes
-  clock::time_point heard_handler_;  // the last sign of the answer
-  clock::time_point began_;          // the exchange
+  clock::time_point waiting_since_;  // since when it waits for a request's first byte, or the time of that byte
+  clock::time_point writing_since_;  // since when there have been unsent bytes
+  clock::time_point heard_handler_;  // the last sign of progress on the answer
+  clock::time_point began_;          // when the exchange began
 };
 
-// The front.
+// The server.
 
 result<void> http_front::impl::open() {
   const auto fail = [this](const char* step, const error_code& ec) {
@@ -261,7 +263,7 @@ void http_front::impl::accept() {
       self->welcome(std::move(socket));
       return self->accept();
     }
-    // Most likely out of descriptors; trying again at once would spin.
+    // The process is most likely out of descriptors; trying again at once would spin.
     if (ec == asio::error::no_descriptors) self->make_room({});
     auto pause = std::make_shared<asio::steady_timer>(self->io, accept_retry);
     pause->async_wait([self, pause](error_code) {
@@ -415,7 +417,7 @@ std::size_t http_front::busy_connections() const {
 std::size_t http_front::open_exchanges() const { return impl_->exchanges.size(); }
 void http_front::close_all() { impl_->close_all(); }
 
-// A connection: receiving.
+// The connection while it receives.
 
 http_front::connection::connection(std::shared_ptr<impl> front, tcp::socket socket, const asio::ip::address& peer)
     : front_(std::move(front)),
@@ -444,7 +446,7 @@ void http_front::connection::read() {
 void http_front::connection::on_read(const error_code& ec, std::size_t count) {
   if (stage_ == stage::closed) return;
   if (ec) {
-    // An answer that is complete may still reach a client that has only stopped sending.
+    // A complete answer may still reach a client that has only stopped sending.
     if (stage_ == stage::flushing && ec == asio::error::eof) {
       input_ended_ = true;
       keep_ = false;
@@ -473,7 +475,7 @@ void http_front::connection::keep_received(std::size_t count) {
   front_->shed(front_->received, &connection::received);
 }
 
-/// Brings this connection's part of the total up to date.
+/// Updates this connection's part of the total.
 void http_front::connection::count_received() {
   const std::size_t held = inbox_.size() - inbox_offset_ + (parser_ ? parser_->get().body().size() : 0);
   front_->received.change(counted_received_, held);
@@ -496,17 +498,17 @@ void http_front::connection::parse() {
   count_received();
 }
 
-/// One step of the parser; false when it wants more bytes or the request was answered or handed out.
+/// Runs one step of the parser. Returns false if it needs more bytes, or the request was answered or passed on.
 bool http_front::connection::feed_parser() {
   if (!parser_) begin_request();
   if (!parser_) return false;
   const std::size_t left = inbox_.size() - inbox_offset_;
-  // Beast 1.74 asserts that a last chunk it has begun to see continues with at least five bytes. Nothing shorter can
-  // complete a chunked body, so waiting loses nothing.
+  // Beast 1.74 asserts that a last chunk that it has begun to read continues with at least five bytes. Nothing shorter
+  // can complete a chunked body, so waiting costs nothing.
   if (left == 0 || (left < 5 && parser_->is_header_done() && parser_->chunked())) return false;
 
   const bool had_header = parser_->is_header_done();
-  // Not before: an eager Beast 1.74 goes on after a header whose body is over the limit, and the error is lost.
+  // Not before the header: an eager Beast 1.74 continues after one whose body exceeds the limit, and loses the error.
   parser_->eager(had_header);
   error_code ec;
   const std::size_t used = parser_->put(asio::buffer(inbox_.data() + inbox_offset_, left), ec);
@@ -514,12 +516,12 @@ bool http_front::connection::feed_parser() {
   const bool wants_more = ec == http::error::need_more;
   if (wants_more) ec = {};
   if (!had_header) {
-    // Beast's own limit begins anew with each piece.
+    // Beast applies its own limit to each piece separately.
     header_bytes_ += used;
     const std::size_t waiting = parser_->is_header_done() ? 0 : left - used;
     if (header_bytes_ + waiting > front_->limits.header_bytes_max) ec = http::error::header_limit;
   }
-  // A chunk's extensions and trailers are not body, but must end, too.
+  // A chunk's extensions and trailers are not part of the body, but need a limit, too.
   if (parser_->is_header_done() && wants_more && left - used > front_->limits.header_bytes_max) {
     ec = http::error::header_limit;
   }
@@ -543,11 +545,11 @@ bool http_front::connection::feed_parser() {
   return !wants_more && used > 0;
 }
 
-/// Why the request cannot be taken whatever its body is.
+/// The reason to refuse the request whatever its body is, if there is one.
 std::optional<refusal> http_front::connection::check_head() const {
   const auto& head = parser_->get();
   const bool is_old = head.version() < 11;
-  // Beast looks at the last coding only; one before it would leave the body encoded.
+  // Beast looks only at the last coding; an earlier one would leave the body encoded.
   const auto codings = head.count(http::field::transfer_encoding);
   if (codings > 1 ||
       (codings == 1 && (is_old || !boost::beast::iequals(head[http::field::transfer_encoding], "chunked")))) {
@@ -588,7 +590,7 @@ void http_front::connection::give_back_share() {
   --front_->owned;
 }
 
-/// Empty lines before a request are allowed, and old clients send one after a body.
+/// Skips empty lines before a request: they are allowed, and old clients send one after a body.
 void http_front::connection::begin_request() {
   while (inbox_offset_ < inbox_.size() && (inbox_[inbox_offset_] == '\r' || inbox_[inbox_offset_] == '\n')) {
     ++inbox_offset_;
@@ -679,7 +681,7 @@ void http_front::connection::refuse(const refusal& why) {
   send(head_of(why.status, headers) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
 }
 
-// A connection: answering.
+// The connection while it answers.
 
 std::string http_front::connection::head_of(unsigned status, const std::vector<http_header>& headers) const {
   const auto reason = http::obsolete_reason(http::int_to_status(status));
@@ -749,7 +751,7 @@ void http_front::connection::write_chunk(std::string_view data) {
   if (stage_ != stage::streaming || data.empty() || is_head_) return;
   send_chunk(data);
   if (unsent_bytes() > front_->limits.buffered_bytes_max) {
-    // Not from within the caller's call.
+    // Must not happen within the caller's call.
     asio::post(front_->io, [self = shared_from_this()] { self->gone(); });
   } else if (!paused_ && unsent_bytes() > front_->limits.buffered_bytes_high) {
     paused_ = true;
@@ -762,7 +764,7 @@ void http_front::connection::end_stream() {
   stage_ = stage::flushing;
   if (!is_http10_ && !is_head_) send("0\r\n\r\n");
   if (!is_writing_) {
-    // Nothing is left to send, and the next request must not begin within the caller's call.
+    // Nothing is left to send, but the next request must not begin within the caller's call.
     asio::post(front_->io, [self = shared_from_this(), id = exchange_] {
       if (self->stage_ == stage::flushing && !self->is_writing_ && self->exchange_ == id) self->on_all_written();
     });
@@ -797,7 +799,7 @@ void http_front::connection::send(std::string bytes) {
     queued_.append(bytes);
   count_unsent();
   if (front_->unsent.is_over()) {
-    // Not from within the caller's call.
+    // Must not happen within the caller's call.
     asio::post(front_->io, [front = front_] { front->shed(front->unsent, &connection::unsent); });
   }
   if (is_writing_) return;
@@ -841,10 +843,10 @@ void http_front::connection::on_all_written() {
   stage_ = stage::receiving;
   waiting_since_ = clock::now();
   receive_by_ = waiting_since_ + front_->limits.idle_timeout;
-  parse();  // what was sent ahead
+  parse();  // requests sent ahead
 }
 
-/// In order with other reports, and never from within the caller's call.
+/// Posted, to keep the order with other reports and never run within the caller's call.
 void http_front::connection::post_flow(bool paused) {
   asio::post(front_->io, [self = shared_from_this(), id = exchange_, paused] {
     if (self->stage_ == stage::streaming && self->exchange_ == id && self->front_->call.on_flow) {
@@ -853,7 +855,7 @@ void http_front::connection::post_flow(bool paused) {
   });
 }
 
-// A connection: ending.
+// The connection while it ends.
 
 void http_front::connection::end_exchange() {
   if (has_exchange_) front_->exchanges.erase(exchange_);
@@ -871,7 +873,7 @@ void http_front::connection::linger() {
   linger_by_ = clock::now() + linger_time;
 }
 
-/// The client left, or is dropped: tells the handler when it still works on the answer.
+/// The client left or is dropped. Notifies the handler if it still works on the answer.
 void http_front::connection::gone() {
   if (stage_ == stage::closed) return;
   const bool must_tell = stage_ == stage::working || stage_ == stage::streaming;
@@ -914,7 +916,7 @@ std::optional<int> http_front::connection::rank_to_close(clock::time_point now) 
   return parser_ && parser_->is_header_done() ? 3 : 2;
 }
 
-/// Says that the answer is on its way, where a client that waits can be told without harm.
+/// Shows that the answer is on its way, if the response can carry such a sign.
 void http_front::connection::ping(clock::time_point now) {
   const auto interval = front_->limits.ping_interval;
   if (is_head_ || is_writing_ || interval.count() <= 0) return;
@@ -922,7 +924,7 @@ void http_front::connection::ping(clock::time_point now) {
     if (held_headers_.empty() || now < began_ + front_->limits.hold_after) return;
     const auto heard = heard_handler_;
     begin_stream(200, held_headers_);
-    heard_handler_ = heard;  // which is no sign of the answer
+    heard_handler_ = heard;  // a blank line is no progress on the answer
     is_held_ = true;
     send_chunk("\n");
   } else if (now >= last_sent_ + interval) {
@@ -933,7 +935,7 @@ void http_front::connection::ping(clock::time_point now) {
 
 void http_front::connection::tick(clock::time_point now) {
   if (is_writing_ && now >= write_by_) return gone();
-  if (paused_ || is_writing_) heard_handler_ = now;  // it waits for the client
+  if (paused_ || is_writing_) heard_handler_ = now;  // the answer waits for the client
   if ((stage_ == stage::working || stage_ == stage::streaming) &&
       now >= heard_handler_ + front_->limits.answer_timeout) {
     note_refusal(refusals::too_late, peer_);

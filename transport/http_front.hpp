@@ -21,107 +21,110 @@ class io_context;
 
 namespace redline::transport {
 
-/// One request and its response. Never reused while the process lives.
+/// One request and its response. Ids are never reused in a process.
 using exchange_id = redline::strong_id<struct exchange_tag>;
 
-/// An HTTP/1.1 server that knows nothing of what it serves. Everything, calls and callbacks alike, happens on the one
-/// thread that runs the io_context, which must outlive the front.
+/// An HTTP/1.1 server that is independent of what it serves. All calls and callbacks happen on the one thread that runs
+/// the io_context, which must outlive the server.
 ///
-/// An exchange begins with on_request and ends exactly once: by respond, end_stream, fail or close_all (nothing is
-/// called back afterwards), or by on_closed, when the client is gone first or answer_timeout has passed. A client that
+/// An exchange begins with on_request and ends exactly once: by respond, end_stream, fail or close_all, after which
+/// nothing is called back; or by on_closed, if the client is gone first or answer_timeout has passed. A client that
 /// shuts down only its sending side counts as gone. Calls for an exchange that has ended are ignored. Requests sent
-/// ahead on one connection are kept and served in order. What is wrong with HTTP itself is answered here, with an
-/// OpenAI error object; such requests reach no handler.
+/// ahead on one connection are queued and served in order. HTTP errors are answered here with an OpenAI error object
+/// and never reach a handler.
 class http_front {
  public:
   struct options {
     std::string address = "127.0.0.1";  // numeric, IPv4 or IPv6 (with or without brackets), or a host name
-    std::uint16_t port = 8080;          // 0: any free port
+    std::uint16_t port = 8080;          // 0 means any free port
     std::uint32_t header_bytes_max = sizes::http_header_bytes_max;
-    std::uint64_t body_bytes_max = sizes::http_body_bytes_max;  // a larger one: 413, before it is read
-    /// Received but not yet handed out, over all connections. Past it the connections with more than a fair share are
-    /// refused, the one that began first before others; what holds less than `small_bytes` always passes.
+    std::uint64_t body_bytes_max =
+        sizes::http_body_bytes_max;  // larger bodies are refused with 413 before they are read
+    /// Limit of bytes received but not yet passed on, over all connections. Above it, connections with more than a fair
+    /// share are refused, the oldest first; a connection with less than `small_bytes` always passes.
     std::uint64_t received_bytes_max = 256 << 20;
-    /// The same for answers that are not yet sent.
+    /// The same limit for unsent answers.
     std::uint64_t unsent_bytes_max = 256 << 20;
     std::uint64_t small_bytes = 256 << 10;
-    /// When all are in use, one that waits for its client gives way to a new one: first the longest idle, then those
-    /// with a request that is not complete. The rest is told 503.
+    /// If all connections are in use, one that waits for its client is closed for a new one: the longest idle first,
+    /// then those with an incomplete request. If there is none, the new one gets 503.
     std::size_t connections_max = 1024;
-    /// Of one remote address (of IPv6 the first 64 bits). Loopback has no bound: a proxy there speaks for all its
-    /// clients. 0: no bound.
+    /// Limit per remote address (for IPv6 the first 64 bits). Loopback is unlimited, because a proxy there serves all
+    /// its clients. 0 means no limit.
     std::size_t connections_per_address_max = 256;
-    bool bounds_loopback = false;  // loopback has the bound, too
-    /// A share of the requests under way, for those who send them (handlers::owner_of). Who has as many may have more
-    /// while more than such a share is left for others; then: 429. 0: no bound.
+    bool bounds_loopback = false;  // the limit applies to loopback, too
+    /// The share of concurrent requests per owner (handlers::owner_of). An owner that has used it up may have more
+    /// while more than one such share remains for others; after that it gets 429. 0 means no limit.
     std::size_t requests_per_owner_max = 256;
     std::chrono::milliseconds first_byte_timeout{10'000};  // from a connection's start to its first request
     std::chrono::milliseconds idle_timeout{75'000};        // between requests on a kept connection
     std::chrono::milliseconds read_timeout{60'000};        // from a request's first byte to its last
-    /// Without a byte or another sign of the answer (note_progress): the exchange fails with 504, or its stream with an
-    /// error event, and on_closed is called. A client that reads slowly is not the handler's fault.
+    /// Time without a byte or another sign of progress (note_progress). After it the exchange fails with 504, or its
+    /// stream with an error event, and on_closed is called. Time that a slow reader takes does not count.
     std::chrono::milliseconds answer_timeout{1'800'000};
-    /// For each 64 KiB piece of a response to enter the kernel: a slower reader is dropped.
+    /// Time for each 64 KiB piece of a response to enter the kernel. A slower reader is dropped.
     std::chrono::milliseconds write_timeout{30'000};
-    /// A response with more unsent bytes than `high` is reported by on_flow(paused), and again when under `low`. Data
-    /// already on its way may still be written; past `max` the client is dropped.
+    /// on_flow reports when a response has more unsent bytes than `high`, and again when it is below `low`. Data
+    /// already on its way may still be written; above `max` the client is dropped.
     std::uint64_t buffered_bytes_high = 256 << 10;
     std::uint64_t buffered_bytes_low = 64 << 10;
     std::uint64_t buffered_bytes_max = 16 << 20;
-    /// The kernel's send buffer hides a slow reader, so it is bounded too. 0: the system's default.
+    /// The kernel's send buffer hides a slow reader, so it is bounded, too. 0 means the system's default.
     std::uint32_t socket_send_bytes = 256 << 10;
-    /// A comment is sent on an event stream that was silent this long, and a blank line on an answer that is held open.
-    /// 0: never.
+    /// After this long without output, an event stream gets a comment, and a response that is held open a blank line. 0
+    /// means never.
     std::chrono::milliseconds ping_interval{15'000};
-    /// An answer that is held open begins after so long, half of what proxies usually wait for one.
+    /// A response that is held open begins after this time, half of what proxies usually wait.
     std::chrono::milliseconds hold_after{30'000};
   };
 
-  /// The value of a request's header; the first of several.
+  /// Returns the value of a request header, the first one if there are several.
   using header_finder = std::function<std::optional<std::string_view>(std::string_view name)>;
 
   struct handlers {
     std::function<void(exchange_id, http_request)> on_request;
-    std::function<void(exchange_id)> on_closed;             // over before the answer's end
-    std::function<void(exchange_id, bool paused)> on_flow;  // the response's buffer passed a mark
-    /// Who sends the request with these headers, before its body is read; 0, or no function: nobody that has a share.
+    std::function<void(exchange_id)> on_closed;             // the exchange ended before its answer did
+    std::function<void(exchange_id, bool paused)> on_flow;  // the response's buffer crossed a mark
+    /// The owner of a request with these headers, asked before the body is read. 0, or no function, means that the
+    /// request has no share.
     std::function<std::uint64_t(const header_finder&)> owner_of;
   };
 
   static result<std::unique_ptr<http_front>> listen(boost::asio::io_context& io, options what, handlers whom);
-  /// Closes everything without callbacks. Not to be called from within one.
+  /// Closes everything without callbacks. Must not be called from within one.
   ~http_front();
 
   [[nodiscard]] std::uint16_t port() const;
 
-  /// The whole answer. Content-Length, Date and Connection are added here. HEAD, 204 and 304 send no body.
+  /// Sends the whole answer. Content-Length, Date and Connection are added here. HEAD, 204 and 304 send no body.
   void respond(exchange_id id, unsigned status, std::vector<http_header> headers, std::string body);
 
-  /// Sends the head at once. When Content-Type is text/event-stream each write must hold whole events, since pings go
-  /// between writes.
+  /// Sends the head at once. If Content-Type is text/event-stream, each write must contain whole events, because pings
+  /// go between writes.
   void begin_stream(exchange_id id, unsigned status, std::vector<http_header> headers);
   void write(exchange_id id, std::string data);
   void end_stream(exchange_id id);
 
-  /// The answer is being made: answer_timeout begins anew.
+  /// Reports progress on the answer: answer_timeout starts again.
   void note_progress(exchange_id id);
-  /// The answer will be a 200 with these headers, whose body may begin with blank lines (as JSON may), or an error.
-  /// When it takes longer than hold_after, status and headers are sent with a blank line, and one more each
-  /// ping_interval, so that nobody on the way gives up. What an error finds begun it breaks off: the client sees that
-  /// there is no answer.
+  /// Announces that the answer will be a 200 with these headers, whose body may begin with blank lines (as JSON may),
+  /// or an error. If it takes longer than hold_after, status and headers are sent with a blank line, and one more each
+  /// ping_interval, so that no client or proxy times out. An error after that breaks the response off: the client sees
+  /// that there is no answer.
   void hold_open(exchange_id id, std::vector<http_header> headers);
-  /// Ends the exchange with an error wherever it stands: with a whole answer; in an event stream with `error` as the
-  /// last event; any other stream breaks off. error: JSON.
+  /// Ends the exchange with an error in any state: with a whole answer, or in an event stream with `error` as the last
+  /// event. Any other stream is broken off. `error` is JSON.
   void fail(exchange_id id, unsigned status, std::vector<http_header> headers, const std::string& error);
-  /// The same for all exchanges, each of which is then reported by on_closed.
+  /// Fails all exchanges, and calls on_closed for each.
   void fail_all(unsigned status, const std::string& error);
 
-  /// Each connection ends with its current or next exchange. New ones are taken as before, so that health checks are
-  /// answered: what else to answer is the handler's business.
+  /// Ends each connection with its current or next exchange. New connections are still accepted, so that health checks
+  /// are answered; the handler decides what else to answer.
   void drain();
-  /// Connections with an exchange that is not ended and fully sent, or whose client has not yet taken the end.
+  /// The number of connections with an exchange that has not ended or is not fully sent, or whose client has not yet
+  /// read the end.
   [[nodiscard]] std::size_t busy_connections() const;
-  /// Not ended, or ended and not yet fully sent.
+  /// The number of exchanges that have not ended or are not fully sent.
   [[nodiscard]] std::size_t open_exchanges() const;
   void close_all();
 

@@ -11,10 +11,10 @@ struct http_header {
   bool operator==(const http_header&) const = default;
 };
 
-/// The first header called `name`, whatever its case; null when there is none.
+/// The first header called `name`, ignoring case; null if there is none.
 const std::string* find_header(const std::vector<http_header>& headers, std::string_view name);
 
-/// Same letters, ignoring ASCII case: how HTTP compares names.
+/// Compares as HTTP compares names: ignoring ASCII case.
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
 struct http_request {
@@ -25,7 +25,7 @@ struct http_request {
   std::string body;
   std::string peer;  // numeric address of the client
 
-  /// The first header called `name`, whatever its case; null when there is none.
+  /// The first header called `name`, ignoring case; null if there is none.
   [[nodiscard]] const std::string* header(std::string_view name) const { return find_header(headers, name); }
 };
 

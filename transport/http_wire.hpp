@@ -7,14 +7,14 @@
 
 #include "transport/http_message.hpp"
 
-// HTTP as text: what http_front reads and writes beside what Beast parses.
+// HTTP as text: what http_front reads and writes in addition to what Beast parses.
 
 namespace redline::transport {
 
-/// What is said about a request that no handler answers.
+/// The response to a request that no handler answers.
 struct refusal {
   unsigned status;
-  std::string_view type, code, message;  // texts that need no JSON escape; code may be empty
+  std::string_view type, code, message;  // texts that need no JSON escaping; code may be empty
 };
 
 namespace refusals {
@@ -45,27 +45,27 @@ inline constexpr std::array all = {malformed, host_missing,    target_malformed,
                                    too_much,  too_many_of_one, too_late,          handler_failed};
 }  // namespace refusals
 
-/// Counts a refusal, and logs it with the client's address: at most one line a second, of all reasons together.
+/// Counts a refusal and logs it with the client's address, at most one line per second for all reasons together.
 void note_refusal(const refusal& why, std::string_view peer);
 
-/// How often each of refusals::all happened in this process since it started. From any thread.
+/// How often each of refusals::all happened since the process started. Thread-safe.
 using refusal_counts = std::array<std::uint64_t, refusals::all.size()>;
 refusal_counts read_refusal_counts();
 
-/// As OpenAI's error object. bytes_max: names the limit that was passed; 0: none.
+/// An OpenAI error object. bytes_max: the exceeded limit to name, or 0 if there is none.
 std::string to_body(const refusal& why, std::uint64_t bytes_max = 0);
 
-/// The time now, for the header Date.
+/// The current time, for the Date header.
 std::string date_now();
 
-/// Appends one header line. Values may hold what a client sent: a line break in one does not become a header of its
-/// own. A name that is no token is left out.
+/// Appends one header line. Values may contain client input: a line break in one cannot begin another header. A name
+/// that is not a token is left out.
 void append_header(std::string& head, std::string_view name, std::string_view value);
 
-/// A header that http_front writes itself.
+/// Whether http_front writes this header itself.
 bool is_written_by_front(std::string_view name);
 
-/// Fills path and query from "/path?query", "http://host/path?query" or "*"; false when it is none of these.
+/// Fills path and query from "/path?query", "http://host/path?query" or "*"; returns false for anything else.
 bool split_target(std::string_view target, http_request& request);
 
 }  // namespace redline::transport

@@ -17,7 +17,7 @@ constexpr std::chrono::minutes between_complaints{1};
 constexpr std::uint64_t answer_bytes_max = 64 << 10;
 constexpr std::size_t shown_bytes_max = 200;
 
-/// What the protocol calls retryable.
+/// The statuses that the protocol calls retryable.
 bool may_pass_later(unsigned status) { return status == 429 || status == 502 || status == 503 || status == 504; }
 
 }  // namespace
@@ -93,13 +93,13 @@ std::optional<std::chrono::milliseconds> otlp_exporter::attempt(const std::strin
   int seconds = 0;
   if (const auto* wanted = answer->header("retry-after")) {
     const char* const end = wanted->data() + wanted->size();
-    if (std::from_chars(wanted->data(), end, seconds).ptr != end) seconds = 0;  // a date
+    if (std::from_chars(wanted->data(), end, seconds).ptr != end) seconds = 0;  // the header is a date
   }
   return std::max<std::chrono::milliseconds>(
       usual_pause, std::chrono::seconds(std::clamp<int>(seconds, 0, static_cast<int>(retry_after_max.count()))));
 }
 
-/// Shorter when the process ends.
+/// Waits for less time if the process ends.
 void otlp_exporter::wait_for_last(std::chrono::milliseconds pause) {
   const auto until = std::chrono::steady_clock::now() + pause;
   while (!from_->is_stopped() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(pause_step);

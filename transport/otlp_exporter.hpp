@@ -17,21 +17,21 @@ struct otlp_options {
   http_url url;  // where spans are posted
   std::vector<http_header> headers;
   trace::resource resource;
-  std::chrono::milliseconds batch_patience{1'000};  // a span waits so long for others
-  std::chrono::milliseconds retry_first{1'000};     // after the first attempt; then twice as long each time
+  std::chrono::milliseconds batch_patience{1'000};  // how long a span waits for others
+  std::chrono::milliseconds retry_first{1'000};     // after the first attempt; doubled after each further one
   std::chrono::milliseconds answer_timeout{10'000};
-  std::chrono::milliseconds last_timeout{2'000};  // for what is left when the process ends
+  std::chrono::milliseconds last_timeout{2'000};  // for the remaining spans when the process ends
 };
 
-/// Posts a tracer's spans to an OpenTelemetry collector, in JSON, from a thread of its own. What the collector does not
-/// take after some attempts is counted as failed; a line of the log says so, once a minute at most.
+/// Posts a tracer's spans to an OpenTelemetry collector, in JSON, from its own thread. Spans that the collector does
+/// not take after some attempts are counted as failed and logged, at most once a minute.
 class otlp_exporter {
  public:
   static constexpr std::size_t batch_spans_max = 512;
   static constexpr int attempts_max = 4;
 
   otlp_exporter(std::shared_ptr<trace::tracer> from, otlp_options options);
-  /// Sends what is left, if that does not take long.
+  /// Sends the remaining spans within `last_timeout`.
   ~otlp_exporter();
   otlp_exporter(const otlp_exporter&) = delete;
   otlp_exporter& operator=(const otlp_exporter&) = delete;
@@ -39,7 +39,7 @@ class otlp_exporter {
  private:
   void run();
   void send(const std::vector<trace::span>& spans);
-  /// Empty: they were taken, or refused for good. Else how long to wait for the next attempt.
+  /// nullopt if the spans were taken or finally refused; otherwise how long to wait for the next attempt.
   [[nodiscard]] std::optional<std::chrono::milliseconds> attempt(const std::string& body, std::size_t count,
                                                                  std::chrono::milliseconds usual_pause);
   void complain(const std::string& why);
@@ -48,7 +48,7 @@ class otlp_exporter {
   std::shared_ptr<trace::tracer> from_;
   otlp_options options_;
   trace::clock_offset clock_ = trace::clock_offset::read();
-  std::string problem_;  // of the last attempt
+  std::string problem_;  // the reason the last attempt failed
   std::chrono::steady_clock::time_point quiet_until_{};
   std::atomic<bool> given_up_ = false;
   std::atomic<bool> ended_ = false;

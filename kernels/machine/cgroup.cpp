@@ -17,7 +17,7 @@ std::string read_text(const std::string& path) {
   return out.str();
 }
 
-/// What one group's directory grants, 0 for no limit.
+/// The limit that one group's directory sets, 0 for none.
 using limit_reader = std::uint64_t (*)(const std::string& directory);
 
 std::uint64_t whole_cpus(double quota, double period) {
@@ -43,7 +43,7 @@ std::uint64_t cpus_of_version1(const std::string& directory) {
 std::uint64_t bytes_in(const std::string& path) {
   std::istringstream text(read_text(path));  // "max" or a number
   std::uint64_t bytes = 0;
-  // Version 1 says "none" with the largest number of whole pages below 2^63.
+  // Version 1 represents no limit by the largest number of whole pages below 2^63.
   return text >> bytes && bytes < std::uint64_t{1} << 62 ? bytes : 0;
 }
 
@@ -64,8 +64,8 @@ void tighten(std::uint64_t& limit, std::uint64_t other) {
   if (other != 0 && (limit == 0 || other < limit)) limit = other;
 }
 
-/// Every group from `path` up to the root counts: a parent may be the tight one. Inside a container the path may not
-/// exist below the mount; its root then does.
+/// Every group from `path` up to the root counts, because a parent may have the tightest limit. Inside a container the
+/// path may not exist below the mount; then its root does.
 std::uint64_t limit_along(const std::string& mount, std::string path, limit_reader read) {
   std::uint64_t limit = 0;
   while (true) {

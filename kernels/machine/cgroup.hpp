@@ -10,7 +10,7 @@ namespace redline::kernels {
 std::uint32_t cgroup_cpu_quota(const std::string& proc_self_cgroup, const std::string& root);     // CPUs, rounded up
 std::uint64_t cgroup_memory_limit(const std::string& proc_self_cgroup, const std::string& root);  // bytes
 
-/// The same for this process.
+/// Limits for this process.
 std::uint32_t cgroup_cpu_quota();
 std::uint64_t cgroup_memory_limit();
 

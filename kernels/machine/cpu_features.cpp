@@ -72,7 +72,7 @@ cpu_features detect() {
   return f;
 }
 
-/// A core by its main identification register; these CPUs carry no name.
+/// A core by its main identification register, because these CPUs have no name.
 struct known_core {
   unsigned implementer;
   unsigned part;
@@ -120,7 +120,7 @@ bool permit_amx() {
 #else
 
 std::string cpu_name() {
-  if ((getauxval(AT_HWCAP) & HWCAP_CPUID) == 0) return "unknown";  // the system does not let us read the register
+  if ((getauxval(AT_HWCAP) & HWCAP_CPUID) == 0) return "unknown";  // the system does not allow reading the register
   std::uint64_t id = 0;
   __asm__("mrs %0, MIDR_EL1" : "=r"(id));
   const unsigned implementer = id >> 24 & 0xff;

@@ -4,28 +4,28 @@
 
 namespace redline::kernels {
 
-/// What this CPU can execute *and* the operating system saves on a context switch; false for another architecture's.
+/// What this CPU can execute *and* the operating system saves on a context switch; false on other architectures.
 struct cpu_features {
   bool avx2 = false;    // with FMA and F16C
   bool avx512 = false;  // F, BW, DQ, VL
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
   bool avx512_fp16 = false;
-  bool amx_bf16 = false;  // tile state offered; using it still needs the process's permission
+  bool amx_bf16 = false;  // tile state is available; using it still needs the process's permission
   bool amx_int8 = false;
   bool neon = false;
   bool neon_dotprod = false;  // SDOT, UDOT
   bool neon_i8mm = false;     // SMMLA, USDOT
 };
 
-/// Asked once per process.
+/// Queried once per process.
 const cpu_features& this_cpu();
 
-/// The name that the CPU gives itself; "unknown" for one that gives none.
+/// The name that the CPU reports; "unknown" if it has none.
 std::string cpu_name();
 
 #if defined(__x86_64__)
-/// Asks the operating system for the AMX tile state of this process. False when there is none.
+/// Requests the AMX tile state for this process from the operating system. Returns false if there is none.
 bool permit_amx();
 #endif
 

@@ -33,7 +33,7 @@ machine_memory read_machine_memory() {
   machine_memory m;
   m.total_bytes =
       static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
-  m.available_bytes = m.total_bytes;    // unless the system says less
+  m.available_bytes = m.total_bytes;    // unless the system reports less
   std::ifstream info("/proc/meminfo");  // "MemAvailable:   16384256 kB"
   std::string key;
   for (std::uint64_t kib = 0; info >> key >> kib; info.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {

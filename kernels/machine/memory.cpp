@@ -14,7 +14,7 @@ memory_block::memory_block(std::size_t bytes) : bytes_(bytes) {
   constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
   const bool huge = bytes >= huge_page_bytes;
   if (bytes > std::numeric_limits<std::size_t>::max() - 2 * huge_page_bytes) throw std::bad_alloc();
-  // Linux aligns large mappings by itself from 6.7 on; before, a block of a few MiB would lie in small pages by half.
+  // Linux aligns large mappings itself from 6.7 on; before, half of a block of a few MiB would use small pages.
   const std::size_t mapped = huge ? bytes + huge_page_bytes : bytes;
   // Not reserved: a KV pool may be sized for the worst case and is filled slowly.
   void* at = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

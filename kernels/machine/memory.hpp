@@ -5,13 +5,13 @@
 
 namespace redline::kernels {
 
-/// Zeroed memory straight from the operating system, page-aligned, backed by huge pages where offered: from 2 MiB on it
-/// begins at a multiple of 2 MiB, and what follows the last whole 2 MiB lies in small pages, so that nothing is rounded
-/// up. Pages cost nothing until they are touched. Moves, never copies.
+/// Zeroed memory directly from the operating system, page-aligned, with huge pages if available: from 2 MiB on it
+/// begins at a multiple of 2 MiB, and the rest after the last whole 2 MiB uses small pages, so that nothing is rounded
+/// up. Pages cost nothing until they are touched. Can be moved, not copied.
 class memory_block {
  public:
   memory_block() = default;
-  /// Throws std::bad_alloc when the address space or the commit limit refuses.
+  /// Throws std::bad_alloc if the address space or the commit limit is exhausted.
   explicit memory_block(std::size_t bytes);
   ~memory_block();
   memory_block(memory_block&& other) noexcept

@@ -1,6 +1,6 @@
-// Products of integers. Included by each targets/*.cpp that has them, after `gemm` (for weights that are no integers)
-// and the verbs on bytes and their dots. The order of the includes matters; blank lines keep the formatter from sorting
-// them.
+// Products of integers. Included by each targets/*.cpp that has them, after `gemm` (for weights that are not integers)
+// and the verbs for bytes and their dot products. The order of the includes matters; blank lines keep the formatter
+// from sorting them.
 
 #include "kernels/ops/byte_formats.inl.hpp"
 
@@ -8,19 +8,19 @@
 
 /// Steps of four columns before the sums become floats, as in a group of 32.
 inline constexpr int peak_steps = 8;
-// Where registers allow, bytes of x that are read serve two sums: loads are not what is measured.
+// If there are enough registers, the bytes of x that are read serve two sums, because loads are not what is measured.
 inline constexpr int peak_panels = dot_rows_max > 4 ? 2 : 1;
 inline constexpr int peak_rows = std::min(6, dot_rows_max);
 
-/// For measuring, like multiply_add_loop: as many products at once as a tile of gemm_int8 has, from memory that
-/// stays in the first-level cache.
+/// Measures like multiply_add_loop: as many products at once as a tile of gemm_int8 has, from memory that stays in the
+/// first-level cache.
 float dot_loop(std::size_t iterations) {
   alignas(64) std::byte x[256];
-  const volatile std::size_t step = 4;  // unknown to the compiler, which would else compute once what repeats
+  const volatile std::size_t step = 4;  // unknown to the compiler, which could otherwise compute repeated work once
   for (std::size_t i = 0; i < sizeof(x); ++i) x[i] = static_cast<std::byte>(i);
   const std::int32_t minus = 0;
   dot_weights<8> w[peak_panels];
-  for (int p = 0; p < peak_panels; ++p) w[p] = ready<8>(load_words(x + p * 64));  // no two sums are the same
+  for (int p = 0; p < peak_panels; ++p) w[p] = ready<8>(load_words(x + p * 64));  // all sums differ
   f32x16 all[peak_rows][peak_panels];
   for (auto& row : all) {
     for (f32x16& sum : row) sum = zero();
@@ -54,7 +54,7 @@ float dot_loop(std::size_t iterations) {
   return sum(total);
 }
 
-/// A table whose products are those of integers.
+/// A table that computes products with integers.
 constexpr kernel_table with_int8(kernel_table t) {
   t.one_chain = false;
   t.product_error = 0x1p-7F;

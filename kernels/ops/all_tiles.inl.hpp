@@ -1,5 +1,5 @@
-// The operations by tiles, and a table of them. Included by the targets that have tiles, after the verbs of vectors and
-// tiles. The order of the includes matters; blank lines keep the formatter from sorting them.
+// The operations with tiles, and a table of them. Included by the targets that have tiles, after the verbs for vectors
+// and tiles. The order of the includes matters; blank lines keep the formatter from sorting them.
 
 #include "kernels/ops/chunks.inl.hpp"
 
@@ -9,7 +9,7 @@
 
 #include "kernels/ops/gemm_tiles.inl.hpp"
 
-/// For weights that are no integers, where products are those of integers.
+/// Used for weights that are not integers in tables with integer products.
 void gemm(const gemm_args& a) { avx512_table().gemm(a); }
 
 #include "kernels/ops/all_int8.inl.hpp"
@@ -24,7 +24,7 @@ void gemm(const gemm_args& a) { avx512_table().gemm(a); }
 
 #include "kernels/ops/attention_tiles.inl.hpp"
 
-/// Products by tiles, and attention unless keys and values are integers already; the rest as on AVX-512.
+/// Products with tiles, and attention unless keys and values are already integers; the rest as on AVX-512.
 kernel_table tile_table(std::string_view name) {
   kernel_table t = best_avx512_table();
   t.name = name;
@@ -44,7 +44,7 @@ kernel_table tile_table(std::string_view name) {
   return t;
 }
 
-/// Products of integers by tiles, the rest as in `base`.
+/// Integer products with tiles, the rest as in `base`.
 kernel_table int8_tile_table(std::string_view name, const kernel_table& base) {
   kernel_table t = with_int8_tiles(base);
   t.name = name;

@@ -1,13 +1,13 @@
-// Attention over keys and values that are, or become, floats. A block's keys and values are widened once and serve all
-// query vectors: a key tile is a panel whose "rows" are 16 tokens, a stretch of values is a panel whose "rows" are 16
-// dimensions and whose k-steps are tokens. A score is one chain over the dimensions; within a block an output is one
-// chain over the tokens. (What all attention shares: attention_work.inl.hpp.)
+// Attention over keys and values that are floats or are widened to floats. A block's keys and values are widened once
+// and serve all query vectors: a key tile is a panel whose "rows" are 16 tokens; a segment of values is a panel whose
+// "rows" are 16 dimensions and whose k-steps are tokens. A score is one chain over the dimensions; within a block an
+// output is one chain over the tokens. (attention_work.inl.hpp has what all attention shares.)
 
 /// A few query vectors, such as one row's, read keys and values as they are stored.
 inline constexpr int few_vectors_max = std::min(8, gemm_accumulators);
 constexpr std::size_t panels_beside_few(std::size_t vectors) { return 2 * vectors <= gemm_accumulators ? 2 : 1; }
 
-/// [rows - 1][panels - 1]
+/// Indexed as [rows - 1][panels - 1].
 template<class Panel, int... Rows>
 constexpr auto few_tile_table(std::integer_sequence<int, Rows...>) {
   return std::array<std::array<tile_function, 2>, sizeof...(Rows)>{
@@ -53,7 +53,7 @@ inline std::size_t widest_beside(std::size_t vectors) {
   return static_cast<std::size_t>(panels_beside(static_cast<int>(std::min<std::size_t>(vectors, gemm_rows_max))));
 }
 
-/// `n` stored numbers as floats; n: a multiple of 16.
+/// Widens `n` stored numbers to floats; n must be a multiple of 16.
 inline void widen_whole(element_type type, const std::byte* from, std::size_t n, float* to) {
   const auto* halves = reinterpret_cast<const std::uint16_t*>(from);
   switch (type) {
@@ -72,9 +72,9 @@ inline void widen_whole(element_type type, const std::byte* from, std::size_t n,
   }
 }
 
-/// Keys and values as floats.
+/// Attention with keys and values as floats.
 struct float_attention : attention_work {
-  bool few;        // of query vectors: nothing is widened
+  bool few;        // few query vectors, so nothing is widened
   float* rotated;  // [offset_count][vectors][head_dim]
   float* keys;     // [8 tiles][head_dim][16]
   float* values;   // [attention_block_tokens][width]
@@ -150,7 +150,7 @@ void add_values(const float_attention& w, std::size_t from, std::size_t to, std:
   }
 }
 
-/// The same for a few vectors of one row, which sees all of the parts' tokens, from the values as they are stored.
+/// Adds values for a few vectors of one row, which sees all of the parts' tokens, from the values as they are stored.
 void add_stored_values(const float_attention& w, const block_part* parts, std::size_t count) {
   const attention_args& a = w.a;
   const std::size_t step_bytes = value_row_bytes(a.kv.type, a.head_dim);
@@ -178,7 +178,7 @@ void add_stored_values(const float_attention& w, const block_part* parts, std::s
   }
 }
 
-/// The tokens [first, first + count) of the table, whose tiles begin at `tile`; moves `tile` on.
+/// Processes the tokens [first, first + count) of the table, whose tiles begin at `tile`; advances `tile`.
 void attend_block(const float_attention& w, std::size_t first, std::size_t count, std::size_t& tile) {
   const attention_args& a = w.a;
   const auto seen_by = [&](std::size_t row) { return seen_in_block(a, row, first, count); };
@@ -196,8 +196,8 @@ void attend_block(const float_attention& w, std::size_t first, std::size_t count
     widen_whole(a.kv.type, value_row(a.kv, parts[i].slot, a.head_dim), parts[i].count * w.width,
                 w.values + parts[i].token * w.width);
   }
-  // Each row its own first tokens; what all rows see, together; then each row its own last tokens. Giving the others a
-  // weight of zero there instead could turn a -0 into +0.
+  // Each row first adds its own first tokens, then all rows those that all see, then each row its own last tokens. A
+  // weight of zero for the other rows instead could turn a -0 into +0.
   const auto add_own = [&](std::size_t row, std::size_t from, std::size_t to) {
     const seen_tokens seen = seen_by(row);
     add_values(w, std::max(from, seen.from), std::min(to, seen.to), row * a.group, a.group);

@@ -1,21 +1,21 @@
-// Attention over keys and values of integers (q8_0, i16) by integer products. Sums of integers are exact, so a target's
-// instructions, the blocking, and the slots in which tokens lie change no bit; floats only join them, in one order:
+// Attention over integer keys and values (q8_0, i16) by integer products. Integer sums are exact, so a target's
+// instructions, the blocking, and the tokens' slots change no bit; floats only join the sums, in one order:
 //
 // score = sum over the blocks of integer_key_block dimensions, in order, of (d_q d_k) times the integer sum. The
 // rotated query is rounded to steps of -query_steps..query_steps per block. output = sum over the blocks of
-// attention_block_tokens, in order, of d_w times the integer sum over the tokens of the block that the row sees. A
-// token's weight times the scale of its value is rounded to steps of 0..weight_steps per block and query vector.
+// attention_block_tokens, in order, of d_w times the integer sum over the block's tokens that the row sees. A token's
+// weight times the scale of its value is rounded to steps of 0..weight_steps per block and query vector.
 //
-// No integer sum of what is seen overflows: 128 * 128 * 32767, 32 * 8191 * 8191 and 128 * 4095 * 4095 are below 2^31.
-// Sums of other tokens may wrap around; nobody looks at them. A query that is not finite, a scale that is NaN: the
-// scores, or the sums, are NaN.
+// No integer sum over seen tokens overflows: 128 * 128 * 32767, 32 * 8191 * 8191 and 128 * 4095 * 4095 are below 2^31.
+// Sums over other tokens may wrap around, but are not used. If a query is not finite or a scale is NaN, the scores or
+// the sums are NaN.
 
 inline quads16 load_word(quads16, const std::byte* p) { return load_quads(p); }
 inline pairs16 load_word(pairs16, const std::byte* p) { return load_pairs(p); }
 
 struct integer_attention : attention_work {
-  std::size_t words;      // of dimensions
-  std::size_t blocks;     // of dimensions
+  std::size_t words;      // number of words along the dimensions
+  std::size_t blocks;     // number of blocks along the dimensions
   std::int16_t* queries;  // [offset_count][vectors][words][per word]
   float* query_scales;    // [offset_count][vectors][blocks]
   float* rotated;         // [head_dim]
@@ -23,7 +23,7 @@ struct integer_attention : attention_work {
   float* weight_scales;   // [vectors]
 };
 
-/// Query vector v for the keys of an offset, in steps.
+/// Converts query vector v to steps, for the keys of an offset.
 template<class Numbers>
 inline void quantise_query(const integer_attention& w, std::size_t offset, std::size_t v) {
   const attention_args& a = w.a;
@@ -37,7 +37,7 @@ inline void quantise_query(const integer_attention& w, std::size_t offset, std::
     const f32x16 inverse = inverse_of(broadcast(scale));
     for_chunks(n, [&](std::size_t i, std::size_t lanes) {
       std::int16_t steps[16];
-      // Lanes beyond are zeros; the second operand stands for a NaN, whose block's scale says what it is.
+      // Lanes beyond are zeros. A NaN becomes the second operand; its block's scale is NaN.
       const f32x16 x = mul(load_some(w.rotated + first + i, lanes), inverse);
       store_i16(steps, min(broadcast(Numbers::query_steps), max(x, broadcast(-Numbers::query_steps))));
       std::copy_n(steps, round_up(lanes, per_word<Numbers>), factors + first + i);
@@ -46,7 +46,7 @@ inline void quantise_query(const integer_attention& w, std::size_t offset, std::
   }
 }
 
-/// Scores of some query vectors with whole tiles of keys. The vectors' numbers lie as in integer_attention.
+/// Scores of some query vectors with whole tiles of keys. The layout of the vectors is as in integer_attention.
 struct key_product {
   const std::byte* const* tiles;
   std::size_t words;
@@ -100,8 +100,8 @@ void multiply_keys(const key_product& t) {
 /// Outputs of some query vectors, 16 dimensions per chunk: sums += scale * (weights . values).
 struct value_product {
   const std::byte* const* words;
-  std::size_t at;     // the first of the chunks in them
-  std::size_t count;  // of words
+  std::size_t at;     // position of the first chunk in each word
+  std::size_t count;  // number of words
   const std::int16_t* weights;
   std::size_t weights_stride;
   const float* scales;
@@ -140,7 +140,7 @@ void multiply_values(const value_product& t) {
   }
 }
 
-/// The greatest power of two of vectors, up to 4, for which the accumulators suffice beside `rows` rows.
+/// The greatest power of two of vectors, up to 4, for which the accumulators suffice with `rows` rows.
 constexpr int integers_beside(int rows) {
   int vectors = 4;
   while (vectors > 1 && vectors * rows > integer_accumulators) vectors /= 2;
@@ -193,13 +193,13 @@ inline void for_vector_blocks(std::size_t first, std::size_t end, Body body) {
   }
 }
 
-/// Some query vectors: [first, end).
+/// The query vectors [first, end).
 struct vector_range {
   std::size_t first;
   std::size_t end;
 };
 
-/// scores[v][token] for some vectors.
+/// Computes scores[v][token] for some vectors.
 template<class Numbers>
 void score_integers(const integer_attention& w, const block_part* parts, std::size_t count, vector_range vectors,
                     tokens_ahead& ahead) {
@@ -240,13 +240,13 @@ void score_integers(const integer_attention& w, const block_part* parts, std::si
   }
 }
 
-/// The values of a block's tokens: words as they are stored, and where each part's weights stand among theirs. A word
-/// holds other tokens too where a part begins or ends within it; their weights are zeros.
+/// The values of a block's tokens: words as stored, and the position of each part's weights in them. A word also
+/// contains other tokens if a part begins or ends within it; their weights are zeros.
 struct block_values {
-  std::size_t count = 0;                             // of words
+  std::size_t count = 0;                             // number of words
   const std::byte* words[attention_block_tokens];    // each has at least one of the tokens
   std::size_t first_weight[attention_block_tokens];  // by part
-  bool straight = false;                             // a token's weight stands where the token does
+  bool straight = false;                             // weights are in the order of the tokens
   alignas(64) float scales[attention_block_tokens];  // by token
 };
 
@@ -272,19 +272,19 @@ inline void find_values(const attention_args& a, const block_part* parts, std::s
   }
 }
 
-/// Of one query vector, for a block with `words` words of tokens; a store of 16 may reach beyond the last.
+/// The stride for one query vector, for a block with `words` words of tokens; a store of 16 may exceed the last word.
 template<class Numbers>
 constexpr std::size_t weights_stride(std::size_t words) {
   return words * per_word<Numbers> + 32;
 }
 
-/// The second operands turn a NaN into 0; lanes that are not seen are 0 or NaN.
+/// The second operands turn a NaN into 0; lanes of unseen tokens are 0 or NaN.
 template<class Numbers>
 inline f32x16 weight_in_steps(f32x16 weight, f32x16 inverse) {
   return min(broadcast(Numbers::weight_steps), max(mul(weight, inverse), zero()));
 }
 
-/// The scale of weights, from what was found of them lane by lane: the largest, and NaN where one is no number.
+/// The scale of weights, from the largest and the invalid values of each lane: NaN if any weight is NaN.
 template<class Numbers>
 inline f32x16 keep_weight_scale(const integer_attention& w, std::size_t v, f32x16 top, f32x16 bad) {
   const float scale = (largest(top) + sum(bad)) * (1 / Numbers::weight_steps);
@@ -292,7 +292,7 @@ inline f32x16 keep_weight_scale(const integer_attention& w, std::size_t v, f32x1
   return inverse_of(broadcast(scale));
 }
 
-/// The same as quantise_weights for a whole block whose weights are at hand and stand as its tokens do.
+/// A variant of quantise_weights for a whole block whose weights are available and ordered as its tokens.
 template<class Numbers>
 inline void quantise_whole(const integer_attention& w, std::size_t v, const f32x16 (&e)[attention_block_tokens / 16],
                            const block_values& b) {
@@ -312,7 +312,7 @@ inline void quantise_whole(const integer_attention& w, std::size_t v, const f32x
   for (std::size_t c = 0; c < chunks; ++c) store_i16(out + c * 16, weight_in_steps<Numbers>(x[c], inverse));
 }
 
-/// Turns vector v's weights of the tokens that it sees of the block into steps, those of the other tokens into zeros.
+/// Converts vector v's weights of the block's tokens to steps; those of tokens that it does not see become zeros.
 template<class Numbers>
 void quantise_weights(const integer_attention& w, std::size_t v, const seen_tokens& seen_of_block,
                       const block_part* parts, std::size_t parts_count, const block_values& b) {
@@ -360,14 +360,14 @@ void add_integer_values(const integer_attention& w, const block_values& b, vecto
   });
 }
 
-/// The tokens [first, first + count) of the table, whose tiles begin at `tile`; moves `tile` on.
+/// Processes the tokens [first, first + count) of the table, whose tiles begin at `tile`; advances `tile`.
 template<class Numbers>
 void attend_integers(const integer_attention& w, std::size_t first, std::size_t count, std::size_t& tile) {
   const attention_args& a = w.a;
   const auto seen_by = [&](std::size_t row) { return seen_in_block(a, row, first, count); };
   block_part parts[attention_block_tokens];
   const std::size_t parts_count = parts_of_block(a, first, seen_by(0).from, count, tile, parts);
-  // The rows before see no token of the block, and those after whose window begins after it.
+  // Earlier rows see no token of the block, nor do later rows whose window begins after it.
   const std::size_t first_row = first < a.visible ? 0 : first - a.visible + 1;
   std::size_t end_row = a.rows;
   while (seen_by(end_row - 1).from == count) --end_row;

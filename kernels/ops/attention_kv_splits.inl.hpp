@@ -1,18 +1,18 @@
-// Split-KV attention (Flash-Decoding): the context is cut into splits of kv_split_tokens, each split has sums of its
-// own, and these are joined in order, always. So the splits of one row can be computed on several cores, and the row's
-// bits do not depend on which. Splits and blocks are cut at fixed indices of the table, also where a row sees only a
-// window of it; a split that ends before a row's window is no part of the row's sums.
+// Split-KV attention (Flash-Decoding): the context is cut into splits of kv_split_tokens, each split has its own sums,
+// and these are always joined in order. So the splits of one row can be computed on several cores, and the row's bits
+// do not depend on which. Splits and blocks are cut at fixed indices of the table, even if a row sees only a window of
+// it; a split that ends before a row's window is not part of the row's sums.
 
-/// Sums over the tokens of one split, or of several joined, by query vector.
+/// Sums over the tokens of one split, or of several joined ones, by query vector.
 struct split_sums {
   float* tops;    // [vectors] highest score
-  float* totals;  // [vectors][16] of the weights, which are relative to the highest
-  float* sums;    // [vectors][width] of weighted values
+  float* totals;  // [vectors][16]: sums of the weights, relative to the highest score
+  float* sums;    // [vectors][width]: sums of weighted values
   std::size_t width;
 };
 
-/// A split's sums as they are stored between two calls.
-inline constexpr std::size_t record_head = 32;  // the highest score, and from 16 on the totals
+/// The layout of a split's sums when they are stored between two calls.
+inline constexpr std::size_t record_head = 32;  // the highest score, and the totals from 16 on
 inline float* split_record(const attention_args& a, std::size_t split, std::size_t v) {
   return a.records + (split * a.rows * a.group + v) * attention_record_floats(a.head_dim);
 }
@@ -24,7 +24,7 @@ inline void save_split(const attention_args& a, std::size_t split, const split_s
   std::copy_n(s.sums + v * s.width, s.width, to + record_head);
 }
 
-/// shrink(difference): exp(difference * scale), the weight of a score that lies `difference` from the highest; <= 0.
+/// shrink(difference): exp(difference * scale), the weight of a score at `difference` <= 0 from the highest.
 template<class Shrink>
 inline void join_split(const split_sums& into, std::size_t v, float top, const float* totals, const float* sums,
                        Shrink shrink) {
@@ -37,11 +37,11 @@ inline void join_split(const split_sums& into, std::size_t v, float top, const f
   for (std::size_t d = 0; d < into.width; d += 16) join(into.sums + v * into.width + d, sums + d);
 }
 
-/// Of a score in the exponent: scores that are capped have been scaled before.
+/// The factor of a score in the exponent: capped scores are already scaled.
 inline float weight_scale(const attention_args& a) { return a.soft_cap > 0 ? 1 : a.scale; }
 
-/// What a query vector's sums are multiplied with: one over its weights. A sink's weight is one of them, as if it were
-/// a last split of one token whose value is zero.
+/// The factor of a query vector's sums: one over its weights. A sink's weight counts, like a last split of one token
+/// whose value is zero.
 template<class Shrink>
 inline f32x16 output_scale(const attention_args& a, std::size_t v, const split_sums& s, std::size_t at, Shrink shrink) {
   const float total = sum(load(s.totals + at * 16));
@@ -52,8 +52,8 @@ inline f32x16 output_scale(const attention_args& a, std::size_t v, const split_s
   return div(ours, add(mul(broadcast(total), ours), shrink(sink - highest)));
 }
 
-/// Computes splits with attend(first, end), which leaves their sums in `one`, and either saves them or joins them.
-/// Returns the sums of all tokens, nullptr when they were saved.
+/// Computes splits with attend(first, end), which leaves their sums in `one`, and saves or joins them. Returns the sums
+/// of all tokens, or nullptr if they were saved.
 template<class Attend, class Shrink>
 inline const split_sums* attend_splits(const attention_args& a, const split_sums& one, const split_sums& joined,
                                        Attend attend, Shrink shrink) {
@@ -83,8 +83,8 @@ inline const split_sums* attend_splits(const attention_args& a, const split_sums
   return a.records == nullptr ? &joined : nullptr;
 }
 
-/// Joins the saved splits of every query vector v and calls write(v, sums, 0). The record of the first split that the
-/// row sees is overwritten with the sums.
+/// Joins the saved splits of every query vector v and calls write(v, sums, 0). Overwrites the record of the first split
+/// that the row sees with the sums.
 template<class Shrink, class Write>
 inline void join_records(const attention_args& a, Shrink shrink, Write write) {
   const std::size_t width = attention_record_floats(a.head_dim) - record_head;
@@ -100,7 +100,7 @@ inline void join_records(const attention_args& a, Shrink shrink, Write write) {
   }
 }
 
-/// The tile in which a token lies.
+/// The tile that contains a token.
 inline std::size_t tile_of_token(const attention_args& a, std::size_t token) {
   const auto* next = std::upper_bound(a.tiles, a.tiles + a.tile_count, token,
                                       [](std::size_t t, const attention_tile& tile) { return t < tile.first_token; });

@@ -1,14 +1,14 @@
-// Attention by tiles of bf16, in the blocks of attention.inl.hpp: 16 tokens of keys are a panel whose columns are the
-// dimensions, 16 dimensions of values a panel whose columns are the tokens of the block, and query vectors are rows.
+// Attention with bf16 tiles, in the blocks of attention.inl.hpp: 16 tokens of keys are a panel whose columns are the
+// dimensions, 16 dimensions of values a panel whose columns are the block's tokens, and query vectors are rows.
 //
-// Order of every sum: a score and an output sum as any product by tiles does, the latter along the tokens of the block
-// in table order. Tokens that a row does not see have a weight of +0, and their values count as zeros when no row of
-// the call sees them, or where they are no numbers, which only rows that see them get. That can only change the sign of
-// a zero, and zeros are written as +0. So a row's bits depend only on the tokens that it sees.
+// Order of every sum: scores and output sums follow the order of all tile products, the latter along the block's tokens
+// in table order. Tokens that a row does not see have a weight of +0. Their values count as zeros if no row of the call
+// sees them; values that are not finite are added only to rows that see them. This can only change the sign of a zero,
+// and zeros are written as +0. So a row's bits depend only on the tokens that it sees.
 
 inline constexpr std::size_t block_tiles = attention_block_tokens / tile_columns;
 
-/// What the steps of one call share. `padded`: vectors rounded up to whole tiles.
+/// Data shared by the steps of one call. `padded`: vectors rounded up to whole tiles.
 struct tile_attention {
   const attention_args& a;
   std::size_t vectors;
@@ -17,11 +17,11 @@ struct tile_attention {
   std::size_t key_tiles;   // along the dimensions
   std::uint16_t* queries;  // [offset_count][padded / 16][key_tiles] tiles, rotated
   float* scores;           // [padded][attention_score_stride]
-  float* odd_scores;       // [padded][16] of a key tile that is not whole
+  float* odd_scores;       // [padded][16], for a partial key tile
   float* tops;             // [padded] highest score so far
-  float* totals;           // [padded][16] of the weights
+  float* totals;           // [padded][16]: sums of the weights
   std::uint16_t* weights;  // [padded / 16][block_tiles] tiles
-  float* sums;             // [padded][width] of weighted values
+  float* sums;             // [padded][width]: sums of weighted values
   std::uint16_t* keys;     // [panel][key_tiles] tiles
   std::uint16_t* values;   // [width / 16][block_tiles] tiles
 };
@@ -45,7 +45,7 @@ inline auto with_element(element_type type, Body body) {
 void score_by_tiles(const tile_attention& w, const block_part* parts, std::size_t count, tokens_ahead& ahead) {
   const attention_args& a = w.a;
   const std::size_t widest = w.padded == 16 ? 4 : 2;
-  const std::size_t query_numbers = w.padded / 16 * w.key_tiles * tile_numbers;  // of one offset
+  const std::size_t query_numbers = w.padded / 16 * w.key_tiles * tile_numbers;  // for one offset
   tile_block b{.x = nullptr,
                .x_step = w.key_tiles * tile_numbers,
                .panels = nullptr,
@@ -87,7 +87,7 @@ void score_by_tiles(const tile_attention& w, const block_part* parts, std::size_
   }
 }
 
-/// 2^t for t <= 0 within 3e-6, far less than what rounding it to bf16 loses; never a denormal number.
+/// 2^t for t <= 0 within 3e-6, far less than rounding to bf16 loses; never a denormal number.
 inline __m512 power_of_two(__m512 t) {
   t = _mm512_max_ps(_mm512_set1_ps(-126), t);
   const __m512 r = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF);  // t - floor(t)
@@ -99,17 +99,17 @@ inline __m512 power_of_two(__m512 t) {
   return _mm512_scalef_ps(p, t);  // p * 2^floor(t)
 }
 
-/// For powers of two instead of e.
+/// The factor for powers of two instead of e.
 inline float tile_weight_scale(const attention_args& a) { return weight_scale(a) * 1.44269504F; }
 
-/// Lanes of the chunk at token i that are seen.
+/// The lanes of the chunk at token i that are seen.
 inline __mmask16 seen_lanes(const seen_tokens& seen, std::size_t i) {
   const auto first = [&](std::size_t n) { return first_lanes(n <= i ? 0 : std::min<std::size_t>(n - i, 16)); };
   return static_cast<__mmask16>(first(seen.to) & ~first(seen.from));
 }
 
-/// Turns vector v's scores of the tokens that it sees of a block into weights, those of its other tokens into zeros,
-/// and scales its sums to the new maximum. tiles: along the tokens.
+/// Converts vector v's scores of the block's tokens that it sees to weights, sets those of other tokens to zero, and
+/// scales its sums to the new maximum. tiles: number of tiles along the tokens.
 void weigh_tile_scores(const tile_attention& w, std::size_t v, const seen_tokens& seen, std::size_t tiles) {
   float* scores = w.scores + v * attention_score_stride;
   const bool is_first_block = seen.starts;
@@ -157,7 +157,7 @@ void weigh_tile_scores(const tile_attention& w, std::size_t v, const seen_tokens
   _mm512_storeu_ps(w.totals + v * 16, total);
 }
 
-/// The values of a block's tokens; those of tokens that no row of the call sees are zeros.
+/// The values of a block's tokens, with zeros for tokens that no row of the call sees.
 template<class Format>
 class block_values {
  public:
@@ -188,7 +188,7 @@ using token_pairs = std::uint64_t;
 static_assert(attention_block_tokens / 2 <= 64);
 
 /// Expands values to tiles, with zeros for infinities and NaN: a row that does not see their token would multiply them
-/// by its weight of zero. Returns the pairs of tokens that have some.
+/// by its weight of zero. Returns the pairs of tokens that have such values.
 template<class Format>
 token_pairs write_values(const tile_attention& w, const block_values<Format>& values, std::size_t count) {
   const __m512i infinity = _mm512_set1_epi16(0x7f80);
@@ -207,7 +207,7 @@ token_pairs write_values(const tile_attention& w, const block_values<Format>& va
   return no_numbers;
 }
 
-/// Adds the infinities and NaN of these tokens to the sums of the rows that see them; weights are never zero there.
+/// Adds the infinities and NaNs of these tokens to the sums of the rows that see them; weights are never zero there.
 template<class Format>
 void add_no_numbers(const tile_attention& w, const block_values<Format>& values, token_pairs pairs, std::size_t first,
                     std::size_t count) {
@@ -269,7 +269,7 @@ void attend_block_by_tiles(const tile_attention& w, std::size_t first, std::size
   const std::size_t tiles = (count + tile_columns - 1) / tile_columns;
   for (std::size_t v = 0; v < w.vectors; ++v) {
     const seen_tokens seen = seen_in_block(a, v / a.group, first, count);
-    // So far all of its weights were zeros.
+    // So far all weights of this vector were zeros.
     if (seen.starts && !seen_by_first.starts) std::fill_n(w.sums + v * w.width, w.width, 0.0F);
     weigh_tile_scores(w, v, seen, tiles);
   }
@@ -343,7 +343,7 @@ void attention_by_tiles(const attention_args& a) {
   float* joined_totals = take(vectors * 16);
   const split_sums joined{joined_tops, joined_totals, take(vectors * width), width};
   rotate_queries(w, rotated);
-  // Rows of tiles beyond the last vector: any numbers would do; ordinary ones keep the emulation fast.
+  // Tile rows beyond the last vector may contain any numbers; ordinary ones keep the emulation fast.
   for (std::size_t v = vectors; v < padded; ++v) weigh_tile_scores(w, v, {0, 0, true}, block_tiles);
 
   const tile_session session;

@@ -1,23 +1,23 @@
-// What every form of attention by vectors shares: a few rows against a page table, in blocks of tokens with a running
-// maximum (Milakov & Gimelshein 2018; Dao et al. 2022).
+// Shared by all attention with vectors: a few rows against a page table, in blocks of tokens with a running maximum
+// (Milakov & Gimelshein 2018; Dao et al. 2022).
 //
-// Order of every sum: blocks end at multiples of attention_block_tokens of the token's index in the table, KV splits at
-// multiples of kv_split_tokens (attention_kv_splits.inl.hpp); between blocks sums are scaled to the new maximum. Within
-// one, lane t % 16 sums the weights of the tokens t. A row's bits do not depend on where the tokens are stored, which
-// rows share the call, or how many tokens other rows see.
+// Order of every sum: blocks end at token indices that are multiples of attention_block_tokens, KV splits at multiples
+// of kv_split_tokens (attention_kv_splits.inl.hpp); between blocks, sums are scaled to the new maximum. Within a block,
+// lane t % 16 sums the weights of the tokens t. A row's bits do not depend on where the tokens are stored, which rows
+// share the call, or how many tokens other rows see.
 
-/// What the steps of one call share.
+/// Data shared by the steps of one call.
 struct attention_work {
   const attention_args& a;
   std::size_t vectors;  // query vectors: row * group + head in group
   std::size_t width;    // head_dim rounded up to whole chunks
   float* scores;        // [vectors][attention_score_stride]
-  float* odd_scores;    // [vectors][16] of a tile that is not whole
-  split_sums one;       // of the split at hand
+  float* odd_scores;    // [vectors][16], for a partial tile
+  split_sums one;       // sums of the current split
   split_sums joined;
 };
 
-/// Hands out a call's scratch.
+/// Allocates a call's scratch.
 class scratch_floats {
  public:
   explicit scratch_floats(const attention_args& a) : free_(a.scratch) {}
@@ -48,7 +48,7 @@ inline void rotate_query(const attention_args& a, std::size_t offset, std::size_
          a.rotary_dim, a.head_dim, out);
 }
 
-/// The highest of n scores, in lanes: of whole chunks.
+/// The highest of n scores, in lanes; for whole chunks.
 template<std::size_t Chunks>
 inline f32x16 highest_of(const float* scores) {
   f32x16 top = broadcast(scores[0]);
@@ -57,9 +57,9 @@ inline f32x16 highest_of(const float* scores) {
   return top;
 }
 
-/// Turns vector v's scores of the tokens that it sees of a block, at least one, into weights, and scales its sums to
-/// the new maximum. The other weights of the first chunk are zeros. Those of a whole block are offered to take(weights)
-/// first: they are not written if it gives true, and neither is anything else. Returns whether it did.
+/// Converts vector v's scores of the block's tokens that it sees, at least one, to weights, and scales its sums to the
+/// new maximum. The other weights of the first chunk are zeros. The weights of a whole block are first offered to
+/// take(weights): if it returns true, nothing is written. Returns whether it did.
 template<class Take>
 bool weigh_scores(const attention_work& w, std::size_t v, const seen_tokens& seen, Take take) {
   float* all_scores = w.scores + v * attention_score_stride;
@@ -94,7 +94,7 @@ bool weigh_scores(const attention_work& w, std::size_t v, const seen_tokens& see
     total = load(w.one.totals + v * 16);
   }
   if (is_whole) {
-    // All chunks at once, because each is a long chain of operations.
+    // Computes all chunks at once, because each is a long chain of operations.
     f32x16 e[whole_chunks];
 #pragma GCC unroll 8
     for (std::size_t c = 0; c < whole_chunks; ++c) {

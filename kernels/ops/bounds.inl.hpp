@@ -1,9 +1,9 @@
-// What the machine can do at best with this target's instructions: loops for measuring, not for computing.
+// The best that the machine can do with this target's instructions: loops for measuring, not for computing.
 
 /// Independent chains, enough to hide the latency of a multiply-add on every port.
 inline constexpr int peak_chains = 12;
 
-/// Does iterations x peak_chains x 16 multiply-adds in registers. Returns something that depends on all of them.
+/// Does iterations x peak_chains x 16 multiply-adds in registers. Returns a value that depends on all of them.
 float multiply_add_loop(std::size_t iterations) {
   f32x16 acc[peak_chains];
   const f32x16 x = broadcast(0.999F);
@@ -28,7 +28,7 @@ float read_loop(const float* x, std::size_t n) {
   for (std::size_t i = 0; i < n; i += 128) {
 #pragma GCC unroll 8
     for (int c = 0; c < 8; ++c) {
-      prefetch(x + i + c * 16 + 512);  // the hardware's own read-ahead stops at page ends
+      prefetch(x + i + c * 16 + 512);  // the hardware prefetcher stops at page ends
       acc[c] = add(acc[c], load(x + i + c * 16));
     }
   }

@@ -1,19 +1,19 @@
-// Packed weights as bytes. Four columns of a panel (layout: kernels/panel_layout.hpp) are a word per row, of unsigned
-// integers that are `offset` more than the weight they stand for; a group of columns shares a scale, and perhaps a
-// minimum: w = scale (u - offset) + minimum.
+// Packed weights as bytes. Four columns of a panel (layout: kernels/panel_layout.hpp) are one word per row, of unsigned
+// integers that exceed the represented weight by `offset`. A group of columns shares a scale, and perhaps a minimum: w
+// = scale (u - offset) + minimum.
 
-/// What a format says of itself: bits of its integers, their offset, columns that share a scale.
+/// Properties of a format: bits of its integers, their offset, columns that share a scale.
 template<int Bits, int Offset, bool Minimum, int Group>
 struct byte_format {
   static constexpr int bits = Bits;
   static constexpr int offset = Offset;
   static constexpr bool has_minimum = Minimum;
   static constexpr int group = Group;
-  static constexpr int steps = Group / 4;  // words of each row in a group
+  static constexpr int steps = Group / 4;  // words per row in a group
 };
 
-// Each format: `open` reads what a group's columns share; bytes<I> gives the columns [4 I, 4 I + 4) of the group. g:
-// index of the group in the panel.
+// Every format has `open`, which reads what a group's columns share, and bytes<I>, which returns the columns [4 I, 4 I
+// + 4) of the group. g: index of the group in the panel.
 
 /// Nibbles: columns [8 n, 8 n + 4) are the low halves of word n, columns [8 n + 4, 8 n + 8) the high ones.
 template<int I>
@@ -132,7 +132,7 @@ struct q3_k_bytes : byte_format<3, 4, false, 16> {
   }
 };
 
-/// Nibbles that stand for the numbers of a table, which are added `offset`: of 5 to 8 bits then.
+/// Nibbles that select numbers of a table, to which `offset` is added; the result has 5 to 8 bits.
 template<class Floats, class Numbers, int Bits, int Offset>
 struct table_bytes : byte_format<Bits, Offset, false, 32> {
   static constexpr std::size_t group_bytes = Floats::group_bytes;
@@ -149,7 +149,7 @@ using mxfp4_bytes = table_bytes<table_format<weight_type::mxfp4, mxfp4_numbers>,
 using iq3_xxs_bytes = table_bytes<iq3_xxs_format, iq3_xxs_numbers, 7, 64>;
 using iq3_s_bytes = table_bytes<iq3_s_format, iq3_s_numbers, 5, 16>;
 
-/// Likewise with three bits.
+/// Selects numbers of a table by three bits.
 template<class Floats, class Numbers, int Bits, int Offset>
 struct three_bit_table_bytes : byte_format<Bits, Offset, false, Floats::group> {
   static constexpr std::size_t group_bytes = Floats::group_bytes;
@@ -166,7 +166,7 @@ using iq2_16_bytes = three_bit_table_bytes<iq2_16_format, iq2_numbers, 7, 64>;
 using iq1_32_bytes = three_bit_table_bytes<iq1_32_format, iq1_numbers, 5, 16>;
 using iq1_16_bytes = three_bit_table_bytes<iq1_16_format, iq1_numbers, 5, 16>;
 
-/// Calls body.operator()<Format>() for the format of `type`, one of blocks.
+/// Calls body.operator()<Format>() for the format of `type`, which must be a block type.
 template<class Body>
 inline auto with_byte_format(weight_type type, Body body) {
   switch (type) {

@@ -1,5 +1,5 @@
-// Packed weights as floats. A stretch of a panel (layout: kernels/panel_layout.hpp) is written out column by column, 16
-// rows each, exactly as kernels/weight_type.hpp defines the weights; the products then know floats only.
+// Packed weights as floats. A segment of a panel (layout: kernels/panel_layout.hpp) is expanded column by column, 16
+// rows each, exactly as kernels/weight_type.hpp defines the weights; the products then use only floats.
 
 template<int... I, class Body>
 inline void for_constants(std::integer_sequence<int, I...>, Body body) {
@@ -11,16 +11,15 @@ inline void for_constants(Body body) {
   for_constants(std::make_integer_sequence<int, Count>{}, body);
 }
 
-// Where column i of a group is in its word.
+// The index of column i of a group in its word.
 constexpr int nibble_of(int i) { return static_cast<int>(layout::bit_of_column(static_cast<std::size_t>(i), 4) / 4); }
 constexpr int pair_of(int i) { return static_cast<int>(layout::bit_of_column(static_cast<std::size_t>(i), 2) / 2); }
 constexpr int bit_of(int i) { return static_cast<int>(layout::bit_of_column(static_cast<std::size_t>(i), 1)); }
 
-/// While the `bytes` of packed weights at `p` are multiplied, those a stretch after them are read from memory: the
-/// hardware's own read-ahead stops at page ends, and does too little where products are slower than memory. They go to
-/// the second-level cache, for what waits for memory would take the few places that the first level has for misses, and
-/// stop loads that it could serve; a little before they are needed, to the first. Panels follow each other, so that the
-/// end of one reads ahead in the next.
+/// While `bytes` of packed weights at `p` are multiplied, later ones are prefetched from memory: the hardware
+/// prefetcher stops at page ends, and does too little if products are slower than memory. They go to the second-level
+/// cache, because waiting for memory would occupy the first level's few miss buffers and block loads that it could
+/// serve; shortly before use they go to the first level. Panels are consecutive, so the end of one prefetches the next.
 inline void prefetch_weights(const std::byte* p, std::size_t bytes) {
   constexpr std::size_t from_memory = 8192, from_cache = 1024;
   for (std::size_t line = 0; line < bytes; line += 64) {
@@ -31,8 +30,8 @@ inline void prefetch_weights(const std::byte* p, std::size_t bytes) {
 
 inline f32x16 halves(const std::byte* at) { return load_f16(reinterpret_cast<const std::uint16_t*>(at)); }
 
-// Each format: `group` columns share what `open` reads first; weight<I> gives column I of the group, 16 rows. g: index
-// of the group in the panel.
+// Every format has `group` columns that share what `open` reads; weight<I> returns column I of the group, 16 rows. g:
+// index of the group in the panel.
 
 struct f16_format {
   static constexpr int group = 1;
@@ -106,7 +105,7 @@ struct q45_format {
   }
 };
 
-/// q4_k and q5_k: w = (d s) q - (dmin m), both products exact, so the fused form rounds as the plain one.
+/// q4_k and q5_k: w = (d s) q - (dmin m). Both products are exact, so the fused form rounds like the plain one.
 template<weight_type Type, bool Fifth>
 struct q45_k_format {
   static constexpr int group = 32;
@@ -184,7 +183,7 @@ struct q3_k_format {
   struct head {
     f32x16 scale;
     words16 pairs;
-    words16 thirds;  // those of the group, in the low half of each byte
+    words16 thirds;  // for the group, in the low half of each byte
   };
   static head open(const std::byte* panel, std::size_t g) {
     const std::byte* unit = panel + g / 16 * layout::unit_bytes(weight_type::q3_k);
@@ -199,7 +198,7 @@ struct q3_k_format {
   }
 };
 
-/// The numbers of a table that nibbles, or three bits, stand for.
+/// Tables of numbers selected by nibbles or three bits.
 struct iq4_numbers {
   static constexpr const std::int8_t (&values)[16] = iq4_values;
 };
@@ -242,7 +241,7 @@ struct table_format {
   }
 };
 
-/// iq4_xs and iq3: 256 columns share a float, 32 of them a small scale too.
+/// iq4_xs and iq3: 256 columns share a float, and each 32 of them a small scale.
 template<class Numbers>
 struct scaled_table_format {
   static constexpr int group = 32;
@@ -266,7 +265,7 @@ using iq4_xs_format = scaled_table_format<iq4_numbers>;
 using iq3_xxs_format = scaled_table_format<iq3_xxs_numbers>;
 using iq3_s_format = scaled_table_format<iq3_s_numbers>;
 
-/// iq2 and iq1: likewise, with numbers that three bits stand for, and perhaps 16 columns to a small scale.
+/// iq2 and iq1: like iq4_xs, with numbers selected by three bits, and perhaps 16 columns per small scale.
 template<int Group, class Numbers>
 struct three_bit_table_format {
   static constexpr int group = Group;
@@ -277,7 +276,7 @@ struct three_bit_table_format {
   struct head {
     f32x16 scale;
     const std::byte* pairs;
-    words16 thirds;  // those of the group from the lowest bit of each byte on
+    words16 thirds;  // for the group, from the lowest bit of each byte on
   };
   static head open(const std::byte* panel, std::size_t g) {
     const std::byte* unit = panel + g / groups * unit_bytes;

@@ -1,8 +1,8 @@
-// Rows times packed weights. Every output is one chain of fused multiply-adds over k = 0 .. columns - 1, started at
-// zero, then the bias: its bits depend on its row of x and its row of w, on nothing else. Blocking over rows, panels
-// and k only decides when a link of the chain is computed; a float kept in y between two links is the same float.
+// Rows times packed weights. Every output is one chain of fused multiply-adds over k = 0 .. columns - 1, starting at
+// zero, followed by the bias: its bits depend only on its row of x and its row of w. Blocking over rows, panels and k
+// only decides when a link of the chain is computed; a float stored in y between two links is unchanged.
 
-// Panels whose 16 numbers per k-step are read as they lie.
+// Panels whose 16 numbers per k-step are read as stored.
 
 struct f32_panel {
   static constexpr std::size_t step_bytes = 64;
@@ -19,8 +19,8 @@ struct bf16_panel {
   static f32x16 weights(const std::byte* at) { return load_bf16(reinterpret_cast<const std::uint16_t*>(at)); }
 };
 
-/// Continues Rows x Panels chains over `depth` k-steps. panels: where the first step of each lies. step_bytes: from one
-/// step of a panel to its next.
+/// Continues Rows x Panels chains over `depth` k-steps. panels: where each panel's first step is. step_bytes: the
+/// distance between steps of a panel.
 template<class Panel, int Rows, int Panels>
 inline void continue_chains(const std::byte* const* panels, std::size_t step_bytes, const float* x,
                             std::size_t x_stride, std::size_t depth, f32x16 (&acc)[Rows][Panels]) {
@@ -43,21 +43,21 @@ inline void continue_chains(const std::byte* const* panels, std::size_t step_byt
   }
 }
 
-/// One block of outputs over one stretch of k.
+/// One block of outputs over one segment of k.
 struct gemm_tile {
-  const std::byte* const* panels;  // at the first k of the stretch
-  const float* x;                  // likewise
+  const std::byte* const* panels;  // at the first k of the segment
+  const float* x;                  // at the first k of the segment
   std::size_t x_stride;
   std::size_t depth;
-  std::size_t step_bytes;  // from one k-step to the next
+  std::size_t step_bytes;  // distance between k-steps
   float* y;
   std::size_t y_stride;
-  std::size_t lanes;            // outputs that exist, of Panels * 16
-  bool first;                   // chains begin here; else they go on from y
-  const float* bias = nullptr;  // of this block; given with the last stretch
+  std::size_t lanes;            // number of outputs that exist, of Panels * 16
+  bool first;                   // chains begin here; otherwise they continue from y
+  const float* bias = nullptr;  // for this block; given with the last segment
 };
 
-/// For tiles all of whose lanes exist.
+/// For tiles whose lanes all exist.
 template<class Panel, int Rows, int Panels>
 inline void run_whole_tile(const gemm_tile& t) {
   f32x16 acc[Rows][Panels];
@@ -115,7 +115,7 @@ constexpr tile_function tile_or_null() {
   }
 }
 
-/// [rows - 1][log2(panels)]
+/// Indexed as [rows - 1][log2(panels)].
 template<int... Rows>
 constexpr auto tile_table(std::integer_sequence<int, Rows...>) {
   return std::array<std::array<tile_function, 4>, sizeof...(Rows)>{
@@ -124,13 +124,13 @@ constexpr auto tile_table(std::integer_sequence<int, Rows...>) {
 }
 inline constexpr auto tiles_by_size = tile_table(std::make_integer_sequence<int, gemm_rows_max>{});
 
-/// Floats of weights that are expanded at once. For a few rows they stay in the first-level cache together with the
-/// rows of x; many rows want long stretches, or they would load and store their sums too often: those stay in the
-/// second level.
+/// The number of weights expanded at once. For a few rows they stay in the first-level cache together with the rows of
+/// x. Many rows need long segments, which stay in the second level; otherwise they would load and store their sums too
+/// often.
 inline constexpr std::size_t stretch_floats_few = 4096;
 inline constexpr std::size_t stretch_floats = 16384;
 
-/// One group of panels (8, 4, 2 or 1 of them) times all rows, stretch by stretch of k.
+/// Multiplies one group of panels (8, 4, 2 or 1) by all rows, segment by segment of k.
 void gemm_group(const gemm_args& a, expand_function expand, std::size_t panel, std::size_t panels_count) {
   const bool few = a.rows <= 2 * gemm_rows_max;
   const std::size_t depth_step = (few ? stretch_floats_few : stretch_floats) / (panels_count * 16);
@@ -158,7 +158,7 @@ void gemm_group(const gemm_args& a, expand_function expand, std::size_t panel, s
       at[p] = reinterpret_cast<const std::byte*>(to);
     }
     std::size_t row = 0;
-    for (std::size_t b = 0; b < blocks; ++b) {  // blocks of nearly equal height: 7 rows are 4 + 3, not 6 + 1
+    for (std::size_t b = 0; b < blocks; ++b) {  // blocks of nearly equal height: 7 rows become 4 + 3, not 6 + 1
       const std::size_t end = a.rows * (b + 1) / blocks;
       t.x = a.x + row * a.x_stride + k;
       t.y = a.y + row * a.y_stride + panel * 16;
@@ -182,8 +182,8 @@ struct plain_group {
   }
 };
 
-/// One row: the weights go from their packed form straight into the chains, panels side by side to hide latency. Plain:
-/// what reads columns that make no whole group.
+/// Multiplies one row: weights go directly from packed form into the chains, with several panels together to hide
+/// latency. Plain: the reader for columns that do not form a whole group.
 template<class Format, int Panels, class Plain = void>
 void run_fused(const gemm_args& a, std::size_t panel) {
   const std::byte* from[Panels];

@@ -1,17 +1,17 @@
-// Rows times packed weights of a block format, by products of integers (definition: kernels/README.md). A row of x is
+// Rows times packed weights of a block format, by integer products (definition: kernels/README.md). A row of x is
 // rounded to signed bytes, 32 columns at a time. Per group of columns an output is a sum of integer products, which is
-// exact in any order, and then one link of a chain of floats: sum = fma(scale * d, float(integers), sum), with a
-// minimum also fma(minimum, d * float(sum of the group's bytes of x), sum). So its bits depend on its row of x and its
-// row of w only.
+// exact in any order, and then one link of a chain of floats: sum = fma(scale * d, float(integers), sum), and with a
+// minimum also fma(minimum, d * float(sum of the group's bytes of x), sum). So its bits depend only on its row of x and
+// its row of w.
 
 // ---- rows of x -----------------------------------------------------------------------------------------------------
 
-/// What 32 columns of a row share.
+/// The data shared by 32 columns of a row.
 struct x_block {
   float d;                     // x = d q
   float sum;                   // d times the sum of all q
   std::int32_t minus;          // the sum of all q, negated
-  std::int32_t minus_half[2];  // of each sixteen
+  std::int32_t minus_half[2];  // the same for each sixteen
 };
 inline constexpr std::size_t x_block_columns = 32;
 inline constexpr std::size_t x_block_bytes = x_block_columns + sizeof(x_block);
@@ -21,7 +21,7 @@ inline std::size_t prepared_row_bytes(std::size_t columns) {
   return round_up(columns / x_block_columns * x_block_bytes, 64);
 }
 
-/// Rows that are no whole blocks meet no weights in blocks.
+/// Rows without whole blocks are never multiplied by weights in blocks.
 std::size_t prepared_byte_rows(std::size_t rows, std::size_t columns) {
   return columns % x_block_columns == 0 ? rows * prepared_row_bytes(columns) : 0;
 }
@@ -29,7 +29,7 @@ std::size_t prepared_byte_rows(std::size_t rows, std::size_t columns) {
 inline x_block prepare_block(const float* x, std::byte* q) {
   const f32x16 low = load(x);
   const f32x16 high = load(x + 16);
-  // A number less itself is zero, but NaN for what is not finite.
+  // A number minus itself is zero, or NaN if it is not finite.
   const bool is_finite = sum(add(sub(low, low), sub(high, high))) == 0;
   const float most = largest(max(max(low, sub(zero(), low)), max(high, sub(zero(), high))));
   constexpr float least = 0x1p-100F;  // 127 / least is finite
@@ -38,7 +38,7 @@ inline x_block prepare_block(const float* x, std::byte* q) {
     const float d = is_finite ? 0.0F : std::numeric_limits<float>::quiet_NaN();
     return {d, d, 0, {0, 0}};
   }
-  // A float of 2^23 to 2^24 has no bits below one: the sum is rounded to an integer, which its low bits hold.
+  // A float of 2^23 to 2^24 has no bits below one: the sum is rounded to an integer in its low bits.
   const f32x16 steps = broadcast(127.0F / most);
   const f32x16 rounder = broadcast(0x1.8p23F);
   const f32x16 a = add(mul(low, steps), rounder);
@@ -73,27 +73,27 @@ inline float sum_of_group(const x_block& b, std::size_t g) {
 
 // ---- tiles of outputs ----------------------------------------------------------------------------------------------
 
-/// Panels side by side times a few rows, over one stretch of k.
+/// A few panels times a few rows, over one segment of k.
 struct dot_tile {
-  const std::byte* panel;   // the first one's, at the stretch
-  std::size_t panel_bytes;  // from one panel to the next
-  const std::byte* q;       // of the first row, at the stretch
-  const x_block* blocks;    // likewise
-  std::size_t row_bytes;    // from one row of x to the next
-  std::size_t groups;       // of the stretch
+  const std::byte* panel;   // the first panel at the segment
+  std::size_t panel_bytes;  // distance between panels
+  const std::byte* q;       // the first row at the segment
+  const x_block* blocks;    // the first row's blocks at the segment
+  std::size_t row_bytes;    // distance between rows of x
+  std::size_t groups;       // number of groups in the segment
   float* y;
   std::size_t y_stride;
-  std::size_t lanes;  // outputs that exist, of 16 for each panel
-  const float* bias;  // of these outputs, or nullptr
-  bool first;         // chains begin here; else they go on from y
-  bool last;          // and end here
-  /// What is read from memory meanwhile: so many bytes of each panel, the first one's from here on; nullptr: what
-  /// follows the weights at hand.
+  std::size_t lanes;  // number of outputs that exist, of 16 per panel
+  const float* bias;  // for these outputs, or nullptr
+  bool first;         // chains begin here; otherwise they continue from y
+  bool last;          // chains end here
+  /// What to prefetch from memory meanwhile: this many bytes of each panel, for the first panel from here on; nullptr
+  /// means what follows the current weights.
   const std::byte* ahead = nullptr;
   std::size_t ahead_bytes = 0;
 };
 
-/// Reads a tile's share ahead into the second-level cache, some of it with each group.
+/// Prefetches a tile's share into the second-level cache, a part with each group.
 template<class Format, int Panels>
 class read_ahead {
  public:
@@ -162,11 +162,11 @@ inline void add_dot_chains(const dot_tile& t, f32x16 (&acc)[Rows][Panels]) {
   }
 }
 
-/// The same where a target multiplies two rows with eight columns at once: gemm_int8_pairs.inl.hpp.
+/// A variant for targets that multiply two rows by eight columns at once: gemm_int8_pairs.inl.hpp.
 template<class Format, int Rows>
 void add_dot_chains_by_pairs(const dot_tile& t, f32x16 (&acc)[Rows][1]);
 
-/// There is one NaN among outputs: which of several an instruction hands on is the target's affair.
+/// Outputs have one canonical NaN, because targets differ in which of several NaNs an instruction returns.
 inline f32x16 finished(f32x16 sum, const float* bias, std::size_t lanes) {
   if (bias != nullptr) sum = add(sum, load_some(bias, lanes));
   return one_nan(sum);
@@ -202,7 +202,7 @@ void run_dot_tile(const dot_tile& t) {
 
 using dot_tile_function = void (*)(const dot_tile&);
 
-/// [rows - 1]
+/// Indexed by rows - 1.
 template<class Format, int Panels, int... Rows>
 constexpr auto dot_tile_table(std::integer_sequence<int, Rows...>) {
   return std::array<dot_tile_function, sizeof...(Rows)>{run_dot_tile<Format, Rows + 1, Panels>...};
@@ -210,13 +210,13 @@ constexpr auto dot_tile_table(std::integer_sequence<int, Rows...>) {
 template<class Format, int Panels>
 inline constexpr auto dot_tiles = dot_tile_table<Format, Panels>(std::make_integer_sequence<int, dot_rows_max>{});
 
-/// Bytes of packed weights that all rows are multiplied by before the next ones: they, the next ones and the stretch of
-/// x that belongs to them share a second-level cache.
+/// Bytes of packed weights that all rows are multiplied by before the next ones: both, and the corresponding segment of
+/// x, share a second-level cache.
 inline constexpr std::size_t cached_weights_bytes = 65536;
-/// Stretches of k are multiples of this: whole units of every format.
+/// Segments of k are multiples of this: whole units of every format.
 inline constexpr std::size_t stretch_columns_step = 256;
 
-/// All rows times the panels [begin, begin + Panels).
+/// Multiplies all rows by the panels [begin, begin + Panels).
 template<class Format, int Panels>
 void multiply_panels_by_dots(const gemm_args& a, std::size_t begin) {
   const std::size_t row_bytes = prepared_row_bytes(a.w.columns);
@@ -227,8 +227,7 @@ void multiply_panels_by_dots(const gemm_args& a, std::size_t begin) {
   const std::byte* const panel = a.w.panels + begin * a.w.panel_bytes;
   for (std::size_t k = 0; k < a.w.columns || k == 0; k += columns_step) {
     const std::size_t end = std::min(a.w.columns, k + columns_step);
-    // What comes next: the next stretch, or the beginning of the next panels, which may be another thread's or another
-    // matrix's.
+    // What comes next: the next segment, or the next panels, which may belong to another thread or matrix.
     const std::size_t next_end = std::min(a.w.columns, end + columns_step);
     const std::byte* next = end < a.w.columns ? panel + at_column(end) : panel + Panels * a.w.panel_bytes;
     const std::size_t next_bytes =
@@ -259,12 +258,12 @@ void multiply_panels_by_dots(const gemm_args& a, std::size_t begin) {
   }
 }
 
-// Weights go from their packed form straight into the sums. Taking four columns apart again for each tile of rows costs
-// an instruction or two beside as many products as the tile has rows, and those use other execution ports.
+// Weights go directly from packed form into the sums. Unpacking four columns again for each tile of rows costs an
+// instruction or two, compared with as many products as the tile has rows, and uses other execution ports.
 template<class Format>
 void multiply_by_dots(const gemm_args& a) {
   std::size_t panel = a.panel_begin;
-  // A few rows wait for memory, which likes a single stream better.
+  // A few rows wait for memory, which is faster with a single stream.
   const bool few = a.rows <= dot_rows_max;
   for (; !few && panel + dot_panels_max <= a.panel_end; panel += dot_panels_max) {
     multiply_panels_by_dots<Format, dot_panels_max>(a, panel);

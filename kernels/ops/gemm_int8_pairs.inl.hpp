@@ -1,5 +1,5 @@
-// Products of integers where a target multiplies two rows with eight columns at once. Integer sums are exact in any
-// order, so the outputs are those of gemm_int8.inl.hpp. An odd row is multiplied beside itself.
+// Integer products if a target multiplies two rows by eight columns at once. Integer sums are exact in any order, so
+// the outputs are those of gemm_int8.inl.hpp. An odd row is paired with itself.
 
 template<class Format, int Rows>
 void add_dot_chains_by_pairs(const dot_tile& t, f32x16 (&acc)[Rows][1]) {

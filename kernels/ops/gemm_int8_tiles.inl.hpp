@@ -1,14 +1,14 @@
-// Products of integers by tiles: 16 rows of x, 16 outputs and one group of columns at a time, which TDPBSSD sums in
-// int32. The bits are those of gemm_int8.inl.hpp, whose chains of floats go on from group to group. Needs it, and the
-// tile verbs.
+// Integer products with tiles: 16 rows of x, 16 outputs and one group of columns at a time, which TDPBSSD sums in
+// int32. The bits are those of gemm_int8.inl.hpp, whose chains of floats continue from group to group. Needs that file
+// and the tile verbs.
 //
-// The sums of a tile are in registers that vectors cannot read: they are stored, loaded as vectors and added to sixteen
-// rows of floats in registers. So three groups are under way at a time: one is multiplied, one stored, one added.
+// A tile's sums are in registers that vectors cannot read: they are stored, loaded as vectors and added to sixteen rows
+// of floats in registers. So three groups are in progress at a time: one is multiplied, one stored, one added.
 
-/// Rows from which on a tile is faster than the vectors; fewer rows beyond whole tiles go there.
+/// The number of rows from which a tile is faster than vectors; fewer rows beyond whole tiles use vectors.
 inline constexpr std::size_t byte_tile_rows_least = 6;
 
-/// Groups of any format, written out: whole bytes, floats for scale and minimum.
+/// Expanded groups of any format: whole bytes, and floats for scale and minimum.
 template<int Bits, int Offset, bool Minimum, int Group>
 struct written_out : byte_format<Bits, Offset, Minimum, Group> {
   static constexpr std::size_t scale_at = Group / 4 * layout::words_bytes;
@@ -31,11 +31,11 @@ struct written_out : byte_format<Bits, Offset, Minimum, Group> {
 template<class Format>
 using written_out_of = written_out<Format::bits, Format::offset, Format::has_minimum, Format::group>;
 
-/// Bytes of weights that are written out at once: a part of a second-level cache. Most panels fit whole, so that sums
-/// stay in registers.
+/// Bytes of weights expanded at once: a part of a second-level cache. Most panels fit as a whole, so that sums stay in
+/// registers.
 inline constexpr std::size_t written_bytes = 131072;
 
-/// Groups [begin, end) of a packed panel as signed bytes; the form of written_out, its offset taken off.
+/// Writes groups [begin, end) of a packed panel as signed bytes, in the form of written_out with its offset subtracted.
 template<class Format>
 void write_signed_out(const std::byte* panel, std::size_t begin, std::size_t end, std::byte* out) {
   using written = written_out_of<Format>;
@@ -51,9 +51,9 @@ void write_signed_out(const std::byte* panel, std::size_t begin, std::size_t end
   }
 }
 
-/// Sixteen rows of x over one stretch of a panel's groups.
+/// Sixteen rows of x over one segment of a panel's groups.
 struct byte_tile : dot_tile {
-  std::size_t rows;  // that exist; the others are computed and forgotten
+  std::size_t rows;  // rows that exist; the others are computed and discarded
 };
 
 template<class Source>
@@ -100,7 +100,7 @@ void multiply_byte_tile(const byte_tile& t) {
   }
 }
 
-/// Whole tiles of rows, and a rest that is worth one.
+/// Multiplies whole tiles of rows, and a remainder that is large enough for one.
 template<class Format>
 void multiply_byte_tiles(const gemm_args& a) {
   using source = written_out_of<Format>;
@@ -149,12 +149,12 @@ void gemm_int8_by_tiles(const gemm_args& a) {
   gemm_int8(some);
 }
 
-/// Tiles read whole sixteens of rows.
+/// Tiles read rows in multiples of sixteen.
 std::size_t prepared_byte_tile_rows(std::size_t rows, std::size_t columns) {
   return prepared_byte_rows(round_up(rows, 16), columns);
 }
 
-/// A table whose products are those of integers, by tiles.
+/// A table that computes products with integers by tiles.
 kernel_table with_int8_tiles(kernel_table t) {
   t = with_int8(t);
   t.gemm = gemm_int8_by_tiles;

@@ -1,23 +1,23 @@
-// Rows times packed weights by tiles of bf16: 16 rows of x, 16 outputs, 32 columns at a time. x and the weights are
-// rounded to bf16, products are summed in f32.
+// Rows times packed weights with bf16 tiles: 16 rows of x, 16 outputs, 32 columns at a time. x and the weights are
+// rounded to bf16; products are summed in f32.
 //
-// Order of every sum: per 32 columns, the even and the odd ones apart, each one chain; the two are joined and added to
-// the sum of the columns before (the definition of TDPBF16PS). So an output's bits depend on its row of x and its row
-// of w only, not on the stretches, row tiles and panels that are computed together.
+// Order of every sum: per 32 columns, the even and the odd columns form one chain each; the two are joined and added to
+// the sum of the earlier columns (the definition of TDPBF16PS). So an output's bits depend only on its row of x and its
+// row of w, not on the segments, row tiles and panels computed together.
 //
-// Sums stay in tile registers over all columns. A panel's weights become tiles just ahead of their first use, while
+// Sums stay in tile registers over all columns. A panel's weights become tiles just before their first use, while
 // earlier tiles are multiplied: the vector units expand while the tile unit multiplies. Further row blocks find them in
 // the second-level cache.
 
 inline constexpr std::size_t tile_columns = 32;
-inline constexpr std::size_t tile_numbers = 16 * tile_columns;  // bf16, of one tile of x or w
+inline constexpr std::size_t tile_numbers = 16 * tile_columns;  // bf16 numbers in one tile of x or w
 inline constexpr std::size_t rows_together = 256;
-inline constexpr std::size_t sum_tiles = 4;  // registers that hold sums: row tiles x panels of a block
+inline constexpr std::size_t sum_tiles = 4;  // registers for sums: row tiles x panels of a block
 inline constexpr std::size_t tile_panels_max = sum_tiles;
-inline constexpr std::size_t ring_tiles = 4;                // of each panel, when one row block uses them
-inline constexpr std::size_t every_tile = ~std::size_t{0};  // w_mask of a block whose tiles all have a place
+inline constexpr std::size_t ring_tiles = 4;                // per panel, if one row block uses them
+inline constexpr std::size_t every_tile = ~std::size_t{0};  // w_mask of a block that stores all its tiles
 inline constexpr std::size_t tiles_ahead = 2;
-/// Tiles of x and of one panel that lie in a second-level cache together. Longer rows go stretch by stretch.
+/// Tiles of x and of one panel that fit into a second-level cache together. Longer rows are processed in segments.
 inline constexpr std::size_t x_tiles_max = 768;
 inline constexpr std::size_t w_tiles_max = 256;
 
@@ -75,7 +75,7 @@ inline expand_tile_function tile_expander_of(weight_type type) {
   return with_format(type, []<class Format>() -> expand_tile_function { return expand_tile<Format>; });
 }
 
-/// One row of x as row of `tiles` tiles of bf16; numbers from `count` on are zeros.
+/// Writes one row of x as a row of `tiles` bf16 tiles; numbers from `count` on are zeros.
 inline void narrow_row(const float* x, std::size_t count, std::size_t tiles, std::uint16_t* out) {
   for (std::size_t t = 0; t < tiles; ++t, out += tile_numbers) {
     const std::size_t left = count - std::min(count, t * tile_columns);
@@ -90,8 +90,8 @@ inline void narrow_row(const float* x, std::size_t count, std::size_t tiles, std
   }
 }
 
-/// Rows [begin, end) of x, `tiles` tiles from column `first` on: out [row tile][tile]. A row's place is that of its
-/// number; rows of the last row tile that do not exist are left as they are, no row sees another.
+/// Writes rows [begin, end) of x, `tiles` tiles from column `first` on: out [row tile][tile], at the index of each row.
+/// Missing rows of the last row tile are left as they are, because no row depends on another.
 inline void narrow_rows(const float* x, std::size_t x_stride, std::size_t begin, std::size_t end, std::size_t columns,
                         std::size_t first, std::size_t tiles, std::uint16_t* out) {
   for (std::size_t row = begin; row < end; ++row) {
@@ -103,7 +103,7 @@ inline void narrow_rows(const float* x, std::size_t x_stride, std::size_t begin,
 inline std::size_t tiles_for(std::size_t columns) { return (columns + tile_columns - 1) / tile_columns; }
 
 std::size_t prepared_tile_bytes(std::size_t rows, std::size_t columns) {
-  constexpr std::size_t numbers_min = 16384;  // a microsecond of rounding
+  constexpr std::size_t numbers_min = 16384;  // rounding them takes a microsecond
   if (rows * columns < numbers_min) return 0;
   return round_up(rows, 16) * tiles_for(columns) * tile_columns * sizeof(std::uint16_t);
 }
@@ -113,24 +113,24 @@ void prepare_tile_rows(const float* x, std::size_t x_stride, std::size_t begin, 
   narrow_rows(x, x_stride, begin, end, columns, 0, tiles_for(columns), reinterpret_cast<std::uint16_t*>(out));
 }
 
-/// RowTiles x Panels tiles of outputs over one stretch of columns.
+/// RowTiles x Panels tiles of outputs over one segment of columns.
 struct tile_block {
   const std::uint16_t* x;          // first row tile: [depth] tiles
-  std::size_t x_step;              // to the next row tile
+  std::size_t x_step;              // distance to the next row tile
   const std::byte* const* panels;  // packed
-  expand_tile_function expand;     // nullptr: w holds all of the stretch's tiles already
-  std::size_t first_tile;          // of the stretch
-  std::size_t depth;               // tiles of the stretch
-  std::size_t columns;             // of the matrix
+  expand_tile_function expand;     // nullptr if w already contains all of the segment's tiles
+  std::size_t first_tile;          // first tile of the segment
+  std::size_t depth;               // number of tiles of the segment
+  std::size_t columns;             // columns of the matrix
   std::uint16_t* w;                // [panel][w_tiles] tiles
-  std::size_t w_tiles;             // of one panel in w
-  std::size_t w_mask;              // a tile's place among them is its number & this
+  std::size_t w_tiles;             // tiles of one panel in w
+  std::size_t w_mask;              // a tile's index in w is its number & this
   float* y;
   std::size_t y_stride;
-  std::size_t rows;   // that exist, of RowTiles * 16
-  std::size_t lanes;  // outputs that exist, of Panels * 16
-  bool first;         // sums begin here; else they go on from y
-  const float* bias;  // of this block; given with the last stretch
+  std::size_t rows;   // number of rows that exist, of RowTiles * 16
+  std::size_t lanes;  // number of outputs that exist, of Panels * 16
+  bool first;         // sums begin here; otherwise they continue from y
+  const float* bias;  // for this block; given with the last segment
 };
 
 template<int RowTiles, int Panels>
@@ -204,7 +204,7 @@ void multiply_block(const tile_block& b) {
   add_bias(b);
 }
 
-/// [row tiles - 1][log2(panels)]; eight registers hold the sums, x and at least one tile of weights.
+/// Indexed as [row tiles - 1][log2(panels)]; eight registers contain the sums, x and at least one tile of weights.
 using block_function = void (*)(const tile_block&);
 inline constexpr block_function blocks_by_size[sum_tiles][3] = {
     {multiply_block<1, 1>, multiply_block<1, 2>, multiply_block<1, 4>},
@@ -212,13 +212,13 @@ inline constexpr block_function blocks_by_size[sum_tiles][3] = {
     {multiply_block<3, 1>, nullptr, nullptr},
     {multiply_block<4, 1>, nullptr, nullptr}};
 
-/// Panels that are multiplied side by side for this many row tiles: a power of two.
+/// The number of panels multiplied together for this many row tiles: a power of two.
 inline std::size_t panels_beside_rows(std::size_t row_tiles) {
   return std::bit_floor(sum_tiles / std::min(sum_tiles, row_tiles));
 }
 
-/// The block's panels times `rows` rows, as many at a time as sums fit the registers. The first of them expand the
-/// weights for all.
+/// Multiplies the block's panels by `rows` rows, as many at a time as sums fit into registers. The first of them expand
+/// the weights for all.
 inline void multiply_rows(tile_block b, std::size_t rows, std::size_t panels) {
   const std::size_t height = sum_tiles / panels * 16;
   const auto log2_panels = static_cast<std::size_t>(std::countr_zero(panels));
@@ -278,7 +278,7 @@ void gemm_by_tiles(const gemm_args& a) {
   }
 }
 
-/// Multiply-adds of tiles that stay in registers.
+/// Does multiply-adds with tiles that stay in registers.
 float tile_multiply_loop(std::size_t iterations) {
   const tile_session session;
   for_constants<8>([](auto t) { tile_zero<t>(); });
@@ -293,7 +293,7 @@ float tile_multiply_loop(std::size_t iterations) {
   return sums[0];
 }
 
-/// Small integers are exact in bf16 and so are their sums: a machine whose tiles work gives them exactly.
+/// Small integers and their sums are exact in bf16, so working tiles give exact results.
 [[maybe_unused]] bool tiles_multiply_integers() {
   constexpr std::size_t rows = 35, columns = 72, outputs = 100;
   const auto x_at = [](std::size_t r, std::size_t k) { return static_cast<float>((3 * r + 5 * k) % 13) - 6; };

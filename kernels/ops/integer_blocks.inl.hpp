@@ -1,16 +1,16 @@
-// Blocks of numbers as signed integers with a scale, which is a bf16. Numbers end at +-65504 first, as f16 does. A
-// block that holds NaN has the scale NaN, and so is every number read from it. All steps are those of one lane,
-// whatever stands in the others.
+// Blocks of numbers as signed integers with a bf16 scale. Numbers are first clamped to +-65504, as in f16. A block that
+// contains a NaN has a NaN scale, and so every number read from it is NaN. All steps work per lane, independent of the
+// others.
 
-/// What differs between the types. Integers of keys and values do not leave -key_steps..key_steps and
-/// -value_steps..value_steps. The queries and weights that they are multiplied with end at query_steps and
-/// weight_steps, so that the sum of 32 products of the one kind, and of 128 of the other, stays below 2^31.
+/// The differences between the types. Integers of keys and values stay within -key_steps..key_steps and
+/// -value_steps..value_steps. The queries and weights multiplied with them are limited to query_steps and weight_steps,
+/// so that the sum of 32 products of the first kind, and of 128 of the second, stays below 2^31.
 struct q8_numbers {
   static constexpr element_type type = element_type::q8_0;
   using integer = std::int8_t;
   using words = quads16;
   static constexpr float key_steps = 127, value_steps = 127, query_steps = 32767, weight_steps = 32767;
-  /// A scale is the largest number / 127: one that bf16 rounds down makes that number end at 127 steps.
+  /// A scale is the largest number / 127: if bf16 rounds it down, that number is clamped to 127 steps.
   static constexpr float scale_margin = 1;
 };
 struct i16_numbers {
@@ -18,7 +18,7 @@ struct i16_numbers {
   using integer = std::int16_t;
   using words = pairs16;
   static constexpr float key_steps = 8191, value_steps = 4095, query_steps = 8191, weight_steps = 4095;
-  /// So much that a scale is not less than the largest number / steps when bf16 has rounded it.
+  /// Large enough that a scale is at least the largest number / steps after rounding to bf16.
   static constexpr float scale_margin = 1.004F;
 };
 template<class Numbers>
@@ -27,15 +27,15 @@ inline constexpr std::size_t per_word = integers_per_word(Numbers::type);
 inline void store_integers_of(std::int8_t* p, f32x16 a) { store_i8(p, a); }
 inline void store_integers_of(std::int16_t* p, f32x16 a) { store_i16(p, a); }
 
-/// NaN becomes -steps: its block's scale says what it is.
+/// A NaN becomes -steps; its block's scale is NaN.
 inline f32x16 whole_steps(f32x16 x, f32x16 inverse, float steps) {
   return min(broadcast(steps), max(mul(x, inverse), broadcast(-steps)));
 }
-/// 1 / scale; of a scale so small that the products with it are nothing, or 0, a number that keeps them small.
+/// 1 / scale; for a scale that is 0, or so small that products with it vanish, a number that keeps them small.
 inline f32x16 inverse_of(f32x16 scale) { return div(broadcast(1), max(broadcast(0x1p-100F), scale)); }
 inline f32x16 magnitude(f32x16 x) { return max(x, sub(zero(), x)); }
 
-/// The largest magnitude; NaN when a number is NaN or infinite.
+/// The largest magnitude; NaN if a number is NaN or infinite.
 inline float largest_of(const float* x, std::size_t n) {
   f32x16 top = zero();
   f32x16 bad = zero();
@@ -47,7 +47,7 @@ inline float largest_of(const float* x, std::size_t n) {
   return largest(top) + sum(bad);
 }
 
-/// Writes the scales of blocks with these largest numbers as bf16 and gives them as floats. There is one NaN.
+/// Writes the scales of blocks with these largest numbers as bf16 and returns them as floats, with one canonical NaN.
 template<class Numbers>
 inline f32x16 store_scales(std::uint16_t* out, f32x16 largest_numbers, float steps) {
   store_bf16(out, mul(largest_numbers, broadcast(Numbers::scale_margin / steps)));
@@ -55,7 +55,7 @@ inline f32x16 store_scales(std::uint16_t* out, f32x16 largest_numbers, float ste
   return load_bf16(out);
 }
 
-/// Writes n <= head_dim_max numbers in steps of their scale, which it returns as bf16. out: n rounded up to 16
+/// Writes n <= head_dim_max numbers in steps of their scale, which it returns as bf16. out: n rounded up to 16.
 template<class Numbers>
 inline std::uint16_t quantise(const float* x, std::size_t n, float steps, typename Numbers::integer* out) {
   float within[head_dim_max];
@@ -112,7 +112,7 @@ inline void widen_word(pairs16, const std::byte* word, f32x16 scale, float* to) 
   store(to, mul(signed_short<0>(pair), scale));
   store(to + tile_tokens, mul(signed_short<1>(pair), scale));
 }
-/// steps(i): those of the i-th dimension of a word.
+/// steps(i): the steps of the i-th dimension of a word.
 template<class Steps>
 inline words16 join_word(quads16, Steps steps) {
   return join_bytes(steps(0), steps(2), steps(1), steps(3));
@@ -122,7 +122,8 @@ inline words16 join_word(pairs16, Steps steps) {
   return join_shorts(steps(0), steps(1));
 }
 
-/// Turns tokens [begin, begin + count) of a tile: the blocks that hold turned dimensions become floats and steps again.
+/// Rotates tokens [begin, begin + count) of a tile: the blocks with rotated dimensions become floats and then steps
+/// again.
 template<class Numbers>
 inline void rotate_integer_tile(std::byte* tile, std::size_t begin, std::size_t count, rope_pairs pairs,
                                 rope_angles angles, std::size_t rotary_dim, std::size_t head_dim) {

@@ -1,14 +1,14 @@
-// The parts of a block of tokens, and reading ahead of them.
+// The parts of a block of tokens, and prefetching them.
 
-/// The tokens of one tile that are in the block.
+/// The tokens of one tile that belong to the block.
 struct block_part {
   std::size_t slot;
-  std::size_t token;  // in the block
+  std::size_t token;  // index in the block
   std::size_t count;
   std::size_t offset_index;
 };
 
-/// The first token of the block in which a token lies.
+/// The first token of the block that contains a token.
 inline std::size_t block_of(std::size_t token) { return token / attention_block_tokens * attention_block_tokens; }
 
 /// The first token that a row of the call sees.
@@ -16,22 +16,22 @@ inline std::size_t first_seen(const attention_args& a, std::size_t row) {
   return window_begin(a.visible + row, a.window);
 }
 
-/// The tokens [from, to) of a block that a row sees; none: from >= to. `starts`: they are the first of a KV split that
-/// the row sees.
+/// The tokens [from, to) of a block that a row sees; none if from >= to. `starts`: they are the first of a KV split
+/// that the row sees.
 struct seen_tokens {
   std::size_t from;
   std::size_t to;
   bool starts;
 };
-/// Of the block of tokens [first, first + count).
+/// The tokens that a row sees of the block [first, first + count).
 inline seen_tokens seen_in_block(const attention_args& a, std::size_t row, std::size_t first, std::size_t count) {
   const std::size_t begin = first_seen(a, row), end = a.visible + row;
   return {begin <= first ? 0 : std::min(begin - first, count), end <= first ? 0 : std::min(end - first, count),
           first % kv_split_tokens == 0 || begin >= first};
 }
 
-/// The parts of the tokens [first + from, first + count), whose tiles begin at `tile`, in the block at `first`; moves
-/// `tile` on. Returns how many.
+/// Finds the parts of the tokens [first + from, first + count), whose tiles begin at `tile`, in the block at `first`;
+/// advances `tile`. Returns their number.
 inline std::size_t parts_of_block(const attention_args& a, std::size_t first, std::size_t from, std::size_t count,
                                   std::size_t& tile, block_part (&parts)[attention_block_tokens]) {
   std::size_t parts_count = 0;
@@ -50,13 +50,13 @@ inline void prefetch_bytes(const std::byte* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += 64) prefetch_far(from + i);
 }
 
-/// Reads the keys and values of the next block ahead, while this one is computed: pages are too short for the CPU's own
-/// prefetcher. Tile by tile, into the second-level cache, as the first has few places for misses.
+/// Prefetches the keys and values of the next block while this one is computed: pages are too short for the CPU's own
+/// prefetcher. It works tile by tile into the second-level cache, because the first level has few miss buffers.
 class tokens_ahead {
  public:
-  /// From `tile` on.
+  /// Starts at `tile`.
   tokens_ahead(const attention_args& a, std::size_t tile) : a_(a), tile_(tile) {}
-  /// So many tokens more, at most a block in all.
+  /// Prefetches this many more tokens, at most a block in total.
   void next(std::size_t tokens) {
     wanted_ = std::min(wanted_ + tokens, attention_block_tokens);
     for (; done_ < wanted_ && tile_ < a_.tile_count; ++tile_) {

@@ -1,4 +1,4 @@
-// Functions of one lane.
+// Lane-wise functions.
 
 /// e^x for every lane, within 2 units in the last place; clamped to [-87, 88] so that the result is a normal number.
 inline f32x16 exponential(f32x16 x) {
@@ -19,8 +19,8 @@ inline f32x16 exponential(f32x16 x) {
   return scale_exponent(p, t);
 }
 
-/// tanh of every lane, within 4e-7 relatively: Lambert's continued fraction up to its 13th link, as a quotient of
-/// polynomials whose terms all have one sign. From 9 on tanh is 1. NaN stays.
+/// tanh of every lane, with a relative error within 4e-7: Lambert's continued fraction up to its 13th link, as a
+/// quotient of polynomials whose terms all have one sign. tanh is 1 from 9 on. NaN stays.
 inline f32x16 hyperbolic_tangent(f32x16 x) {
   x = min(broadcast(9.0F), max(broadcast(-9.0F), x));
   const f32x16 z = mul(x, x);
@@ -41,7 +41,7 @@ inline f32x16 hyperbolic_tangent(f32x16 x) {
   return div(mul(x, p), q);
 }
 
-/// cap * tanh(x * factor). With factor = scale / cap: scaled scores, capped.
+/// Computes cap * tanh(x * factor). With factor = scale / cap, these are scaled and capped scores.
 inline void cap_all(float* x, std::size_t n, float factor, float cap) {
   for_chunks(n, [&](std::size_t i, std::size_t lanes) {
     const f32x16 t = hyperbolic_tangent(mul(load_some(x + i, lanes), broadcast(factor)));
@@ -49,5 +49,5 @@ inline void cap_all(float* x, std::size_t n, float factor, float cap) {
   });
 }
 
-/// Halves reach 65504. An infinity in a cache would make rows that weigh it with zero not a number; NaN stays.
+/// Half floats reach 65504. An infinity in the cache would give NaN in rows that weigh it with zero. NaN stays.
 inline f32x16 within_f16(f32x16 a) { return min(broadcast(65504.0F), max(broadcast(-65504.0F), a)); }

@@ -1,4 +1,4 @@
-// RMS norm, SiLU gate and friends: one value or one row at a time.
+// RMS norm, SiLU gate and similar functions: one value or one row at a time.
 
 void rms_norm(const float* x, const float* weight, float epsilon, std::size_t n, float* out) {
   f32x16 squares = zero();
@@ -139,7 +139,7 @@ void widen(element_type type, const void* x, std::size_t n, float* out) {
   }
 }
 
-/// Stretch by stretch; only those that hold a new best are searched for it.
+/// Works segment by segment; only those with a new best are searched for it.
 row_best best_of_row(const float* x, std::size_t n) {
   constexpr std::size_t stretch = 1024;
   row_best best;
@@ -150,7 +150,8 @@ row_best best_of_row(const float* x, std::size_t n) {
     std::size_t i = begin;
     for (; i + 64 <= end; i += 64) {
 #pragma GCC unroll 4
-      for (std::size_t c = 0; c < 4; ++c) tops[c] = max(load(x + i + 16 * c), tops[c]);  // the second stays beside NaN
+      for (std::size_t c = 0; c < 4; ++c)
+        tops[c] = max(load(x + i + 16 * c), tops[c]);  // the second operand wins over NaN
     }
     float top = largest(max(max(tops[0], tops[1]), max(tops[2], tops[3])));
     for (; i < end; ++i) top = x[i] > top ? x[i] : top;

@@ -1,6 +1,6 @@
-// Rotary position: pairs of dimensions turned by an angle that depends on the position.
+// Rotary position embedding: pairs of dimensions are rotated by an angle that depends on the position.
 
-/// Dimensions of pair i.
+/// The dimensions of pair i.
 struct dimension_pair {
   std::size_t a;
   std::size_t b;

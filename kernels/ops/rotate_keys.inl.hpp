@@ -1,5 +1,5 @@
-// Keys turned where they lie. Keys are stored dimension by dimension over the tokens of a tile, so a vector holds one
-// dimension of sixteen tokens, and both layouts of pairs are the same work on different rows.
+// Rotates keys in place. Keys are stored dimension-major over the tokens of a tile, so a vector contains one dimension
+// of sixteen tokens, and both pair layouts are the same work on different rows.
 
 template<element_type Type>
 inline f32x16 load_tokens(const std::byte* row) {
@@ -19,7 +19,7 @@ inline void store_tokens(std::byte* row, f32x16 x) {
   else
     store_bf16(reinterpret_cast<std::uint16_t*>(row), x);
 }
-/// Lanes [begin, begin + count) only: the others may belong to somebody else.
+/// Stores only lanes [begin, begin + count): the others may belong to another sequence.
 template<element_type Type>
 inline void store_some_tokens(std::byte* row, f32x16 x, std::size_t begin, std::size_t count) {
   alignas(64) std::byte all[tile_tokens * sizeof(float)];

@@ -1,4 +1,4 @@
-// One token's key and value into their slot.
+// Stores one token's key and value in their slot.
 
 template<class T>
 inline void scatter_key(const T* key, std::size_t head_dim, std::byte* tile, std::size_t lane) {

@@ -1,15 +1,15 @@
-// Sums of products of bytes by VPMADDUBSW, which adds two products in 16 bits, and would saturate them. It never does
-// here. Weights of 4 bits: eight such pairs are 16 x 15 x 127 = 30,480 at most; of 5 bits, four pairs: 8 x 31 x 127 =
-// 31,496 (of 2 and 3 bits, a group has four); of 6 bits, two: 4 x 63 x 127 = 32,004; of 7 bits,
-// one: 2 x 127 x 127 = 32,258. So many are added up in 16 bits before they are widened. Bytes are signed again, -128 to
-// 127: their magnitude, 128 at most, is multiplied with x of their sign: 2 x 128 x 127 = 32,512. Meaning:
-// byte_dots_scalar.inl.hpp. Needs bytes_avx2.inl.hpp.
+// Sums of products of bytes by VPMADDUBSW, which adds two products in 16 bits with saturation. It never saturates here.
+// Weights of 4 bits: eight such pairs are at most 16 x 15 x 127 = 30,480; of 5 bits, four pairs: 8 x 31 x 127 = 31,496
+// (of 2 and 3 bits, a group has four); of 6 bits, two: 4 x 63 x 127 = 32,004; of 7 bits, one: 2 x 127 x 127 = 32,258.
+// That many are added in 16 bits before they are widened. Bytes are signed again, -128 to 127: their magnitude, at most
+// 128, is multiplied with x of their sign: 2 x 128 x 127 = 32,512. Semantics: byte_dots_scalar.inl.hpp. Needs
+// bytes_avx2.inl.hpp.
 
 inline constexpr int dot_rows_max = 4;
 inline constexpr int dot_panels_max = 1;
 inline constexpr bool dots_of_row_pairs = false;
 
-/// Steps of four columns whose products are added up in 16 bits.
+/// Steps of four columns whose products are added in 16 bits.
 constexpr int steps_in_16_bits(int bits) { return bits == 4 ? 8 : bits == 6 ? 2 : bits < 6 ? 4 : 1; }
 
 template<int Bits, int Offset>

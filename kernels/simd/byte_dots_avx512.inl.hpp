@@ -1,7 +1,7 @@
-// Sums of products of bytes by VPMADDUBSW in one register, for AVX-512 without VNNI. Why nothing saturates:
-// byte_dots_avx2.inl.hpp. Meaning: byte_dots_scalar.inl.hpp. Needs bytes_avx512.inl.hpp.
+// Sums of products of bytes by VPMADDUBSW in one register, for AVX-512 without VNNI. byte_dots_avx2.inl.hpp explains
+// why nothing saturates. Semantics: byte_dots_scalar.inl.hpp. Needs bytes_avx512.inl.hpp.
 
-// 8 rows = up to 16 sums of integers and 8 of floats in 32 registers.
+// 8 rows use up to 16 sums of integers and 8 of floats in 32 registers.
 inline constexpr int dot_rows_max = 8;
 inline constexpr int dot_panels_max = 1;
 inline constexpr bool dots_of_row_pairs = false;

@@ -1,7 +1,7 @@
-// Sums of products of bytes by VPDPBUSD. Meaning: byte_dots_scalar.inl.hpp. Needs bytes_avx512.inl.hpp.
+// Sums of products of bytes by VPDPBUSD. Semantics: byte_dots_scalar.inl.hpp. Needs bytes_avx512.inl.hpp.
 
-// 6 rows x 2 panels = 12 sums of integers and 12 of floats, 2 panels of weights and their scales in 32 registers: so
-// four bytes of x that are broadcast serve two products.
+// 6 rows x 2 panels use 12 sums of integers and 12 of floats, 2 panels of weights and their scales in 32 registers, so
+// that four broadcast bytes of x serve two products.
 inline constexpr int dot_rows_max = 6;
 inline constexpr int dot_panels_max = 2;
 inline constexpr bool dots_of_row_pairs = false;

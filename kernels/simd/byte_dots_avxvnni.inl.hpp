@@ -1,4 +1,4 @@
-// Sums of products of bytes by the VEX form of VPDPBUSD. Meaning: byte_dots_scalar.inl.hpp. Needs bytes_avx2.inl.hpp.
+// Sums of products of bytes by the VEX form of VPDPBUSD. Semantics: byte_dots_scalar.inl.hpp. Needs bytes_avx2.inl.hpp.
 
 inline constexpr int dot_rows_max = 4;
 inline constexpr int dot_panels_max = 1;

@@ -1,7 +1,7 @@
-// Sums of products of bytes by SDOT, whose bytes are all signed: those of 8 bits become so again, the others are small.
-// Meaning: byte_dots_scalar.inl.hpp. Needs bytes_neon.inl.hpp.
+// Sums of products of bytes by SDOT, whose bytes are all signed: 8-bit weights become signed again, the others are
+// small. Semantics: byte_dots_scalar.inl.hpp. Needs bytes_neon.inl.hpp.
 
-// 4 rows x 1 panel = 16 sums of integers, 4 weights and 4 bytes of x in 32 registers.
+// 4 rows x 1 panel use 16 sums of integers, 4 weights and 4 bytes of x in 32 registers.
 inline constexpr int dot_rows_max = 4;
 inline constexpr int dot_panels_max = 1;
 inline constexpr bool dots_of_row_pairs = false;

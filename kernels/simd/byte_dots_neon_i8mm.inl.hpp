@@ -1,7 +1,7 @@
-// Sums of products of bytes, unsigned ones of weights with signed ones of x: by USDOT for one row, by USMMLA for two
-// rows at once. Meaning: byte_dots_scalar.inl.hpp. Needs bytes_neon.inl.hpp.
+// Sums of products of unsigned bytes of weights with signed bytes of x: by USDOT for one row, by USMMLA for two rows at
+// once. Semantics: byte_dots_scalar.inl.hpp. Needs bytes_neon.inl.hpp.
 
-// 2 pairs of rows x 1 panel = 16 sums of integers, 8 weights and 2 times 16 bytes of x in 32 registers.
+// 2 pairs of rows x 1 panel use 16 sums of integers, 8 weights and 2 times 16 bytes of x in 32 registers.
 inline constexpr int dot_rows_max = 4;
 inline constexpr int dot_panels_max = 1;
 inline constexpr bool dots_of_row_pairs = true;
@@ -37,13 +37,13 @@ inline f32x16 as_floats(const dots<Bits, Offset>& d) {
   return {vcvtq_f32_s32(d.a), vcvtq_f32_s32(d.b), vcvtq_f32_s32(d.c), vcvtq_f32_s32(d.d)};
 }
 
-// Two rows: an element of USMMLA's result belongs to one of two lanes and one of two rows.
+// For two rows, an element of USMMLA's result belongs to one of two lanes and one of two rows.
 
-/// Element 2 l + r of a register: lane l of its two, row r.
+/// Element 2 l + r of a register belongs to lane l of its two lanes and to row r.
 struct pair_dots {
   int32x4_t v[8];
 };
-/// Eight columns of two lanes in each register.
+/// Each register has eight columns of two lanes.
 struct pair_weights {
   uint8x16_t v[8];
 };

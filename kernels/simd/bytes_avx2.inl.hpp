@@ -1,11 +1,11 @@
-// The verbs on words of bytes in two registers. Meaning: bytes_scalar.inl.hpp. Needs ints_avx2.inl.hpp.
+// The verbs for words of bytes in two registers. Semantics: bytes_scalar.inl.hpp. Needs ints_avx2.inl.hpp.
 
 inline words16 low_nibbles(words16 w) {
   const __m256i mask = _mm256_set1_epi8(15);
   return {_mm256_and_si256(w.lo, mask), _mm256_and_si256(w.hi, mask)};
 }
 inline words16 high_nibbles(words16 w) { return low_nibbles({_mm256_srli_epi32(w.lo, 4), _mm256_srli_epi32(w.hi, 4)}); }
-/// Moves bits of all bytes up by Shift (down when negative) and keeps those of the mask.
+/// Shifts all bits up by Shift (down if negative) and keeps those of the mask in each byte.
 template<int Shift, int Mask>
 inline __m256i moved_bits(__m256i w) {
   const __m256i moved = Shift >= 0 ? _mm256_slli_epi32(w, Shift < 0 ? 0 : Shift) : _mm256_srli_epi32(w, -Shift);
@@ -48,7 +48,7 @@ inline words16 add_128(words16 w) {
   return {_mm256_xor_si256(w.lo, top), _mm256_xor_si256(w.hi, top)};
 }
 inline void store_low_bytes(std::byte* p, f32x16 a) {
-  // The packs work inside 128-bit halves: lanes 0 to 3 of `lo`, then of `hi`, then 4 to 7 of both.
+  // The packs work within 128-bit halves: lanes 0 to 3 of `lo`, then of `hi`, then 4 to 7 of both.
   const __m256i mask = _mm256_set1_epi32(255);
   const __m256i words = _mm256_packus_epi32(_mm256_and_si256(_mm256_castps_si256(a.lo), mask),
                                             _mm256_and_si256(_mm256_castps_si256(a.hi), mask));

@@ -1,9 +1,9 @@
-// The verbs on words of bytes in one register. Meaning: bytes_scalar.inl.hpp. Needs ints_avx512.inl.hpp. Two more are
-// for tiles: bytes less a number, and integers as floats.
+// The verbs for words of bytes in one register. Semantics: bytes_scalar.inl.hpp. Needs ints_avx512.inl.hpp. Two more
+// are for tiles: bytes minus a number, and integers as floats.
 
 inline words16 low_nibbles(words16 w) { return {_mm512_and_si512(w.v, _mm512_set1_epi8(15))}; }
 inline words16 high_nibbles(words16 w) { return low_nibbles({_mm512_srli_epi32(w.v, 4)}); }
-/// Moves bits of all bytes up by Shift (down when negative) and adds those of the mask to `low`.
+/// Shifts all bits up by Shift (down if negative) and adds those of the mask in each byte to `low`.
 template<int Shift, int Mask>
 inline words16 with_moved_bits(words16 low, words16 w) {
   const __m512i moved = Shift >= 0 ? _mm512_slli_epi32(w.v, Shift < 0 ? 0 : Shift) : _mm512_srli_epi32(w.v, -Shift);

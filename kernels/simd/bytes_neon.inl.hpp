@@ -1,4 +1,4 @@
-// The verbs on words of bytes in four registers. Meaning: bytes_scalar.inl.hpp. Needs ints_neon.inl.hpp.
+// The verbs for words of bytes in four registers. Semantics: bytes_scalar.inl.hpp. Needs ints_neon.inl.hpp.
 
 template<class F>
 inline words16 each_register(F f, words16 x, words16 y) {

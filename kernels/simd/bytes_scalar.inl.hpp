@@ -1,4 +1,4 @@
-// Verbs on words of four bytes, sixteen words at a time: the definition of right. Needs ints_scalar.inl.hpp.
+// Verbs for words of four bytes, sixteen words at a time: the reference. Needs ints_scalar.inl.hpp.
 
 template<class F>
 inline words16 each_word(F f) {
@@ -33,7 +33,7 @@ template<int J>
 inline words16 with_third_bit(words16 low, words16 bits) {
   return each_word([&](int i) { return low.v[i] | (bits.v[i] >> J & 0x01010101) << 2; });
 }
-/// The numbers of a table that bytes from 0 to 15 stand for, plus Offset, which makes them unsigned.
+/// The table's numbers at indices 0 to 15, plus Offset, which makes them unsigned.
 template<class Numbers, int Offset>
 inline words16 bytes_of_table(words16 nibbles) {
   return each_word([&](int i) {

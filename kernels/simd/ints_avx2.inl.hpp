@@ -1,17 +1,17 @@
-// The integer verbs in two registers of eight lanes. Meaning: ints_scalar.inl.hpp.
+// The integer verbs in two registers of eight lanes. Semantics: ints_scalar.inl.hpp.
 
 struct i32x16 {
   __m256i lo;
   __m256i hi;
 };
-// 4 rows x 1 vector = 8 accumulators, 4 registers of numbers, 2 of factors and 2 of products in 16.
+// 4 rows x 1 vector use 8 accumulators, 4 registers of numbers, 2 of factors and 2 of products in 16 registers.
 inline constexpr int integer_rows_max = 4;
 inline constexpr int integer_accumulators = 4;
 
 inline i32x16 no_integers() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
 inline f32x16 to_floats(i32x16 a) { return {_mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi)}; }
 
-/// The bytes as 16-bit integers: the even ones, and the odd ones.
+/// The bytes as 16-bit integers, even and odd ones separately.
 struct quads16 {
   __m256i even_lo, even_hi, odd_lo, odd_hi;
 };
@@ -35,7 +35,7 @@ inline i32x16 dot(i32x16 sum, const quads16& q, const std::int16_t* f) {
                            _mm256_madd_epi16(q.odd_hi, second))};
 }
 
-/// Two 16-bit integers a lane.
+/// Two 16-bit integers per lane.
 struct pairs16 {
   __m256i lo, hi;
 };
@@ -49,7 +49,7 @@ inline i32x16 dot(i32x16 sum, const pairs16& p, const std::int16_t* f) {
           _mm256_add_epi32(sum.hi, _mm256_madd_epi16(p.hi, factors))};
 }
 
-// Packing works inside 128-bit halves; the permutation puts the quarters back in order.
+// Packing works within 128-bit halves; the permutation restores the order of the quarters.
 inline __m256i packed_i16(f32x16 a) {
   return _mm256_permute4x64_epi64(_mm256_packs_epi32(_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)), 0xd8);
 }

@@ -1,17 +1,17 @@
-// The integer verbs in one register of sixteen lanes. Meaning: ints_scalar.inl.hpp. Sums of products:
+// The integer verbs in one register of sixteen lanes. Semantics: ints_scalar.inl.hpp. For sums of products see
 // int_dots_avx512.inl.hpp or int_dots_avx512vnni.inl.hpp.
 
 struct i32x16 {
   __m512i v;
 };
-// 12 accumulators, up to 8 registers of numbers, 2 of factors and a product. With 20 the compiler keeps some in memory.
+// 12 accumulators, up to 8 registers of numbers, 2 of factors and a product. With 20 the compiler spills some.
 inline constexpr int integer_rows_max = 6;
 inline constexpr int integer_accumulators = 12;
 
 inline i32x16 no_integers() { return {_mm512_setzero_si512()}; }
 inline f32x16 to_floats(i32x16 a) { return {_mm512_cvtepi32_ps(a.v)}; }
 
-/// The bytes as 16-bit integers: the even ones, and the odd ones.
+/// The bytes as 16-bit integers, even and odd ones separately.
 struct quads16 {
   __m512i even, odd;
 };
@@ -19,7 +19,7 @@ inline quads16 load_quads(const std::byte* p) {
   const __m512i bytes = _mm512_loadu_si512(p);
   return {_mm512_srai_epi16(_mm512_slli_epi16(bytes, 8), 8), _mm512_srai_epi16(bytes, 8)};
 }
-/// Two 16-bit integers a lane.
+/// Two 16-bit integers per lane.
 struct pairs16 {
   __m512i v;
 };

@@ -1,9 +1,9 @@
-// The integer verbs in four registers of four lanes. Meaning: ints_scalar.inl.hpp.
+// The integer verbs in four registers of four lanes. Semantics: ints_scalar.inl.hpp.
 
 struct i32x16 {
   int32x4_t v[4];
 };
-// 4 rows x 1 vector = 16 accumulators, 8 registers of numbers, 2 of factors and 2 of products in 32.
+// 4 rows x 1 vector use 16 accumulators, 8 registers of numbers, 2 of factors and 2 of products in 32 registers.
 inline constexpr int integer_rows_max = 4;
 inline constexpr int integer_accumulators = 4;
 
@@ -15,7 +15,7 @@ inline f32x16 to_floats(i32x16 x) {
   return {vcvtq_f32_s32(x.v[0]), vcvtq_f32_s32(x.v[1]), vcvtq_f32_s32(x.v[2]), vcvtq_f32_s32(x.v[3])};
 }
 
-/// The bytes as 16-bit integers: the even ones, and the odd ones.
+/// The bytes as 16-bit integers, even and odd ones separately.
 struct quads16 {
   int16x8_t even[4];
   int16x8_t odd[4];
@@ -34,7 +34,7 @@ inline int16x8_t two_factors(const std::int16_t* f) {
   std::memcpy(&both, f, sizeof(both));
   return vreinterpretq_s16_s32(vdupq_n_s32(both));
 }
-/// Sums of the products of neighbours.
+/// Sums of adjacent products.
 inline int32x4_t multiply_pairs(int16x8_t x, int16x8_t y) {
   return vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
 }
@@ -47,7 +47,7 @@ inline i32x16 dot(i32x16 sum, const quads16& q, const std::int16_t* f) {
   return sum;
 }
 
-/// Two 16-bit integers a lane.
+/// Two 16-bit integers per lane.
 struct pairs16 {
   int16x8_t v[4];
 };

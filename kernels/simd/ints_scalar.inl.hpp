@@ -1,16 +1,16 @@
-// The integer verbs, one lane at a time: the definition of right. Sums of integers are exact, so every target gives the
-// same, in whatever order and with whatever instruction it multiplies. Callers see to it that no sum leaves 32 bits.
+// The integer verbs, one lane at a time: the reference. Sums of integers are exact, so every target gives the same
+// result, with any order and instruction. Callers ensure that no sum exceeds 32 bits.
 
 /// Sixteen 32-bit integers.
 struct i32x16 {
   std::int32_t v[16];
 };
-// Register blocking of sums of integers: rows at once, and row x vector accumulators at once.
+// Register blocking of integer sums: rows at once, and row x vector accumulators at once.
 inline constexpr int integer_rows_max = 1;
 inline constexpr int integer_accumulators = 1;
 
 inline i32x16 no_integers() { return {}; }
-/// To nearest, ties to even, where a float cannot hold the number.
+/// Rounds to nearest, ties to even, if a float cannot represent the number.
 inline f32x16 to_floats(i32x16 a) {
   return each_lane([&](int i) { return static_cast<float>(a.v[i]); });
 }
@@ -41,8 +41,8 @@ inline pairs16 load_pairs(const std::byte* p) {
   std::memcpy(q.v, p, sizeof(q.v));
   return q;
 }
-/// sum + p[0] f[0] + p[1] f[1] in every lane, for two factors that all lanes share. Lanes of tokens that nobody wrote
-/// may leave 32 bits: those wrap around.
+/// sum + p[0] f[0] + p[1] f[1] in every lane, for two factors that all lanes share. Lanes of tokens that were never
+/// written may exceed 32 bits: those wrap around.
 inline i32x16 dot(i32x16 sum, const pairs16& p, const std::int16_t* f) {
   const auto wide = [](int x) { return static_cast<std::uint32_t>(x); };
   for (int i = 0; i < 16; ++i) {
@@ -51,11 +51,11 @@ inline i32x16 dot(i32x16 sum, const pairs16& p, const std::int16_t* f) {
   return sum;
 }
 
-/// Rounds to nearest, ties to even: |a| < 127.5.
+/// Rounds to nearest, ties to even; requires |a| < 127.5.
 inline void store_i8(std::int8_t* p, f32x16 a) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<std::int8_t>(std::nearbyint(a.v[i]));
 }
-/// Rounds to nearest, ties to even: |a| < 32767.5.
+/// Rounds to nearest, ties to even; requires |a| < 32767.5.
 inline void store_i16(std::int16_t* p, f32x16 a) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<std::int16_t>(std::nearbyint(a.v[i]));
 }

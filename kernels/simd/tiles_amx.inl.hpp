@@ -1,6 +1,6 @@
-// The tile verbs on AMX: eight tile registers of 16 rows x 64 bytes, named by number. Needs vec_avx512.inl.hpp.
-// Written as assembly: the compiler's intrinsics take literal numbers only, and do not order tile loads after the
-// ordinary stores that fill what they load.
+// The tile verbs on AMX: eight tile registers of 16 rows x 64 bytes, named by number. Needs vec_avx512.inl.hpp. Written
+// as assembly, because the compiler's intrinsics accept only literal numbers and do not order tile loads after the
+// ordinary stores of their data.
 
 struct tile_config {
   std::uint8_t palette = 1;
@@ -11,7 +11,7 @@ struct tile_config {
 };
 static_assert(sizeof(tile_config) == 64);
 
-/// Tiles are this thread's while one of these lives.
+/// This thread may use tiles while a tile_session exists.
 struct tile_session {
   tile_session() {
     alignas(64) const tile_config config;
@@ -26,7 +26,7 @@ template<int Tile>
 inline void tile_zero() {
   asm volatile("tilezero %%tmm%c0" : : "i"(Tile));
 }
-/// The same for groups of so many columns of bytes: sums in tiles 0 and 1, rows of x in 2 and 3, weights in 4 and 5.
+/// A session for groups of `Group` columns of bytes: sums in tiles 0 and 1, rows of x in 2 and 3, weights in 4 and 5.
 template<int Group>
 struct byte_tile_session {
   byte_tile_session() {
@@ -40,7 +40,7 @@ struct byte_tile_session {
   byte_tile_session& operator=(const byte_tile_session&) = delete;
 };
 
-/// Rows lie stride_bytes apart.
+/// Rows are stride_bytes apart.
 template<int Tile>
 inline void tile_load(const void* from, std::size_t stride_bytes) {
   asm volatile("tileloadd (%1,%2,1), %%tmm%c0" : : "i"(Tile), "r"(from), "r"(stride_bytes) : "memory");
@@ -49,7 +49,7 @@ template<int Tile>
 inline void tile_store(void* to, std::size_t stride_bytes) {
   asm volatile("tilestored %%tmm%c0, (%1,%2,1)" : : "i"(Tile), "r"(to), "r"(stride_bytes) : "memory");
 }
-/// C[m][n] += sum over 16 pairs p of A[m][p].even * B[p][n].even, plus the same of the odd ones (bf16 to f32).
+/// C[m][n] += sum over 16 pairs p of A[m][p].even * B[p][n].even, plus the same for the odd ones (bf16 to f32).
 template<int C, int A, int B>
 inline void tile_multiply() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(C), "i"(A), "i"(B));

@@ -1,6 +1,6 @@
 // The tile verbs (tiles_amx.inl.hpp) on plain AVX-512, bit for bit as Intel defines TDPBF16PS: even and odd products
-// are summed apart by fused multiply-adds, then joined, then added to the sum so far; denormal numbers are zeros. For
-// tests of the tile kernels on machines without AMX.
+// are summed separately by fused multiply-adds, then joined, then added to the previous sum; denormal numbers are
+// zeros. For tests of the tile kernels on machines without AMX.
 
 struct alignas(64) emulated_tile {
   std::uint32_t words[16][16];
@@ -20,7 +20,7 @@ inline emulated_tile& tile_register(int number) {
 
 struct tile_session {
   tile_session() = default;
-  ~tile_session() {}  // not trivial, as the real one
+  ~tile_session() {}  // not trivial, like the real one
   tile_session(const tile_session&) = delete;
   tile_session& operator=(const tile_session&) = delete;
 };
@@ -60,7 +60,7 @@ inline __m512 odd_of(__m512i pairs) {
   return _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(static_cast<int>(0xffff0000))));
 }
 
-// Not inlined: its arithmetic has to stay between the two changes of the rounding state.
+// Not inlined, because its arithmetic must stay between the two changes of the rounding state.
 [[gnu::noinline]] void multiply_emulated(emulated_tile& c, const emulated_tile& a, const emulated_tile& b) {
   constexpr int rows = 4;  // at a time: eight chains hide the latency
   for (int m = 0; m < 16; m += rows) {

@@ -1,11 +1,11 @@
-// The vector verbs, sixteen lanes in two registers. Meaning: vec_scalar.inl.hpp.
+// The vector verbs, sixteen lanes in two registers. Semantics: vec_scalar.inl.hpp.
 
 struct f32x16 {
   __m256 lo;
   __m256 hi;
 };
 
-// 6 rows x 1 panel = 12 accumulators, 2 weights and a broadcast in 16 registers.
+// 6 rows x 1 panel use 12 accumulators, 2 weights and a broadcast in 16 registers.
 inline constexpr int gemm_rows_max = 6;
 inline constexpr int gemm_accumulators = 6;
 inline constexpr int fused_panels = 2;
@@ -150,7 +150,7 @@ inline f32x16 three_bits(words16 low, words16 high) {
   return {float_less<Offset>(_mm256_or_si256(bits_of<2 * J, 3>(low.lo), third_bit<H>(high.lo))),
           float_less<Offset>(_mm256_or_si256(bits_of<2 * J, 3>(low.hi), third_bit<H>(high.hi)))};
 }
-/// Two look-ups by three bits; the fourth, moved to the sign, chooses.
+/// Two lookups by three bits; the fourth bit, moved to the sign, selects one.
 template<int J, class Numbers>
 inline __m256 eight_of_table(__m256i w) {
   constexpr auto& n = Numbers::values;
@@ -190,7 +190,7 @@ inline __m256i narrow_bf16_half(__m256 a) {
   return _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
 }
 inline void store_bf16(std::uint16_t* p, f32x16 a) {
-  // The pack works inside 128-bit halves; the permutation puts the quarters back in order.
+  // The pack works within 128-bit halves; the permutation restores the order of the quarters.
   const __m256i packed = _mm256_packus_epi32(narrow_bf16_half(a.lo), narrow_bf16_half(a.hi));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(packed, 0xd8));
 }

@@ -1,10 +1,10 @@
-// The vector verbs, sixteen lanes in one register. Meaning: vec_scalar.inl.hpp.
+// The vector verbs, sixteen lanes in one register. Semantics: vec_scalar.inl.hpp.
 
 struct f32x16 {
   __m512 v;
 };
 
-// 6 rows x 4 panels = 24 accumulators, 4 weights and a broadcast in 32 registers.
+// 6 rows x 4 panels use 24 accumulators, 4 weights and a broadcast in 32 registers.
 inline constexpr int gemm_rows_max = 6;
 inline constexpr int gemm_accumulators = 24;
 inline constexpr int fused_panels = 4;
@@ -73,7 +73,7 @@ struct words16 {
   __m512i v;
 };
 inline words16 load_words(const std::byte* p) { return {_mm512_loadu_si512(p)}; }
-// The permutation reads the low four bits of each index only: table look-up, masking and conversion in one step.
+// The permutation reads only the low four bits of each index: table lookup, masking and conversion in one step.
 template<int J, int Offset>
 inline f32x16 nibble(words16 w) {
   const __m512 values = _mm512_setr_ps(0 - Offset, 1 - Offset, 2 - Offset, 3 - Offset, 4 - Offset, 5 - Offset,
@@ -89,12 +89,12 @@ inline f32x16 five_bits(words16 low, words16 high) {
 }
 template<int J, int H, int Offset>
 inline f32x16 six_bits(words16 low, words16 high) {
-  // Repeats every four entries: the two bits above ours choose among equal ones.
+  // The table repeats every four entries, so the two higher bits select among equal entries.
   const __m512 steps = _mm512_setr_ps(0, 16, 32, 48, 0, 16, 32, 48, 0, 16, 32, 48, 0, 16, 32, 48);
   const __m512 upper = _mm512_permutexvar_ps(H == 0 ? high.v : _mm512_srli_epi32(high.v, 2 * H), steps);
   return {_mm512_add_ps(nibble<J, Offset>(low).v, upper)};
 }
-// As above: what repeats every four entries needs no mask.
+// As above: a table that repeats every four entries needs no mask.
 template<int J, int Offset = 0>
 inline f32x16 two_bits(words16 w) {
   const __m512 values =

@@ -1,4 +1,4 @@
-// The vector verbs, sixteen lanes in four registers. Meaning: vec_scalar.inl.hpp.
+// The vector verbs, sixteen lanes in four registers. Semantics: vec_scalar.inl.hpp.
 
 struct f32x16 {
   float32x4_t a;  // lanes 0 to 3
@@ -7,7 +7,7 @@ struct f32x16 {
   float32x4_t d;
 };
 
-// 6 rows x 1 panel = 24 accumulators, 4 weights and a broadcast in 32 registers.
+// 6 rows x 1 panel use 24 accumulators, 4 weights and a broadcast in 32 registers.
 inline constexpr int gemm_rows_max = 6;
 inline constexpr int gemm_accumulators = 6;
 inline constexpr int fused_panels = 2;
@@ -54,7 +54,7 @@ inline f32x16 div(f32x16 x, f32x16 y) {
 inline f32x16 fma(f32x16 x, f32x16 y, f32x16 z) {
   return {vfmaq_f32(z.a, x.a, y.a), vfmaq_f32(z.b, x.b, y.b), vfmaq_f32(z.c, x.c, y.c), vfmaq_f32(z.d, x.d, y.d)};
 }
-// FMAX and FMIN give NaN when either operand is one, and order zeros by sign: a comparison chooses instead.
+// FMAX and FMIN return NaN if either operand is NaN, and order zeros by sign; so a comparison selects instead.
 inline float32x4_t larger(float32x4_t x, float32x4_t y) { return vbslq_f32(vcgtq_f32(x, y), x, y); }
 inline float32x4_t smaller(float32x4_t x, float32x4_t y) { return vbslq_f32(vcltq_f32(x, y), x, y); }
 inline f32x16 max(f32x16 x, f32x16 y) { return each_four(larger, x, y); }
@@ -192,7 +192,7 @@ inline f32x16 three_bits(words16 low, words16 high) {
       [](uint32x4_t x, uint32x4_t y) { return float_less<Offset>(vorrq_u32(bits_of<2 * J, 3>(x), third_bit<H>(y))); },
       low, high);
 }
-/// The look-up is by bytes: each word's lowest is its index, the others find nothing, and are 0.
+/// The lookup is by bytes: each word's lowest byte is its index; the others are out of range and give 0.
 inline float32x4_t four_of_table(int8x16_t values, uint32x4_t index) {
   const uint8x16_t lowest = vreinterpretq_u8_u32(vorrq_u32(index, vdupq_n_u32(0xffffff00)));
   const int32x4_t found = vreinterpretq_s32_s8(vqtbl1q_s8(values, lowest));

@@ -1,4 +1,4 @@
-// The vector verbs, one lane at a time: the definition of right. No include guard: see README.md.
+// The vector verbs, one lane at a time: the reference. README.md explains why there is no include guard.
 
 struct f32x16 {
   float v[16];
@@ -7,7 +7,7 @@ struct f32x16 {
 // Register blocking of the GEMM inner loop: rows at once, and row x panel accumulators at once.
 inline constexpr int gemm_rows_max = 1;
 inline constexpr int gemm_accumulators = 1;
-/// Panels side by side when one row goes straight through packed weights.
+/// Panels multiplied together when one row uses packed weights directly.
 inline constexpr int fused_panels = 1;
 
 template<class F>
@@ -50,14 +50,14 @@ inline f32x16 div(f32x16 a, f32x16 b) {
 inline f32x16 fma(f32x16 a, f32x16 b, f32x16 c) {
   return each_lane([&](int i) { return std::fma(a.v[i], b.v[i], c.v[i]); });
 }
-/// The second operand when either is NaN, as the instruction does.
+/// Returns the second operand if either is NaN, as the instruction does.
 inline f32x16 max(f32x16 a, f32x16 b) {
   return each_lane([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; });
 }
 inline f32x16 min(f32x16 a, f32x16 b) {
   return each_lane([&](int i) { return a.v[i] < b.v[i] ? a.v[i] : b.v[i]; });
 }
-/// Lane i meets lane i + 8, then i + 4, i + 2, i + 1: the one order in which lanes are ever summed.
+/// Adds lanes i and i + 8, then i + 4, i + 2, i + 1: the only order in which lanes are ever summed.
 inline float sum(f32x16 a) {
   for (int half = 8; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) a.v[i] = a.v[i] + a.v[i + half];
@@ -70,14 +70,14 @@ inline float largest(f32x16 a) {
   }
   return a.v[0];
 }
-/// p * 2^n, where t = n + 1.5 * 2^23 holds the integer n in its low bits; the result must be a normal number.
+/// p * 2^n, where the low bits of t = n + 1.5 * 2^23 are the integer n; the result must be a normal number.
 inline f32x16 scale_exponent(f32x16 p, f32x16 t) {
   return each_lane([&](int i) {
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(p.v[i]) + (std::bit_cast<std::uint32_t>(t.v[i]) << 23));
   });
 }
 
-/// The quiet NaN without sign or payload wherever there is any NaN.
+/// Replaces any NaN by the quiet NaN without sign or payload.
 inline f32x16 one_nan(f32x16 a) {
   return each_lane([&](int i) { return a.v[i] == a.v[i] ? a.v[i] : std::numeric_limits<float>::quiet_NaN(); });
 }
@@ -111,19 +111,19 @@ inline words16 load_words(const std::byte* p) {
   std::memcpy(w.v, p, sizeof(w.v));
   return w;
 }
-/// Nibble J of each word, less Offset.
+/// Nibble J of each word, minus Offset.
 template<int J, int Offset>
 inline f32x16 nibble(words16 w) {
   return each_lane([&](int i) { return static_cast<float>(static_cast<int>(w.v[i] >> 4 * J & 15) - Offset); });
 }
-/// Nibble J of each low word with bit H of the high word above it, less Offset.
+/// Nibble J of each low word with bit H of the high word above it, minus Offset.
 template<int J, int H, int Offset>
 inline f32x16 five_bits(words16 low, words16 high) {
   return each_lane([&](int i) {
     return static_cast<float>(static_cast<int>((low.v[i] >> 4 * J & 15) | (high.v[i] >> H & 1) << 4) - Offset);
   });
 }
-/// Nibble J of each low word with bits 2 H and 2 H + 1 of the high word above it, less Offset.
+/// Nibble J of each low word with bits 2 H and 2 H + 1 of the high word above it, minus Offset.
 template<int J, int H, int Offset>
 inline f32x16 six_bits(words16 low, words16 high) {
   return each_lane([&](int i) {
@@ -135,19 +135,19 @@ template<int J>
 inline f32x16 two_bits(words16 w) {
   return each_lane([&](int i) { return static_cast<float>(w.v[i] >> 2 * J & 3); });
 }
-/// The same with bit H of the high word above them, less Offset.
+/// Bits 2 J and 2 J + 1 of each low word with bit H of the high word above them, minus Offset.
 template<int J, int H, int Offset>
 inline f32x16 three_bits(words16 low, words16 high) {
   return each_lane([&](int i) {
     return static_cast<float>(static_cast<int>((low.v[i] >> 2 * J & 3) | (high.v[i] >> H & 1) << 2) - Offset);
   });
 }
-/// The number of the table that nibble J of each word stands for.
+/// The table's number at nibble J of each word.
 template<int J, class Numbers>
 inline f32x16 nibble_of_table(words16 w) {
   return each_lane([&](int i) { return static_cast<float>(Numbers::values[w.v[i] >> 4 * J & 15]); });
 }
-/// Likewise, with bits 2 J and 2 J + 1 of each low word and bit H of the high word above them.
+/// The table's number at bits 2 J and 2 J + 1 of each low word with bit H of the high word above them.
 template<int J, int H, class Numbers>
 inline f32x16 three_bits_of_table(words16 low, words16 high) {
   return each_lane(
@@ -157,7 +157,7 @@ inline words16 shifted_right(words16 w, std::size_t bits) {
   for (std::uint32_t& word : w.v) word >>= bits;
   return w;
 }
-/// Rounding to nearest, ties to even; NaN stays NaN.
+/// Rounds to nearest, ties to even; NaN stays NaN.
 inline void store_f16(std::uint16_t* p, f32x16 a) {
   for (int i = 0; i < 16; ++i) p[i] = narrow_f16(a.v[i]);
 }

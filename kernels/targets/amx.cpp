@@ -1,4 +1,4 @@
-// Everything standard comes before the target begins: see avx512.cpp.
+// Standard headers precede the target: see avx512.cpp.
 #include <immintrin.h>
 
 #include <algorithm>

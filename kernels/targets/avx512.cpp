@@ -1,5 +1,4 @@
-// Everything standard comes before the target begins: what those headers emit is shared with the whole program and has
-// to stay runnable everywhere.
+// Standard headers precede the target: their code is shared with the whole program and must run on every CPU.
 #include <immintrin.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Everything standard comes before the target begins: what those headers emit is shared with the whole program and has
-// to stay runnable everywhere.
+// Standard headers precede the target: their code is shared with the whole program and must run on every CPU.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -13,7 +12,7 @@
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512fp16,avx2,fma,f16c,bmi,bmi2")
 namespace redline::kernels::avx512fp16 {
 namespace {
-// Two dimensions of sixteen tokens become sixteen complex numbers in one register, and back.
+// Converts two dimensions of sixteen tokens to sixteen complex numbers in one register, and back.
 inline __m512i pair_order() {
   return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19,
                           3, 18, 2, 17, 1, 16, 0);

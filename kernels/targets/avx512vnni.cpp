@@ -1,4 +1,4 @@
-// Everything standard comes before the target begins: see avx512.cpp.
+// Standard headers precede the target: see avx512.cpp.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ namespace {
 
 #include "kernels/ops/formats.inl.hpp"
 
-/// For weights that are no integers.
+/// Used for weights that are not integers.
 void gemm(const gemm_args& a) { avx512_table().gemm(a); }
 
 #include "kernels/ops/all_int8.inl.hpp"

@@ -1,5 +1,4 @@
-// Everything standard comes before the target begins: what those headers emit is shared with the whole program and has
-// to stay runnable everywhere.
+// Standard headers precede the target: their code is shared with the whole program and must run on every CPU.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -30,7 +29,7 @@ namespace {
 
 #include "kernels/ops/formats.inl.hpp"
 
-/// For weights that are no integers.
+/// Used for weights that are not integers.
 void gemm(const gemm_args& a) { avx2_table().gemm(a); }
 
 #include "kernels/ops/all_int8.inl.hpp"

@@ -1,4 +1,4 @@
-// Every aarch64 CPU has NEON, so there is no target to switch on here.
+// Every aarch64 CPU has NEON, so there is no target to enable here.
 #include <arm_neon.h>
 
 #include <algorithm>

@@ -18,7 +18,7 @@ namespace redline::actor {
 class worker;
 class cell;
 
-/// A typed address: only messages that A accepts can be sent to it. Empty means nobody.
+/// A typed address: only messages that A accepts can be sent to it. Empty means that there is no receiver.
 template<class A>
 struct actor_ref {
   address where;
@@ -26,30 +26,30 @@ struct actor_ref {
   bool operator==(const actor_ref&) const = default;
 };
 
-/// An actor's view of the world: who it is, whom it is answering, how to send, and the clock. Owned by its cell.
+/// What an actor can see and do: its identity, the current sender, sending, and the clock. Owned by its cell.
 class actor_context {
  public:
   actor_context(worker& home, address self, std::string name) : home_(home), self_(self), name_(std::move(name)) {}
 
   [[nodiscard]] address self() const { return self_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Who sent the message being handled; nobody for timers.
+  /// The sender of the message being handled; 0 for timers.
   [[nodiscard]] address sender() const { return sender_; }
-  /// The span that the message being handled is a part of; empty: it is not traced.
+  /// The span of the message being handled; empty if it is not traced.
   [[nodiscard]] trace::span_context span() const { return span_; }
-  /// From now on what this actor sends is a part of `span`, here and in other processes; empty: of none.
+  /// Sends all further messages of this actor under `span`, here and to other processes; empty means under no span.
   void send_under(trace::span_context span) { sends_under_ = span ? std::optional(span) : std::nullopt; }
   [[nodiscard]] environment& env() const;
   [[nodiscard]] instant now() const { return env().now(); }
 
-  /// Sends without waiting. Delivery is at most once and in order per sender and receiver; what cannot be delivered
-  /// comes back as `undeliverable`, if this actor accepts that.
+  /// Sends without waiting. Delivery is at most once, and in order per sender and receiver. A message that cannot be
+  /// delivered comes back as `undeliverable` if this actor accepts that.
   template<class A, message M>
   void tell(actor_ref<A> to, const M& m) {
     static_assert(A::accepts::template accepts<M>, "the receiver does not accept this message");
     send(to.where, m);
   }
-  /// For answers: the address came with the question.
+  /// Sends to an untyped address, such as the sender of a request.
   template<message M>
   void send(address to, const M& m) {
     post(frame{envelope{.to = to, .from = self_, .id = M::id, .subject = read_subject(m), .span = sends_under_},
@@ -89,7 +89,7 @@ class actor_context {
   bool stopping_ = false;
 };
 
-/// What every actor has. Derived declares `using accepts = protocol<...>` and `void on(const M&)` for each.
+/// The base of every actor. Derived declares `using accepts = protocol<...>` and `void on(const M&)` for each message.
 template<class Derived>
 class actor_of {
  public:
@@ -99,9 +99,9 @@ class actor_of {
 
   /// Runs before the first message.
   void on_start() {}
-  /// Runs after the last message, also when the worker shuts down.
+  /// Runs after the last message, even if the worker shuts down.
   void on_stop() {}
-  /// Called while no message waits; true asks to be called again. For actors whose work goes on between messages.
+  /// Called while no message waits; returning true asks for another call. For actors that work between messages.
   bool on_idle() { return false; }
 
  protected:

@@ -7,12 +7,12 @@
 
 namespace redline::actor {
 
-/// Number of a process, 24 bits, drawn when it starts; 0 is none. Two of a thousand processes have the same with a
-/// chance of 3 %, and then the broker refuses the second.
+/// Number of a process, 24 bits, drawn when it starts; 0 means none. Among a thousand processes two share a number with
+/// a chance of 3 %, and then the broker refuses the second.
 using process_number = std::uint32_t;
 inline constexpr process_number process_number_max = (1U << 24) - 1;
 
-/// Where an actor lives: process (24 bits), worker thread in it (8 bits), actor on it (32 bits). 0 is nobody.
+/// Where an actor runs: process (24 bits), worker thread in it (8 bits), actor on it (32 bits). 0 means none.
 using address = strong_id<struct address_tag>;
 
 constexpr address make_address(process_number process, std::uint16_t worker, std::uint32_t number) {
@@ -22,7 +22,7 @@ constexpr address make_address(process_number process, std::uint16_t worker, std
 constexpr process_number process_of(address a) { return static_cast<process_number>(a.value >> 40); }
 constexpr std::uint16_t worker_of(address a) { return static_cast<std::uint16_t>((a.value >> 32) & 0xff); }
 constexpr std::uint32_t number_of(address a) { return static_cast<std::uint32_t>(a.value); }
-/// Process and worker together: what a link routes by.
+/// Process and worker together, by which a link routes.
 constexpr std::uint32_t node_of(address a) { return static_cast<std::uint32_t>(a.value >> 32); }
 
 /// "1.2.17" for logs.

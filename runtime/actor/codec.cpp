@@ -5,10 +5,10 @@
 namespace redline::actor {
 namespace {
 
-// Buffers that grew over this are not kept for the next message.
+// Buffers that grew beyond this are not reused for the next message.
 constexpr std::size_t kept_bytes_max = 64U << 10;
 
-/// One spare state a thread: a message is written or read without allocating buffers anew.
+/// One spare state per thread: messages are written and read without new allocations.
 template<class State>
 std::unique_ptr<State>& spare() {
   thread_local std::unique_ptr<State> one;
@@ -61,14 +61,14 @@ struct decoder::state {
     const msgpack::object* next;
     const msgpack::object* end;
   };
-  msgpack::zone zone;  // of root
+  msgpack::zone zone;  // memory of root
   msgpack::object root;
   std::vector<level> levels;
-  std::size_t bytes = 0;      // of the message
-  std::size_t claimable = 0;  // bytes
+  std::size_t bytes = 0;      // size of the message
+  std::size_t claimable = 0;  // bytes that may still be allocated
   std::string complaint;
 
-  // The next value of the innermost array, or nullptr with a complaint.
+  // Returns the next value of the innermost array, or nullptr with a complaint.
   const msgpack::object* next() {
     if (!complaint.empty()) return nullptr;
     auto& top = levels.back();
@@ -133,7 +133,7 @@ result<std::unique_ptr<decoder>> decoder::parse(std::string_view bytes, const co
     std::size_t offset = 0;
     const msgpack::unpack_limit limit(limits.array_count_max, 0, limits.string_bytes_max, limits.string_bytes_max, 0,
                                       limits.depth_max);
-    // Strings stay in the caller's buffer while this object lives: no copy, nothing sized by the peer.
+    // Strings stay in the caller's buffer while this object exists: no copy, and no allocation sized by the peer.
     s->root = msgpack::unpack(
         s->zone, bytes.data(), bytes.size(), offset,
         [](msgpack::type::object_type, std::size_t, void*) { return true; }, nullptr, limit);

@@ -15,9 +15,9 @@
 #include "runtime/base/result.hpp"
 #include "runtime/base/size_limits.hpp"
 
-/// msgpack from a struct's `fields`: a struct is an array of its fields in order; a vector is an array; an optional is
-/// nil or its value; a bool, integer, float or string is itself; an enum is its number; an id is its integer. To evolve
-/// a message, append a field: a reader keeps the defaults of fields that are missing and ignores extra ones.
+/// Encodes a struct's `fields` in msgpack. A struct is an array of its fields in order, a vector an array, an optional
+/// nil or its value; a bool, integer, float or string is itself; an enum and an id are integers. To evolve a message,
+/// append a field: a reader keeps the defaults of missing fields and ignores extra ones.
 namespace redline::actor {
 
 /// Checked before anything is allocated.
@@ -28,12 +28,12 @@ struct codec_limits {
   std::uint32_t depth_max = 12;
 };
 
-/// What a message becomes in memory is at most this many times its bytes, whatever a peer sends: `[[], [], ...]` would
-/// otherwise be a struct with all its defaults for each byte. A written element has a byte for itself and for each of
-/// its fields, so no message of ours comes near (checked where a vector is decoded).
+/// A decoded message takes at most this many times its encoded bytes, whatever a peer sends. Otherwise `[[], [], ...]`
+/// would become a struct with all its defaults for each byte. An encoded element has a byte for itself and one for each
+/// of its fields, so our own messages stay far below (checked where a vector is decoded).
 inline constexpr std::size_t decoded_bytes_per_byte = 32;
 
-/// Writes msgpack values one after another. (msgpack itself stays inside codec.cpp.)
+/// Writes msgpack values one after another. (Only codec.cpp uses msgpack itself.)
 class encoder {
  public:
   encoder();
@@ -55,22 +55,22 @@ class encoder {
   std::unique_ptr<state> state_;
 };
 
-/// Walks one parsed msgpack value. The first thing that is not as expected makes every later call fail too.
+/// Walks one parsed msgpack value. After the first unexpected value every later call fails, too.
 class decoder {
  public:
   /// Parses under `limits`; fails on anything but exactly one well-formed value.
   static result<std::unique_ptr<decoder>> parse(std::string_view bytes, const codec_limits& limits = {});
   ~decoder();
 
-  bool is_nil();  // consumes the value when it is nil
+  bool is_nil();  // consumes the value if it is nil
   bool boolean(bool& v);
   bool unsigned_integer(std::uint64_t& v, std::uint64_t max);
   bool signed_integer(std::int64_t& v, std::int64_t min, std::int64_t max);
   bool real(double& v);
   bool bytes(std::string& v);
-  /// Enters an array and tells its count; `leave` skips what was not read.
+  /// Enters an array and returns its count; `leave` skips what was not read.
   bool enter(std::size_t& count);
-  /// Before memory of `bytes` is reserved for elements: fails beyond decoded_bytes_per_byte of the whole message.
+  /// Call it before reserving `bytes` for elements: it fails beyond decoded_bytes_per_byte of the whole message.
   bool claim(std::size_t bytes);
   bool at_end_of_array() const;
   void leave();
@@ -107,7 +107,7 @@ inline constexpr bool is_id = false;
 template<class Tag, class I>
 inline constexpr bool is_id<strong_id<Tag, I>> = true;
 
-/// Bytes that the encoder writes at least.
+/// The minimum number of bytes that the encoder writes for a T.
 template<class T>
 consteval std::size_t encoded_bytes_min() {
   if constexpr (has_fields<T>) {

@@ -11,13 +11,13 @@
 
 namespace redline::actor {
 
-/// A coroutine that runs when it is awaited, and gives a T. The caller's frame owns it.
+/// A coroutine that starts when it is awaited and returns a T. The caller's frame owns it.
 template<class T = void>
 class [[nodiscard]] task;
 
 namespace detail {
 
-/// At a task's end its caller goes on.
+/// Resumes the caller at the end of a task.
 struct back_to_caller {
   static bool await_ready() noexcept { return false; }
   template<class P>
@@ -27,7 +27,7 @@ struct back_to_caller {
   static void await_resume() noexcept {}
 };
 
-/// What the promises of all tasks have: who goes on afterwards, and what was thrown.
+/// The base of all task promises: what to resume afterwards, and what was thrown.
 struct task_promise {
   std::coroutine_handle<> caller = std::noop_coroutine();
   std::exception_ptr thrown;
@@ -98,7 +98,7 @@ task<T> value_promise<T>::get_return_object() {
 task<void> value_promise<void>::get_return_object() { return task<void>(task<void>::handle::from_promise(*this)); }
 }  // namespace detail
 
-/// One of the messages Ms, or none because the deadline passed. The message is the handler's: it is gone when the
+/// One of the messages Ms, or none because the deadline passed. The handler owns the message: it is gone when the
 /// conversation waits for the next one.
 template<message... Ms>
 class heard {
@@ -118,10 +118,10 @@ class heard {
   const void* content_;
 };
 
-/// What an actor does over many messages, written as one straight coroutine: it stops where it waits for a message, and
-/// goes on inside the handler that has one. So it runs on the handlers' stack, needs no fiber, and steps by hand in
-/// tests. The actor owns the conversation and decides in its handlers what it hears; dropping the conversation ends the
-/// coroutine where it stands.
+/// A sequence of steps of an actor over many messages, written as one coroutine. It suspends where it waits for a
+/// message and resumes inside the handler that receives one. So it runs on the handlers' stack, needs no fiber, and can
+/// be stepped by hand in tests. The actor owns the conversation, and its handlers decide what to pass to it. Destroying
+/// the conversation ends the coroutine where it is suspended.
 ///
 ///     task<> session::live() {
 ///       ask(...);
@@ -129,27 +129,27 @@ class heard {
 ///       if (const auto* a = m.as<answer>()) ...
 class conversation {
  public:
-  /// Runs `story` up to where it first waits.
+  /// Runs `story` up to its first wait.
   void begin(task<> story) {
     story_ = std::move(story);
     go_on(story_.frame_);
   }
   [[nodiscard]] bool is_over() const { return story_.is_over(); }
 
-  /// Goes on with `m`; false when the coroutine is not waiting for messages of this type, which it then never hears.
-  /// What the coroutine throws comes out here.
+  /// Resumes with `m`. Returns false if the coroutine does not wait for messages of this type; it then never receives
+  /// `m`. Exceptions of the coroutine pass through.
   template<message M>
   bool hear(const M& m) {
     if (wait_ == nullptr || !wait_->wants(M::id)) return false;
     go_on_with(M::id, &m);
     return true;
   }
-  /// Goes on without a message when the wait's deadline has come. To be called from time to time.
+  /// Resumes without a message if the wait's deadline has passed. Call it regularly.
   void note_time(instant now) {
     if (wait_ != nullptr && wait_->deadline && *wait_->deadline <= now) go_on_with({}, nullptr);
   }
 
-  /// For `co_await`: the next message of these types, or none at the first `note_time` after the deadline.
+  /// For `co_await`: returns the next message of these types, or none at the first `note_time` after the deadline.
   template<message... Ms>
   [[nodiscard]] auto next(std::optional<instant> deadline = std::nullopt) {
     struct awaiter : wait {
@@ -169,7 +169,7 @@ class conversation {
   }
 
  private:
-  /// Where the coroutine waits; lives in its frame.
+  /// A suspended wait; stored in the coroutine's frame.
   struct wait {
     bool (*wants)(message_id) = nullptr;
     std::optional<instant> deadline;

@@ -11,22 +11,21 @@
 
 namespace redline::actor {
 
-/// Raised when an envelope or a message changes in a way that old readers cannot skip.
+/// Increased when an envelope or a message changes in a way that old readers cannot skip.
 inline constexpr std::uint32_t wire_version = 3;
 
-/// Where a message comes from, where it goes, what it is, and what it is about. (The fifth field of version 1 was a
-/// string; addresses of version 2 had 16 bits for the process.)
+/// The source and destination of a message, its type, and its subject.
 struct envelope {
   std::uint32_t version = wire_version;
   address to;
   address from;
   message_id id;
   std::uint64_t subject = 0;  // see read_subject; comes back with `undeliverable`
-  // Between processes the bridge fills these in: the number that each process drew when it started. What is meant for
-  // a process that has died is not for its successor. 0: not said.
+  // The random numbers that the two processes drew when they started, filled in by the bridge. A message for a process
+  // that has ended must not reach its successor. 0 means not set.
   std::uint64_t from_life = 0;
   std::uint64_t to_life = 0;
-  std::optional<trace::span_context> span{};  // what the message is a part of, if that is traced
+  std::optional<trace::span_context> span{};  // the span of the message, if it is traced
 
   bool operator==(const envelope&) const = default;
   static constexpr auto fields(auto& self) {
@@ -34,7 +33,7 @@ struct envelope {
   }
 };
 
-/// One message on its way: the envelope, and the body as msgpack bytes.
+/// One message in transit: the envelope, and the body as msgpack bytes.
 struct frame {
   envelope head;
   std::string body;

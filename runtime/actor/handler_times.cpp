@@ -31,7 +31,7 @@ handler_times& handler_times::of(std::string_view kind) {
   return at != k.all.end() ? at->second : k.all.try_emplace(std::string(kind)).first->second;
 }
 
-// Two threads that begin a minute at once may lose one of the two notes: it is a gauge.
+// If two threads begin a minute at once, one of the two values may be lost, which a gauge tolerates.
 void handler_times::note(microseconds took, instant now) {
   const std::int64_t minute = minute_of(now);
   if (const std::int64_t before = minute_.exchange(minute); before != minute) {

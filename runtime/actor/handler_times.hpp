@@ -10,21 +10,21 @@
 
 namespace redline::actor {
 
-/// The longest handlers of one kind of actor: the present minute's and the last one's. Safe from any thread.
+/// The longest handlers of one kind of actor, for the current and the previous minute. Thread-safe.
 class handler_times {
  public:
-  /// Of this kind, in this process; lives as long as the process does.
+  /// The process-wide entry for this kind, which is never destroyed.
   static handler_times& of(std::string_view kind);
 
   void note(microseconds took, instant now);
-  /// In the last one to two minutes.
+  /// The longest time in the last one to two minutes.
   [[nodiscard]] microseconds longest(instant now) const;
 
   struct reading {
     std::string kind;
     microseconds longest{0};
   };
-  /// Of all kinds.
+  /// The readings of all kinds.
   static std::vector<reading> read_all(instant now);
 
  private:

@@ -51,7 +51,7 @@ void job_fibers::run_turns() {}
 
 namespace {
 
-// Rendering a chat template may need 256 KiB; pages that are never touched cost nothing.
+// Rendering a chat template may need 256 KiB; untouched pages cost nothing.
 constexpr std::size_t stack_bytes = 1U << 20;
 constexpr std::chrono::milliseconds turn{5};
 
@@ -100,7 +100,7 @@ void job_fibers::start(std::function<void()> job, std::uint64_t group, flag canc
                          try {
                            job();
                          } catch (const job_cancelled&) {
-                           // as was wanted
+                           // ended as requested
                          }
                          std::erase(me->of.members, me.get());
                          me->of.chosen = nullptr;
@@ -110,7 +110,7 @@ void job_fibers::start(std::function<void()> job, std::uint64_t group, flag canc
       .detach();
 }
 
-// This thread's own fiber is in the same round as the jobs'.
+// This thread's own fiber takes turns in the same round as those of the jobs.
 void job_fibers::run_turns() {
   if (active_ == 0) return;
   for (auto& [group, of] : groups_) {

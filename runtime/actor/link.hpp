@@ -7,15 +7,15 @@
 
 namespace redline::actor {
 
-/// How a worker's frames leave and arrive. Owned and used by one thread. Frames between two workers keep their order.
+/// How a worker's frames leave and arrive. Owned and used by one thread. Keeps the order of frames between two workers.
 class link {
  public:
   virtual ~link() = default;
-  /// Hands the frame over without waiting. The failure says why it cannot travel (no route, queue full, too long).
+  /// Passes the frame on without waiting. The failure says why it cannot be sent (no route, queue full, too long).
   virtual result<void> send(const frame& f) = 0;
-  /// The next frame that has arrived, without waiting. Malformed ones are counted and dropped inside.
+  /// Returns the next frame that has arrived, without waiting. Malformed frames are counted and dropped.
   virtual std::optional<frame> receive() = 0;
-  /// Waits until `receive` may have something, or for `at_most`.
+  /// Waits until `receive` may return something, or for `at_most`.
   virtual void wait(microseconds at_most) = 0;
 };
 

@@ -7,19 +7,19 @@
 
 namespace redline::actor {
 
-/// Room for messages that wait for one actor.
+/// Capacity for messages that wait for one actor.
 struct mailbox_limits {
   std::size_t control_max = 4096;
   std::size_t data_max = 4096;
 };
 
-/// Two bounded lanes, control before data, each in order of arrival. Used by one thread.
+/// Two bounded lanes: control goes before data, each in order of arrival. Used by one thread.
 template<class T>
 class mailbox {
  public:
   explicit mailbox(mailbox_limits limits) : limits_(limits) {}
 
-  /// False when the lane is full; nothing was taken then.
+  /// Returns false if the lane is full, without taking the item.
   [[nodiscard]] bool push(T item, bool control) {
     if (!has_room(control)) return false;
     (control ? control_ : data_).push_back(std::move(item));

@@ -16,11 +16,11 @@
 
 namespace redline::actor {
 
-/// What an actor has given to a thread pool. The actor accepts job_done and passes it on to here. When it dies, jobs
-/// that have begun run to their end and nobody hears of them: they may hold nothing of the actor's.
+/// The jobs that an actor has given to a thread pool. The actor accepts job_done and passes it to `on`. If it dies,
+/// running jobs finish but nothing receives their results, so they must not refer to the actor.
 class offload {
  public:
-  /// pool: null where nothing else runs on the thread (tests): jobs are done at once, and told of by a message as ever.
+  /// pool: null in tests without other threads: jobs then run at once and are still reported by a message.
   offload(actor_context& context, std::shared_ptr<thread_pool> pool)
       : context_(context), pool_(std::move(pool)), next_ticket_(context.env().random()) {}
   offload(const offload&) = delete;
@@ -29,8 +29,8 @@ class offload {
     for (const auto& [ticket, then] : waiting_) cancel(ticket);
   }
 
-  /// Runs `job()` on another thread, and then `then(result<what it gave>)` here; the failure says what the job threw.
-  /// bytes: of its input. Returns the job's ticket, or queue_full.
+  /// Runs `job()` on another thread, and then `then(result<value>)` here; a failure says what the job threw. bytes: the
+  /// size of its input. Returns the job's ticket, or queue_full.
   template<class Job, class Then>
   result<std::uint64_t> run(tenant_id tenant, std::size_t bytes, Job job, Then then) {
     using value = std::invoke_result_t<Job&>;
@@ -38,7 +38,7 @@ class offload {
       explicit shared(Job j) : todo(std::move(j)) {}
       std::optional<Job> todo;
       std::optional<result<value>> done;
-      std::atomic<bool> is_done{false};  // orders what the two threads do with `done`
+      std::atomic<bool> is_done{false};  // orders the two threads' accesses to `done`
       void run() noexcept {
         try {
           done.emplace((*todo)());
@@ -68,13 +68,13 @@ class offload {
 
   void on(const job_done& m) {
     const auto at = waiting_.find(m.ticket);
-    if (at == waiting_.end()) return;  // dropped, or of the actor before this one
+    if (at == waiting_.end()) return;  // dropped, or from before a restart of the actor
     const auto then = std::move(at->second);
     waiting_.erase(at);
     then();
   }
 
-  /// The job's outcome is no longer wanted.
+  /// Cancels a job whose result is no longer wanted.
   void drop(std::uint64_t ticket) {
     if (waiting_.erase(ticket) > 0) cancel(ticket);
   }

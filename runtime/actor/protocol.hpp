@@ -12,24 +12,24 @@
 
 namespace redline::actor {
 
-/// Number of a message type on the wire. High byte: family; low byte: message. Never reused.
+/// Number of a message type on the wire: the high byte is its family, the low byte the message. Never reused.
 using message_id = strong_id<struct message_id_tag, std::uint16_t>;
 
-/// A struct that may be sent: it has a number, a name and fields.
+/// A struct that can be sent: it has a number, a name and fields.
 template<class M>
 concept message = has_fields<M> && std::default_initializable<M> && requires {
   { M::id } -> std::convertible_to<message_id>;
   { M::name } -> std::convertible_to<std::string_view>;
 };
 
-/// Control messages are read before data: stopping, cancelling and bad news must overtake work.
+/// Control messages are read before data: stop, cancel and failure messages must overtake work.
 template<class M>
 inline constexpr bool is_control = requires {
   M::control;
 };
 
-/// The number by which a message's sender knows what it is about, such as an exchange; 0 where it says none. A message
-/// names it with a member `subject()`.
+/// The number that identifies the subject of a message for its sender, such as an exchange; 0 if there is none. A
+/// message provides it by a member `subject()`.
 template<class M>
 constexpr std::uint64_t read_subject(const M& m) {
   if constexpr (requires { m.subject(); }) {
@@ -39,7 +39,7 @@ constexpr std::uint64_t read_subject(const M& m) {
   }
 }
 
-/// The messages an actor accepts.
+/// The messages that an actor accepts.
 template<message... Ms>
 struct protocol {
   using any = std::variant<Ms...>;
@@ -71,8 +71,8 @@ constexpr bool handles_all(std::type_identity<protocol<Ms...>>) {
 }
 }  // namespace detail
 
-/// One handler for every message the actor accepts, and no two of them with one number. A handler takes const M&, or
-/// M&& to keep what a large message holds.
+/// Requires one handler for every message the actor accepts, and distinct message numbers. A handler takes const M&, or
+/// M&& to keep the contents of a large message.
 template<class A>
 concept well_formed_actor = detail::ids_are_distinct(
     std::type_identity<typename A::accepts>{}) && detail::handles_all<A>(std::type_identity<typename A::accepts>{});

@@ -15,17 +15,17 @@ struct restart_limit {
   microseconds within{10'000'000};
 };
 
-/// OTP's words: restart only the child that died, or also those started after it.
+/// The strategies are named as in OTP: restart only the child that died, or also those started after it.
 enum class restart_strategy : std::uint8_t { one_for_one, rest_for_one };
 
-/// Decides what to restart when a child of one group dies. Holds no actors and no clock.
+/// Decides what to restart when a child of a group dies. It owns no actors and has no clock.
 class restart_policy {
  public:
-  /// children: in the order they were started.
+  /// children: in their order of start.
   restart_policy(restart_strategy strategy, restart_limit limit, std::vector<address> children);
 
   [[nodiscard]] bool has(address child) const;
-  /// The children to restart, in order; empty when the limit is used up and the group gives up.
+  /// The children to restart, in order; empty if the limit is used up and the group gives up.
   std::vector<address> on_down(address child, instant now);
 
  private:

@@ -7,7 +7,7 @@
 
 namespace redline::actor {
 
-/// Tells a sender that its message could not be handed over: full mailbox, dead or unknown actor, no route, too long.
+/// Reports to a sender that its message was not delivered: full mailbox, dead or unknown actor, no route, too long.
 struct undeliverable {
   static constexpr message_id id{0x0101};
   static constexpr std::string_view name = "undeliverable";
@@ -20,7 +20,7 @@ struct undeliverable {
   static constexpr auto fields(auto& self) { return std::tie(self.to, self.what, self.why, self.about); }
 };
 
-/// An actor died of an exception. Sent to the supervisor of its worker.
+/// Reports that an actor died of an exception. Sent to the supervisor of its worker.
 struct actor_down {
   static constexpr message_id id{0x0102};
   static constexpr std::string_view name = "actor_down";
@@ -31,7 +31,7 @@ struct actor_down {
   static constexpr auto fields(auto& self) { return std::tie(self.who, self.reason); }
 };
 
-/// Asks a worker to make an actor anew under its old address. Sent to the worker itself (actor number 0).
+/// Asks a worker to make an actor again under its old address. Sent to the worker itself (actor number 0).
 struct restart_actor {
   static constexpr message_id id{0x0103};
   static constexpr std::string_view name = "restart_actor";
@@ -41,7 +41,7 @@ struct restart_actor {
   static constexpr auto fields(auto& self) { return std::tie(self.who); }
 };
 
-/// Asks a worker to stop all its actors and leave its loop (actor number 0).
+/// Asks a worker to stop all its actors and leave its loop. Sent to the worker itself (actor number 0).
 struct stop_worker {
   static constexpr message_id id{0x0104};
   static constexpr std::string_view name = "stop_worker";
@@ -50,19 +50,19 @@ struct stop_worker {
   static constexpr auto fields(auto&) { return std::tie(); }
 };
 
-/// A process was reached or lost, says something else of itself, or may not take part. Sent by the network bridge to
-/// its subscribers. A process that was out of reach for a moment is told again as reachable: what was sent to it
+/// Reports that a process was reached or lost, changed its card, or may not take part. Sent by the network bridge to
+/// its subscribers. A process that was briefly out of reach is reported as reachable again: what was sent to it
 /// meanwhile is lost.
 struct peer_state {
   static constexpr message_id id{0x0105};
   static constexpr std::string_view name = "peer_state";
   static constexpr bool control = true;
 
-  process_number process = 0;  // 0: this one; reachable where a broker has taken it
+  process_number process = 0;  // 0 means this process, which is reachable if a broker has accepted it
   bool reachable = false;
-  std::string why_not;     // where more is known than that it is gone
-  std::string card;        // of a reachable one: what it says of itself
-  std::uint64_t life = 0;  // what it drew when it started
+  std::string why_not;     // empty if nothing more than the loss is known
+  std::string card;        // the card of a reachable process
+  std::uint64_t life = 0;  // the random number that it drew when it started
   static constexpr auto fields(auto& self) {
     return std::tie(self.process, self.reachable, self.why_not, self.card, self.life);
   }

@@ -15,11 +15,12 @@
 namespace redline::actor {
 namespace {
 
-// A tenant's turn: many small inputs, or a part of a large one.
+// Bytes of a tenant's turn: many small inputs, or a part of a large one.
 constexpr std::size_t turn_bytes = 64U << 10;
-// Of a thread of large jobs: it gets what others leave, and a tenth of a core where they leave nothing.
+// Niceness of a thread for large jobs: it gets the CPU time that others leave, or else a tenth of a core.
 constexpr int niceness = 10;
-// Of one thread; each has a stack, and its input in memory. Beyond the first number tenants have one job each.
+// Limits for one thread; each job has a stack, and its input in memory. Beyond large_at_once_max tenants get one job
+// each.
 constexpr std::size_t large_at_once_max = 8;
 constexpr std::size_t large_of_others_max = 32;
 
@@ -109,7 +110,7 @@ thread_pool::thread_pool(const options& how, const std::function<std::unique_ptr
   for (unsigned i = 0; i < how.large_threads; ++i) {
     threads_.emplace_back([this, wire = make_link()] {
       pthread_setname_np(pthread_self(), "redline-bulk");
-      // On Linux a thread has a niceness of its own; where the call fails, large jobs are merely not slowed down.
+      // On Linux niceness is per thread. If the call fails, large jobs merely run at normal priority.
       (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), niceness);
       do_large(*wire);
     });
@@ -155,7 +156,7 @@ void thread_pool::do_small(link& wire) {
       try {
         one->job.run();
       } catch (const job_cancelled&) {
-        // as was wanted
+        // ended as requested
       }
     }
     note_end(small_, one);
@@ -171,7 +172,7 @@ void thread_pool::do_large(link& wire) {
         try {
           one->job.run();
         } catch (const job_cancelled&) {
-          // as was wanted
+          // ended as requested
         }
         note_end(large_, one);
         tell_owner(wire, one->job);

@@ -20,7 +20,7 @@
 
 namespace redline::actor {
 
-/// A job of this actor is done. What came of it lies with the actor, see `offload`.
+/// Reports that a job of this actor is done. The actor stores the result, see `offload`.
 struct job_done {
   static constexpr message_id id{0x0106};
   static constexpr std::string_view name = "job_done";
@@ -30,33 +30,34 @@ struct job_done {
   static constexpr auto fields(auto& self) { return std::tie(self.ticket); }
 };
 
-/// Work on somebody's input that takes longer than an actor's handler may.
+/// Work on a client's input that takes longer than an actor's handler may.
 struct pool_job {
-  address owner;             // told job_done
+  address owner;             // receives job_done
   std::uint64_t ticket = 0;  // the owner's number for it
   tenant_id tenant;
-  std::size_t bytes = 0;      // of input: what the work grows with
+  std::size_t bytes = 0;      // size of the input, which the work grows with
   std::function<void()> run;  // may throw job_cancelled
 };
 
-/// Jobs that wait for a thread, bounded. Tenants take turns by bytes (deficit round robin: Shreedhar and Varghese,
-/// SIGCOMM 1995), so that one with much to do does not delay one with little; a tenant's own jobs keep their order.
+/// A bounded queue of jobs that wait for a thread. Tenants take turns by bytes (deficit round robin: Shreedhar and
+/// Varghese, SIGCOMM 1995), so that a tenant with much work does not delay one with little; a tenant's own jobs keep
+/// their order.
 class job_queue {
  public:
   struct limits {
-    std::size_t bytes_max = 64U << 20;  // of input; of one tenant half as much
-    std::size_t jobs_max = 4096;        // of one tenant half as many
+    std::size_t bytes_max = 64U << 20;  // input bytes; half as many per tenant
+    std::size_t jobs_max = 4096;        // half as many per tenant
   };
   explicit job_queue(limits at_most) : limits_(at_most) {}
 
-  /// queue_full when there is no room for it; nothing was taken then.
+  /// Returns queue_full if the job does not fit; it was not taken then.
   result<void> push(pool_job job);
   std::optional<pool_job> pop() {
     return pop([](tenant_id) { return true; });
   }
-  /// The next one of the tenants that may have one begin.
+  /// Returns the next job of a tenant for which `may_begin` is true.
   std::optional<pool_job> pop(const std::function<bool(tenant_id)>& may_begin);
-  /// False when no such job waits.
+  /// Returns false if no such job waits.
   bool erase(address owner, std::uint64_t ticket);
 
   [[nodiscard]] std::size_t size() const { return jobs_count_; }
@@ -72,16 +73,16 @@ class job_queue {
   void note_gone(std::list<line>::iterator of, std::size_t bytes);
 
   limits limits_;
-  std::list<line> lines_;  // of tenants with jobs; the first one's turn
+  std::list<line> lines_;  // tenants with jobs; the first has its turn
   std::unordered_map<tenant_id, std::list<line>::iterator> by_tenant_;
   std::size_t jobs_count_ = 0;
   std::size_t bytes_ = 0;
 };
 
-/// Threads for work that grows with what clients send: parsing, templates, tokenizing, compiling grammars. Small jobs
-/// have threads of their own, so that they never wait for a large one. Those of large jobs run at a lower priority than
-/// the rest of the process, and several of them by turns, so that an enormous job does not hold up the others: tenants
-/// have the same share, and one that has no large job in work can begin one whatever the others do. Thread-safe.
+/// Threads for work that grows with client input: parsing, templates, tokenization, grammar compilation. Small jobs
+/// have their own threads, so that they never wait for a large one. Threads for large jobs run at a lower priority than
+/// the rest of the process and interleave several jobs, so that an enormous one does not delay the others. Tenants have
+/// equal shares, and a tenant without a running large job can always begin one. Thread-safe.
 class thread_pool {
  public:
   struct options {
@@ -90,18 +91,18 @@ class thread_pool {
     std::size_t small_bytes_max = 64U << 10;
     job_queue::limits waiting;  // for each of the two kinds
   };
-  /// make_link: how each thread tells owners that their jobs are done.
+  /// make_link: makes the link by which a thread notifies owners that their jobs are done.
   thread_pool(const options& how, const std::function<std::unique_ptr<link>()>& make_link);
   ~thread_pool() { stop(); }
   thread_pool(const thread_pool&) = delete;
   thread_pool& operator=(const thread_pool&) = delete;
 
-  /// queue_full when too much waits. The job's function may not throw.
+  /// Returns queue_full if too much waits. The job's function may throw only job_cancelled.
   result<void> submit(pool_job job);
-  /// A job that has not begun is dropped, and nobody is told; one that has ends at its next pause point.
+  /// Drops a job that has not begun, without notifying its owner; a running job ends at its next pause point.
   void cancel(address owner, std::uint64_t ticket);
   [[nodiscard]] std::size_t waiting_count() const;
-  /// Waits for the jobs that have begun; those that wait are dropped. Not to be called by a job.
+  /// Waits for running jobs and drops waiting ones. Must not be called by a job.
   void stop();
 
  private:
@@ -118,8 +119,8 @@ class thread_pool {
   };
   void do_small(link& wire);
   void do_large(link& wire);
-  /// Waits for a job, if active_count is 0; none when there is none that may begin on a thread with so many, or when
-  /// the pool stops.
+  /// Takes a job that may begin on a thread with active_count running jobs, or null. Waits for one if active_count is
+  /// 0; null then means that the pool stops.
   std::shared_ptr<const begun> take(lane& from, std::size_t active_count);
   void note_end(lane& from, const std::shared_ptr<const begun>& one);
 
@@ -127,7 +128,7 @@ class thread_pool {
   mutable std::mutex mutex_;
   lane small_;
   lane large_;
-  std::vector<std::shared_ptr<const begun>> running_;  // a few
+  std::vector<std::shared_ptr<const begun>> running_;  // only a few
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -9,14 +9,14 @@
 namespace redline::actor {
 namespace {
 
-// Received before the actors have their turn. A body of 8 MiB takes milliseconds to decode: one of them is enough.
+// Limits of what is received before the actors run. An 8 MiB body takes milliseconds to decode: one of them is enough.
 constexpr int frames_per_turn_max = 256;
 constexpr std::size_t bytes_per_turn_max = 1U << 20;
 constexpr microseconds wait_max{100'000};
-// Looking for more mail costs system calls, so some turns of the actors come before the next look.
+// Checking for more mail costs system calls, so the actors get several turns between checks.
 constexpr int turns_per_look = 8;
 constexpr microseconds between_complaints{1'000'000};
-constexpr std::uint32_t temporary_numbers_begin = 1000;  // smaller ones are fixed
+constexpr std::uint32_t temporary_numbers_begin = 1000;  // smaller numbers are fixed
 constexpr microseconds timer_retry{10'000};
 
 }  // namespace
@@ -30,7 +30,7 @@ worker::worker(process_number process, std::uint16_t number, link& wire, environ
 
 worker::~worker() = default;
 
-/// The first is drawn, so that late answers to a process that died do not find an actor of its successor.
+/// The first number is random, so that late answers to a process that died do not reach an actor of its successor.
 std::uint32_t worker::draw_number() {
   if (next_number_ < temporary_numbers_begin) {
     next_number_ = temporary_numbers_begin + static_cast<std::uint32_t>(env_.random() >> 33);
@@ -74,10 +74,10 @@ void worker::post(frame f) {
 }
 
 void worker::bounce(const frame& f, failure why) {
-  // An actor need not accept notices of lost messages, and a notice that it does not take is no failure.
+  // An actor need not accept reports of lost messages; such a report is no failure if it is not accepted.
   if (f.head.id == undeliverable::id && why.code == errc::unknown_message) return;
   count_undelivered(why.code);
-  // An actor that has ended is no trouble; anything else is, but the thousandth line of it says nothing new.
+  // A message to an actor that has ended is normal. Other failures are logged, but at a limited rate.
   auto level = log_level::debug;
   if (why.code != errc::unreachable && env_.now() >= complain_after_) {
     level = log_level::warning;
@@ -92,7 +92,7 @@ void worker::bounce(const frame& f, failure why) {
   if (node_of(f.head.from) == node_of(host_address())) {
     deliver(std::move(back));
   } else {
-    (void)wire_.send(back);  // a second failure has nobody left to hear of it
+    (void)wire_.send(back);  // if this fails, too, there is nothing left to notify
   }
 }
 
@@ -110,7 +110,7 @@ void worker::deliver(frame f) {
   frame returned{f.head, {}};
   const instant began = env_.now();
   auto taken = it->second.running->accept(std::move(f));
-  // Decoding a message holds the thread as handling it does.
+  // Decoding a message occupies the thread just as handling it does.
   it->second.running->times().note(std::chrono::duration_cast<microseconds>(env_.now() - began), began);
   if (!taken) {
     bounce(returned, taken.error());
@@ -155,7 +155,7 @@ bool worker::handle_one_of(address who) {
   return true;
 }
 
-// The dead actor's mail is dropped: its senders hear of the death from the supervisor's restart or their own deadlines.
+// The dead actor's mail is dropped: its senders notice the supervisor's restart or their own deadlines.
 void worker::bury(address who, const std::string& reason) {
   const auto it = slots_.find(who);
   if (it == slots_.end()) return;

@@ -16,32 +16,32 @@
 
 namespace redline::actor {
 
-/// An actor with its mailbox and context, without its type.
+/// An actor with its mailbox and context, independent of its type.
 class cell {
  public:
-  /// kind: what its handlers are timed under.
+  /// kind: the name under which its handlers are timed.
   cell(worker& home, address self, std::string name, std::string_view kind)
       : context_(home, self, std::move(name)), times_(handler_times::of(kind)) {}
   virtual ~cell() = default;
 
-  /// Decodes the frame into the mailbox. Fails when the bytes are malformed, the message is not accepted, or the lane
-  /// is full.
+  /// Decodes the frame into the mailbox. Fails if the bytes are malformed, the message is not accepted, or the lane is
+  /// full.
   virtual result<void> accept(frame&& f) = 0;
-  /// Handles one message; false when none waits. Exceptions of the handler pass through.
+  /// Handles one message; returns false if none waits. Exceptions of the handler pass through.
   virtual bool handle_one() = 0;
   virtual bool idle() = 0;
-  /// The actor has an on_idle of its own.
+  /// Whether the actor defines on_idle.
   [[nodiscard]] virtual bool works_when_idle() const = 0;
   virtual void start() = 0;
   virtual void finish() = 0;
   [[nodiscard]] virtual bool has_mail() const = 0;
-  /// Whether a message of this type would not find its lane full.
+  /// Whether the lane for a message of this type has space.
   [[nodiscard]] virtual bool has_room_for(message_id what) const = 0;
 
   [[nodiscard]] actor_context& context() { return context_; }
   [[nodiscard]] bool wants_to_stop() const { return context_.stopping_; }
   [[nodiscard]] address self() const { return context_.self(); }
-  /// The name of the message that was handled last.
+  /// The name of the last message that was handled.
   [[nodiscard]] std::string_view last_message() const { return last_message_; }
   [[nodiscard]] handler_times& times() { return times_; }
 
@@ -57,8 +57,8 @@ class cell {
   handler_times& times_;
 };
 
-/// Every handler's decoding and dispatch: an actor's header says `extern template class actor_cell<A>` and its source
-/// instantiates it, so that those who only spawn A do not compile it again.
+/// Decodes and dispatches messages. An actor's header declares `extern template class actor_cell<A>` and its source
+/// instantiates it, so that files that only spawn A do not compile it again.
 template<class A>
 class actor_cell final : public cell {
   static_assert(well_formed_actor<A>, "an actor needs one void on(const M&), or on(M&&), for each message it accepts");
@@ -136,10 +136,10 @@ class actor_cell final : public cell {
   std::unique_ptr<A> actor_;
 };
 
-/// One thread's actors, its timers and its link. Everything here happens on that thread.
+/// One thread's actors, timers and link. Everything here happens on that thread.
 ///
-/// `run` calls handlers one after another, a message of each actor in turn; tests step it by hand with `deliver`,
-/// `run_ready` and `fire_timers`.
+/// `run` calls handlers in turn, one message per actor; tests step it by hand with `deliver`, `run_ready` and
+/// `fire_timers`.
 class worker {
  public:
   worker(process_number process, std::uint16_t number, link& wire, environment& env);
@@ -147,7 +147,7 @@ class worker {
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
 
-  /// Adds an actor under a fixed number; `make` builds it now and again after each restart.
+  /// Adds an actor under a fixed number; `make` builds it now and after each restart.
   template<class A>
   actor_ref<A> add(std::uint32_t number, std::string name, mailbox_limits limits,
                    typename actor_cell<A>::factory make) {
@@ -161,8 +161,8 @@ class worker {
     return {self};
   }
 
-  /// Adds an actor under a fresh number that is gone for good when it stops or dies. Its name ends with a word that
-  /// tells it from others of its kind.
+  /// Adds an actor under a new number, which is never reused after it stops or dies. The last word of its name
+  /// distinguishes it from others of its kind.
   template<class A>
   actor_ref<A> add_temporary(std::string name, mailbox_limits limits, typename actor_cell<A>::factory make) {
     const address self = make_address(process_, number_, draw_number());
@@ -175,30 +175,30 @@ class worker {
     return {self};
   }
 
-  /// A handler that takes longer is logged, at most once a second: others wait for it.
+  /// Logs handlers that take longer, at most once a second, because they delay other actors.
   void complain_of_handlers_over(microseconds limit) { handler_limit_ = limit; }
-  /// Deaths of actors are reported to this address.
+  /// Sets the address to which deaths of actors are reported.
   void report_deaths_to(address supervisor) { supervisor_ = supervisor; }
 
-  /// Until a stop_worker message comes.
+  /// Runs until a stop_worker message arrives.
   void run();
 
-  /// Puts one frame into its actor's mailbox; what fails goes back to its sender.
+  /// Puts one frame into its actor's mailbox; returns an undeliverable one to its sender.
   void deliver(frame f);
-  /// Handles at most one message of every actor that has one; false when nobody had any.
+  /// Handles at most one message of every actor that has one; returns false if there was none.
   bool run_ready();
-  /// Delivers the timers that are due; tells when the next one is.
+  /// Delivers the timers that are due; returns when the next one is due.
   std::optional<instant> fire_timers();
-  /// Calls on_idle of every actor once; true when any asks for more.
+  /// Calls on_idle of every actor once; returns true if any asks for another call.
   bool run_idle();
-  /// Ends all actors, the youngest first.
+  /// Ends all actors, the most recently started first.
   void finish();
-  /// Ends one as an exception in its handler would. For tests.
+  /// Ends an actor as an exception in its handler would. For tests.
   void kill(address who) { bury(who, "killed"); }
 
   [[nodiscard]] environment& env() { return env_; }
   [[nodiscard]] address host_address() const { return make_address(process_, number_, 0); }
-  /// The running actor at `where`, for tests; nullptr when it is not of that type or dead.
+  /// The running actor at `where`, for tests; nullptr if it is dead or of another type.
   template<class A>
   A* find(actor_ref<A> where) {
     const auto it = slots_.find(where.where);
@@ -214,7 +214,7 @@ class worker {
     std::unique_ptr<cell> running;  // empty once dead
     std::function<std::unique_ptr<cell>()> make;
     bool permanent = false;
-    bool queued = false;  // in ready_
+    bool queued = false;  // is in ready_
     std::uint64_t age = 0;
   };
 
@@ -242,12 +242,12 @@ class worker {
   std::vector<address> idlers_;  // actors that work when idle
   struct timer {
     frame content;
-    std::uint64_t age = 0;  // of the actor that set it: its successor does not hear of it
+    std::uint64_t age = 0;  // age of the actor that set it: a successor does not get it
   };
-  std::multimap<instant, timer> timers_;  // by when they are due
-  std::uint32_t next_number_ = 0;         // of the next temporary actor; 0: none was made yet
+  std::multimap<instant, timer> timers_;  // by due time
+  std::uint32_t next_number_ = 0;         // number of the next temporary actor; 0 if none was made yet
   std::uint64_t next_age_ = 1;
-  instant complain_after_{};  // about messages that cannot be delivered
+  instant complain_after_{};  // limits the log of undeliverable messages
   std::optional<microseconds> handler_limit_;
   instant complain_of_handlers_after_{};
   bool stopping_ = false;

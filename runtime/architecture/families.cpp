@@ -16,7 +16,8 @@ using presence::always, presence::untied, presence::norm_shifts, presence::dense
     presence::own_head_norms;
 using block = std::span<const tensor_row>;
 
-constexpr std::size_t name_bytes_max = 64;  // of a name whose nearest ones are looked for; the work grows with it
+constexpr std::size_t name_bytes_max =
+    64;  // bytes of a name that are compared with known ones, because the work grows with them
 
 // ---- blocks of tensors ---------------------------------------------------------------------------------------------
 
@@ -28,7 +29,7 @@ constexpr tensor_row matrix(role is, std::string_view gguf, std::string_view hub
                             hub_form form = same, presence when = always) {
   return {is, gguf, hub, rows, columns, dim::none, form, when};
 }
-/// A matrix, or with no columns a vector, for each expert or head.
+/// A matrix for each expert or head, or a vector if there are no columns.
 constexpr tensor_row many(role is, std::string_view gguf, std::string_view hub, dim rows, dim columns, dim count,
                           hub_form form = same, presence when = always, std::uint8_t part = 0, std::uint8_t parts = 1) {
   return {is, gguf, hub, rows, columns, count, form, when, part, parts};
@@ -53,8 +54,8 @@ constexpr tensor_row separate_qkv[] = {
 };
 constexpr tensor_row fused_qkv[] = {
     matrix(query_key_value, "attn_qkv.weight", "self_attn.qkv_proj.weight", dim::query_key_value, dim::width)};
-/// Keys and values are made of a token's vector; older GGUF files have latent_keys and latent_values as one tensor,
-/// attn_kv_b.weight.
+/// Keys and values are computed from a latent vector per token. Older GGUF files store latent_keys and latent_values as
+/// one tensor, attn_kv_b.weight.
 constexpr tensor_row latents[] = {
     matrix(query, "attn_q.weight", "self_attn.q_proj.weight", dim::queries, dim::width, same, direct_queries),
     matrix(query_down, "attn_q_a.weight", "self_attn.q_a_proj.weight", dim::query_rank, dim::width, same,
@@ -71,7 +72,7 @@ constexpr tensor_row latents[] = {
     many(role::latent_values, "attn_v_b.weight", "self_attn.kv_b_proj.weight", dim::value_dim, dim::latent_rank,
          dim::heads, hub_form::latent_values),
 };
-/// The product of what attention gives, and the biases of what it reads.
+/// The output projection of attention, and the biases of its inputs.
 constexpr tensor_row attention_output_rows[] = {
     matrix(attention_output, "attn_output.weight", "self_attn.o_proj.weight", dim::width, dim::attended),
     vector(query_bias, "attn_q.bias", "self_attn.q_proj.bias", dim::queries, rotated, qkv_biases),
@@ -131,7 +132,7 @@ constexpr tensor_row mixtral_mixture[] = {
     many(expert_downs, "ffn_down_exps.weight", "block_sparse_moe.experts.*.w2.weight", dim::width,
          dim::expert_feed_forward, dim::experts, each, mixture),
 };
-/// Experts are matrices in one tensor, gates and ups one after the other.
+/// Experts are matrices in one tensor, the gates followed by the ups.
 constexpr tensor_row granite_mixture[] = {
     matrix(router, "ffn_gate_inp.weight", "block_sparse_moe.router.layer.weight", dim::experts, dim::width, same,
            mixture),
@@ -142,7 +143,7 @@ constexpr tensor_row granite_mixture[] = {
     many(expert_downs, "ffn_down_exps.weight", "block_sparse_moe.output_linear.weight", dim::width,
          dim::expert_feed_forward, dim::experts, stacked, mixture),
 };
-/// Files give the feed-forward part's norm the name that those of Gemma have for another one.
+/// Files give the feed-forward norm the name that Gemma's files use for another norm.
 constexpr tensor_row gpt_oss_middle[] = {
     vector(attention_output_bias, "attn_output.bias", "self_attn.o_proj.bias", dim::width),
     vector(sinks, "attn_sinks.weight", "self_attn.sinks", dim::heads),
@@ -175,14 +176,14 @@ constexpr tensor_row glm4_norms[] = {
     vector(feed_forward_norm, "ffn_norm.weight", "post_attention_layernorm.weight", dim::width, norm),
     vector(feed_forward_post_norm, "post_ffw_norm.weight", "post_mlp_layernorm.weight", dim::width, norm),
 };
-/// All queries of a row are normalised together, and all keys; what a layer's halves read is not.
+/// Queries of a row are normalized together, and so are its keys; the input of the layer's halves is not.
 constexpr tensor_row olmo_norms[] = {
     vector(query_norm, "attn_q_norm.weight", "self_attn.q_norm.weight", dim::queries),
     vector(key_norm, "attn_k_norm.weight", "self_attn.k_norm.weight", dim::keys),
     vector(attention_post_norm, "post_attention_norm.weight", "post_attention_layernorm.weight", dim::width, norm),
     vector(feed_forward_post_norm, "post_ffw_norm.weight", "post_feedforward_layernorm.weight", dim::width, norm),
 };
-/// Larger models have them.
+/// Only larger models have these norms.
 constexpr tensor_row command_r_head_norms[] = {
     many(query_norm, "attn_q_norm.weight", "self_attn.q_norm.weight", dim::head_dim, dim::none, dim::heads, same,
          own_head_norms),
@@ -279,7 +280,7 @@ constexpr factor_key gemma3_factors[] = {
 constexpr factor_key command_r_factors[] = {{"logit_scale", "logit_scale", &model_shape::logit_scale}};
 
 constexpr family table[] = {
-    // With experts: Mixtral.
+    // With experts this is Mixtral.
     {.name = "llama",
      .hub = llama_classes,
      .layer = llama_layer,
@@ -316,7 +317,7 @@ constexpr family table[] = {
      .experts_key = "num_experts",
      .needs_experts = true,
      .normalises_experts = true},
-    // Layers without a window may be rotated by YaRN, those with one never are.
+    // Layers without a window may be rotated by YaRN; layers with a window never are.
     {.name = "mellum",
      .hub = mellum_classes,
      .layer = qwen3moe_layer,
@@ -406,7 +407,7 @@ constexpr family table[] = {
      .needs_experts = true,
      .says_mixture = true},
     {.name = "glm4", .hub = glm4_classes, .layer = glm4_layer, .pairs = rope_pairs::adjacent, .hub_rotated = 0.5F},
-    // With windows: OLMo 3.
+    // With windows this is OLMo 3.
     {.name = "olmo2",
      .hub = olmo2_classes,
      .layer = olmo2_layer,

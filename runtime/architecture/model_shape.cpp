@@ -6,7 +6,7 @@
 namespace redline::architecture {
 namespace {
 
-/// What is wrong with the sizes of latent attention and its mixture; empty: nothing is.
+/// Describes what is wrong with the sizes of latent attention and its mixture; empty if nothing is.
 std::string wrong_latents(const model_shape& s) {
   const auto between = [](const char* what, std::uint32_t most, std::uint32_t found) {
     return "expected " + std::string(what) + " from 1 to " + std::to_string(most) + ", found " + std::to_string(found);

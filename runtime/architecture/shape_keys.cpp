@@ -26,7 +26,7 @@ class reader {
 
   [[nodiscard]] std::string key(std::string_view name) const { return prefix_ + std::string(name); }
 
-  /// An integer in [1, most]; `otherwise` when absent, unless that is 0.
+  /// Reads an integer in [1, most]. If it is absent, returns `otherwise`, or fails if that is 0.
   [[nodiscard]] result<std::uint32_t> count(std::string_view name, std::uint64_t most,
                                             std::uint32_t otherwise = 0) const {
     const std::string full = key(name);
@@ -38,14 +38,14 @@ class reader {
     return static_cast<std::uint32_t>(n);
   }
 
-  /// A number, or a flag as 0 or 1.
+  /// Reads a number, or a flag as 0 or 1.
   [[nodiscard]] result<double> number_or_flag(std::string_view name) const {
     const std::string full = key(name);
     if (const auto flag = file_.get_bool(full)) return *flag ? 1.0 : 0.0;
     return file_.get_float(full);
   }
 
-  /// A positive finite number.
+  /// Reads a positive finite number.
   [[nodiscard]] result<float> positive(std::string_view name, std::optional<double> otherwise = std::nullopt) const {
     const std::string full = key(name);
     REDLINE_TRY_ASSIGN(const double x, otherwise ? file_.get_float(full, *otherwise) : file_.get_float(full));
@@ -61,8 +61,8 @@ class reader {
   std::string prefix_;
 };
 
-/// Newer files describe attention as it is computed, and a head's own sizes beside it; older ones those alone, with a
-/// KV head for each head.
+/// Newer files describe attention as it is computed, with a head's own sizes in addition; older files have only those,
+/// with a KV head for each head.
 result<void> read_latents(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   latent_shape& l = c.latent.emplace();
   REDLINE_TRY_ASSIGN(const std::uint32_t rotated, keys.count("rope.dimension_count", head_dim_max));
@@ -102,7 +102,7 @@ result<void> read_latents(const gguf::gguf_file& file, const reader& keys, model
   return {};
 }
 
-/// Heads of one size, as many for keys and values as the file says.
+/// Reads the number of KV heads, and the one size of all heads.
 result<void> read_heads(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   REDLINE_TRY_ASSIGN(c.kv_heads, keys.count("attention.head_count_kv", width_max, c.heads));
   if (c.heads % c.kv_heads != 0) {
@@ -149,7 +149,7 @@ result<void> read_sizes(const gguf::gguf_file& file, const reader& keys, model_s
 
 constexpr std::string_view log_multiplier = "rope.scaling.yarn_log_multiplier";
 
-/// c.rope_magnitude: what the file says beside what follows from the factor.
+/// Sets c.rope_magnitude to what the file states in addition to what follows from the factor.
 result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   yarn_scaling y;
   REDLINE_TRY_ASSIGN(y.factor, keys.positive("rope.scaling.factor"));
@@ -195,7 +195,7 @@ result<yarn_scaling> read_yarn(const gguf::gguf_file& file, const reader& keys, 
 
 constexpr std::string_view long_factors = "rope_factors_long.weight", short_factors = "rope_factors_short.weight";
 
-/// A file has LongRoPE where it has its factors; nothing else says so.
+/// A file uses LongRoPE if it has its factors; no key says so.
 result<void> read_long_rope(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   if (file.find_tensor(long_factors) == nullptr && file.find_tensor(short_factors) == nullptr) return {};
   REDLINE_TRY_ASSIGN(c.short_context, keys.count("rope.scaling.original_context_length", trained_context_max));
@@ -233,7 +233,7 @@ result<void> read_rope(const gguf::gguf_file& file, const reader& keys, const fa
   return {};
 }
 
-/// Refuses what other mixtures do and none of the known ones.
+/// Refuses settings that only unsupported mixtures use.
 result<void> refuse_other_mixtures(const gguf::gguf_file& file, const reader& keys, const family& kind) {
   struct setting {
     std::string_view name;
@@ -260,7 +260,7 @@ result<void> refuse_other_mixtures(const gguf::gguf_file& file, const reader& ke
   return {};
 }
 
-/// How a router chooses. Files of GLM-4.7-Flash may leave the function out, as those of DeepSeek 2 do.
+/// Reads how a router chooses. Files of GLM-4.7-Flash may leave the function out, as those of DeepSeek 2 do.
 result<void> read_gating(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   const std::string key = keys.key("expert_gating_func");
   REDLINE_TRY_ASSIGN(const std::uint64_t function, file.get_unsigned(key, 1));
@@ -289,7 +289,8 @@ result<void> read_gating(const gguf::gguf_file& file, const reader& keys, model_
   return {};
 }
 
-/// DeepSeek 2: layers before the first mixture, what their weights are, experts that all rows go to as one wide one.
+/// DeepSeek 2: reads the layers before the first mixture, their weights, and the experts that all rows go to, as one
+/// wide expert.
 result<void> read_mixture(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   REDLINE_TRY_ASSIGN(const std::uint64_t shared, file.get_unsigned(keys.key("expert_shared_count"), 0));
   if (shared > experts_max || shared * c.expert_feed_forward > width_max) {
@@ -311,7 +312,7 @@ result<void> read_mixture(const gguf::gguf_file& file, const reader& keys, model
   return read_gating(file, keys, c);
 }
 
-/// The sizes of a mixture of experts; before the width of the dense feed-forward part, which a mixture need not have.
+/// Reads the sizes of a mixture, before the width of the dense feed-forward part, which a mixture need not have.
 result<void> read_experts(const gguf::gguf_file& file, const reader& keys, const family& kind, model_shape& c) {
   if (file.find(keys.key("expert_count")) != nullptr) {
     REDLINE_TRY_ASSIGN(const std::uint64_t experts, file.get_unsigned(keys.key("expert_count")));
@@ -360,7 +361,7 @@ result<void> refuse_extras(const gguf::gguf_file& file, const reader& keys, cons
   return {};
 }
 
-/// Which layers have a window: as the file says, a period or a flag for each layer, or as is usual.
+/// Which layers have a window: from the file's period or per-layer flags, or the family's default.
 result<std::vector<bool>> read_window_pattern(const gguf::gguf_file& file, const reader& keys, const family& kind,
                                               std::uint32_t layers) {
   const std::string key = keys.key("attention.sliding_window_pattern");
@@ -380,7 +381,7 @@ result<std::vector<bool>> read_window_pattern(const gguf::gguf_file& file, const
   return pattern;
 }
 
-/// Windows, and what is particular to layers that have one.
+/// Reads windows, and the settings of layers that have one.
 result<void> read_windows(const gguf::gguf_file& file, const reader& keys, const family& kind, model_shape& c) {
   const std::string key = keys.key("attention.sliding_window");
   if (kind.needs_window && file.find(key) == nullptr) return malformed(file, "metadata '" + key + "' is missing");
@@ -405,7 +406,7 @@ result<void> read_windows(const gguf::gguf_file& file, const reader& keys, const
 }
 
 result<void> read_factors(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
-  // The largest models of some families scale scores otherwise, and files do not tell them apart.
+  // The largest models of some families scale scores differently, and no key distinguishes them.
   const std::uint32_t of_heads = c.layers == c.kind->wide_score_layers ? c.width / c.heads : c.head_dim;
   for (const factor_key& key : c.kind->factors) {
     std::optional<double> usual;
@@ -443,16 +444,16 @@ result<void> read_vocabulary(const gguf::gguf_file& file, model_shape& c) {
   return {};
 }
 
-/// What other sizes tell of a mixture.
+/// Derives settings of a mixture from other sizes.
 void read_late_mixture(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   const std::string first = "blk." + std::to_string(c.dense_layers) + ".";
   c.selection_bias = file.find_tensor(first + "exp_probs_b.bias") != nullptr;
-  // GLM-4.7-Flash in its first files.
+  // The first files of GLM-4.7-Flash leave the function out.
   const bool is_glm = c.layers == 47 && c.vocabulary == 154880;
   if (is_glm && file.find(keys.key("expert_gating_func")) == nullptr) c.gates = gating::sigmoid;
 }
 
-/// Names the nearest families and how the file's first layer differs from theirs.
+/// Names the nearest families, and how the file's first layer differs from theirs.
 failure unknown_family(const gguf::gguf_file& file, std::string_view name) {
   constexpr std::string_view first_layer = "blk.0.";
   std::vector<std::string> tensors;

@@ -10,7 +10,7 @@
 
 namespace redline::architecture {
 
-/// A size that all families have, as both formats name it: from 1 to `most`.
+/// A size that all families have, from 1 to `most`, under its name in both formats.
 struct size_key {
   std::string_view gguf;  // below "<family>."
   std::string_view hub;   // in a config.json
@@ -25,11 +25,11 @@ inline constexpr size_key size_keys[] = {
     {"attention.head_count", "num_attention_heads", &model_shape::heads, width_max},
 };
 
-/// Reads and checks the metadata of a known family. A failure names the key that is missing, wrong or unsupported; of
+/// Reads and checks the metadata of a known family. A failure names the key that is missing, wrong or unsupported; for
 /// an unknown family it names the nearest known ones and what they lack.
 result<model_shape> read_shape(const gguf::gguf_file& file);
 
-/// general.architecture and the keys below "<family>.", for a file that read_shape reads.
+/// Writes general.architecture and the keys below "<family>.", for a file that read_shape reads.
 void put_shape(const model_shape& shape, gguf::gguf_writer& to);
 
 }  // namespace redline::architecture

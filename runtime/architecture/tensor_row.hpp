@@ -5,12 +5,12 @@
 
 namespace redline::architecture {
 
-/// What a tensor is for. The order is that of synthetic files.
+/// What a tensor is for, in the order of synthetic files.
 enum class role : std::uint8_t {
   token_embedding,
   attention_norm,
   attention_norm_shift,
-  query_key_value,  // one above the other
+  query_key_value,  // stacked in one tensor
   query,
   key,
   value,
@@ -34,7 +34,7 @@ enum class role : std::uint8_t {
   attention_post_norm,
   feed_forward_post_norm,
   gate,
-  up,  // with a fused gate the gate above it
+  up,  // with a fused gate, the gate is stacked above it
   up_bias,
   down,
   down_bias,
@@ -42,7 +42,7 @@ enum class role : std::uint8_t {
   expert_gates,
   expert_ups,
   expert_downs,
-  selection_bias,  // of experts, for their choice alone
+  selection_bias,  // for the choice of experts only
   router_bias,
   expert_gate_biases,
   expert_up_biases,
@@ -64,10 +64,10 @@ enum class dim : std::uint8_t {
   heads,
   kv_heads,
   head_dim,
-  queries,          // numbers of all heads' own queries
-  keys,             // of all KV heads, as many values
-  query_key_value,  // the three together
-  attended,         // what attention's output product reads
+  queries,          // dimensions of all heads' own queries
+  keys,             // dimensions of all KV heads' keys, the same for values
+  query_key_value,  // sum of the three
+  attended,         // the input of attention's output projection
   feed_forward,
   gate_and_up,
   experts,
@@ -80,36 +80,36 @@ enum class dim : std::uint8_t {
   value_dim,
 };
 
-/// How a folder of the Hugging Face hub stores what a GGUF file has as one tensor of rows.
+/// How a Hugging Face hub folder stores what a GGUF file has as one tensor of rows.
 enum class hub_form : std::uint8_t {
   same,
   rotated,        // rows are dimensions of heads; pairs may be half a head apart (family::hub_pairs_apart)
-  norm,           // may be one less (family::hub_norms_less_one)
+  norm,           // may be stored minus one (family::hub_norms_less_one)
   one_row,        // a matrix of one row
-  each,           // a tensor for each expert; "*" in the name is its number
-  stacked,        // part `part` of `parts` equal parts that lie one above the other in each expert's matrix
-  interleaved,    // row `part` of each `parts` rows of an expert; matrices are turned, or MXFP4
-  latent_keys,    // of each head the first rows, turned
-  latent_values,  // of each head the other rows
+  each,           // a tensor for each expert; "*" in the name stands for its number
+  stacked,        // part `part` of `parts` equal parts stacked in each expert's matrix
+  interleaved,    // row `part` of each `parts` rows of an expert; matrices are transposed, or MXFP4
+  latent_keys,    // the first rows of each head, transposed
+  latent_values,  // the other rows of each head
 };
 
 /// When a layer has a tensor.
 enum class presence : std::uint8_t {
   always,
-  untied,            // the head is not the embedding
+  untied,            // the output head is not the embedding
   norm_shifts,       // layer norms add a vector
-  dense,             // the layer is no mixture
-  mixture,           // of experts
+  dense,             // the layer is not a mixture
+  mixture,           // the layer is a mixture of experts
   shared_expert,     // a mixture with an expert that all rows go to
-  low_rank_queries,  // made of a vector of query_rank numbers
+  low_rank_queries,  // queries are computed from a vector of query_rank numbers
   direct_queries,
   qkv_biases,
   own_head_norms,
-  selection_bias,  // a mixture whose router has it
+  selection_bias,  // a mixture whose router has such a bias
 };
 
-/// A tensor that layers of a family have, or the model has once. Matrices are [rows, columns], and with a count there
-/// are so many of them; vectors have no columns.
+/// A tensor that layers of a family have, or that the model has once. Matrices are [rows, columns], and with a count
+/// there are that many of them; vectors have no columns.
 struct tensor_row {
   role is;
   std::string_view gguf;  // below "blk.<layer>."

@@ -48,7 +48,7 @@ tensor tensor_of(const tensor_row& row, const model_shape& s, const std::string&
           .parts = row.parts};
 }
 
-/// "a, b and 3 more".
+/// Formats "a, b and 3 more".
 std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t shown = 4;
   std::string text;

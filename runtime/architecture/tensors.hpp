@@ -9,32 +9,32 @@
 
 namespace redline::architecture {
 
-/// A tensor of a model: a row of the family's table with a layer's number and a shape's sizes.
+/// A tensor of a model: a row of the family's table, with a layer's number and a shape's sizes.
 struct tensor {
   role is = {};
-  std::string gguf;  // its name in a GGUF file
-  std::string hub;   // and in a folder of the Hugging Face hub
+  std::string gguf;  // name in a GGUF file
+  std::string hub;   // name in a Hugging Face hub folder
   std::uint64_t rows = 0;
-  std::uint64_t columns = 0;  // 0: it is a vector of `rows` numbers
-  std::uint64_t count = 1;    // of matrices or vectors
-  bool is_counted = false;    // it has a dimension for the count, even where that is 1
+  std::uint64_t columns = 0;  // 0 means that it is a vector of `rows` numbers
+  std::uint64_t count = 1;    // number of matrices or vectors
+  bool is_counted = false;    // it has a dimension for the count, even if that is 1
   hub_form form = hub_form::same;
   std::uint8_t part = 0;
   std::uint8_t parts = 1;
 
-  /// As GGUF files have them, innermost first.
+  /// The dimensions in the order of GGUF files, innermost first.
   [[nodiscard]] std::vector<std::uint64_t> dimensions() const;
 };
 
 [[nodiscard]] std::uint64_t size_of(dim d, const model_shape& shape);
 
-/// Those of a layer, in the order of converted files.
+/// The tensors of a layer, in the order of converted files.
 [[nodiscard]] std::vector<tensor> layer_tensors(const model_shape& shape, std::uint32_t layer);
-/// Those that the model has once.
+/// The tensors that the model has once.
 [[nodiscard]] std::vector<tensor> outer_tensors(const model_shape& shape);
 
-/// What a file of an unknown family has beside the tensors of the nearest known ones, or lacks of them, as sentences;
-/// `names`: the tensors of the file's first layer, without "blk.0.".
+/// Says as sentences which tensors a file of an unknown family has in addition to those of the nearest known ones, or
+/// lacks. `names`: the tensors of the file's first layer, without "blk.0.".
 [[nodiscard]] std::string describe_nearest(std::string_view family, const std::vector<std::string>& names);
 
 }  // namespace redline::architecture

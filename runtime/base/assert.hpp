@@ -7,7 +7,7 @@ namespace redline {
 
 }  // namespace redline
 
-/// Checks an invariant of ours, in every build. Never reachable from bytes that came from outside.
+/// Checks an internal invariant, in every build. External input must never be able to violate it.
 #define REDLINE_ASSERT(condition, why)                                  \
   do {                                                                  \
     if (!(condition)) [[unlikely]]                                      \

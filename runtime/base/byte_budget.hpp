@@ -12,32 +12,31 @@
 
 namespace redline {
 
-/// Bytes that a part of the server holds for its clients, of each tenant and of all. Any thread may ask.
+/// Limits the bytes that a part of the server stores for its clients, per tenant and in total. Thread-safe.
 class byte_budget {
  public:
   struct limits {
     std::size_t tenant_bytes_max = 0;
     std::size_t bytes_max = 0;
   };
-  /// Which limit a claim would have broken.
+  /// Which limit a claim would have exceeded.
   enum class verdict : std::uint8_t { granted, tenant_is_full, all_is_full };
 
   byte_budget() = default;
   byte_budget(const byte_budget&) = delete;
   byte_budget& operator=(const byte_budget&) = delete;
 
-  /// One holder's part, given back when this dies.
+  /// One owner's part, returned when this is destroyed.
   class claim {
    public:
-    claim() = default;  // counted nowhere, and never refused
+    claim() = default;  // not counted, and never refused
     claim(std::shared_ptr<byte_budget> of, tenant_id tenant) : of_(std::move(of)), tenant_(tenant) {}
     claim(claim&& other) noexcept
         : of_(std::move(other.of_)), tenant_(other.tenant_), bytes_(std::exchange(other.bytes_, 0)) {}
     claim& operator=(claim&&) = delete;
     ~claim() { (void)resize(0, {}); }
 
-    /// From now on `bytes` in place of what was held; where that breaks a limit nothing changes. Less than before is
-    /// never refused.
+    /// Changes the claim to `bytes`. If that would exceed a limit, nothing changes. A decrease is never refused.
     [[nodiscard]] verdict resize(std::size_t bytes, const limits& at_most);
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
 

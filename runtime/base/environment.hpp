@@ -9,7 +9,7 @@ using microseconds = std::chrono::microseconds;
 /// Monotonic time since an arbitrary start.
 using instant = std::chrono::time_point<std::chrono::steady_clock, microseconds>;
 
-/// The only door to time and chance, so that a simulation can replace both.
+/// The only access to time and randomness, so that a simulation can replace both.
 class environment {
  public:
   virtual ~environment() = default;

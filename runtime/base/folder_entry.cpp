@@ -66,7 +66,7 @@ result<folder_entry> folder_entry::beneath(const std::string& folder, const std:
     const int why = errno;
     ::close(at);
     if (next < 0) {
-      // With O_PATH a symbolic link is found, and is no folder.
+      // O_PATH finds a symbolic link, which is not a folder.
       const bool is_link = why == ENOTDIR || why == ELOOP;
       return failure{is_link ? errc::invalid_argument : errc::io_error,
                      path + ": '" + parts[i] + "' " +
@@ -84,7 +84,7 @@ folder_entry::~folder_entry() {
 
 result<folder_entry::content> folder_entry::read(std::size_t bytes_max) const {
   const auto refuse = [&](const std::string& why) { return failure{errc::file_unreadable, path_ + ": " + why}; };
-  // Without O_NONBLOCK a pipe without a writer would be waited for.
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
   const int descriptor = ::openat(folder_, name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return refuse("cannot be read: " + errno_text());
   content out;

@@ -9,15 +9,15 @@
 
 namespace redline {
 
-/// Where a file is: its folder, held open, and its name there. What is read and what is put in its place later are in
-/// one folder, whatever becomes of the path meanwhile.
+/// The location of a file: an open descriptor of its folder, and its name there. A later replacement happens in the
+/// same folder that was read, even if the path changes meanwhile.
 class folder_entry {
  public:
-  /// Where a path leads; nothing need be there. Only the folder's part of it follows symbolic links.
+  /// The entry at a path, where no file need exist. Only the folder's part of the path follows symbolic links.
   static result<folder_entry> at(const std::string& path);
   /// The file that a path names, through symbolic links.
   static result<folder_entry> of_file(const std::string& path);
-  /// The same below a folder. invalid_argument where the path leads out of it, or through a symbolic link on the way.
+  /// An entry below a folder. Fails with invalid_argument if the path leads out of it or through a symbolic link.
   static result<folder_entry> beneath(const std::string& folder, const std::string& relative);
   ~folder_entry();
   folder_entry(folder_entry&& other) noexcept
@@ -28,14 +28,14 @@ class folder_entry {
 
   [[nodiscard]] const std::string& path() const { return path_; }  // for messages
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// A descriptor that only finds files.
+  /// An O_PATH descriptor, which can only look up files.
   [[nodiscard]] int folder() const { return folder_; }
 
   struct content {
     std::string bytes;
-    std::pair<std::uint64_t, std::uint64_t> identity;  // device and number: the same of two names of one file
+    std::pair<std::uint64_t, std::uint64_t> identity;  // device and inode: equal for two names of one file
   };
-  /// The first bytes of a regular file, at most so many. file_unreadable for everything else, symbolic links too.
+  /// Reads at most bytes_max first bytes of a regular file. Everything else, even a symbolic link, is file_unreadable.
   [[nodiscard]] result<content> read(std::size_t bytes_max) const;
 
  private:
@@ -43,7 +43,7 @@ class folder_entry {
       : path_(std::move(path)), name_(std::move(name)), folder_(folder) {}
 
   std::string path_, name_;
-  int folder_;  // -1 once moved from
+  int folder_;  // -1 after a move
 };
 
 }  // namespace redline

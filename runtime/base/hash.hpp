@@ -5,7 +5,7 @@
 
 namespace redline {
 
-/// FNV-1a with 64 bits: the same on every machine and in every version. For names and digests, not against an
+/// 64-bit FNV-1a: the same on every machine and in every version. For names and digests; not secure against an
 /// adversary.
 class fnv1a {
  public:
@@ -18,7 +18,7 @@ class fnv1a {
     return *this;
   }
   [[nodiscard]] constexpr std::uint64_t value() const { return state_; }
-  /// With 32 bits.
+  /// The hash folded to 32 bits.
   [[nodiscard]] constexpr std::uint32_t folded() const { return static_cast<std::uint32_t>(state_ ^ state_ >> 32); }
 
  private:

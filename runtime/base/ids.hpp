@@ -17,14 +17,14 @@ struct strong_id {
 using session_id = strong_id<struct session_tag>;
 /// The token stream one model works on. Target and draft keep separate caches under the same id.
 using sequence_id = strong_id<struct sequence_tag>;
-/// Makes a late answer recognisable: proposals and verdicts carry the round that asked for them.
+/// Makes a late answer recognizable: proposals and verdicts carry the round that requested them.
 using round_id = strong_id<struct round_tag>;
 using tenant_id = strong_id<struct tenant_tag>;
 using page_id = strong_id<struct page_tag, std::uint32_t>;
 
-/// A vocabulary index. Plain, because kernels and files speak it.
+/// A vocabulary index. A plain integer, because kernels and files use it.
 using token = std::int32_t;
-/// Index of a token in its sequence, from 0; not where its KV lies.
+/// Index of a token in its sequence, from 0; independent of where its KV is stored.
 using position = std::int32_t;
 
 }  // namespace redline

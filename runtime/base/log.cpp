@@ -29,8 +29,8 @@ const char* name_of(log_level level) {
   return "?";
 }
 
-// JSON strings may not hold control characters, lines for people no line breaks, and neither what is no UTF-8, which
-// collectors drop: its bytes become U+FFFD.
+// JSON strings must not contain control characters, nor text lines line breaks. Collectors drop invalid UTF-8, so such
+// bytes become U+FFFD.
 void append_escaped(std::string& out, std::string_view text, bool in_quotes = true) {
   for (std::size_t at = 0; at < text.size();) {
     const auto [value, size] = utf8::decode(text, at);

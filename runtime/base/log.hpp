@@ -7,18 +7,18 @@
 
 namespace redline {
 
-/// off: no line is of this level; a least level of off silences all.
+/// off: no line has this level; as the least level it silences all lines.
 enum class log_level : unsigned char { debug, info, warning, error, off };
 
-/// How lines look on standard error: for people, or one JSON object per line.
+/// The format of lines on standard error: readable text, or one JSON object per line.
 enum class log_format : unsigned char { text, json };
 
-/// Set once at start-up, before threads.
+/// Call it once at startup, before threads start.
 void configure_log(log_level least, log_format format);
 [[nodiscard]] bool log_enabled(log_level level);
 
-/// What a line is about, for machines to search by: request=req-17 tokens=40, or members of the JSON object. name: not
-/// ts, level, who or msg.
+/// A searchable field of a line: request=req-17 tokens=40, or a member of the JSON object. The name must not be ts,
+/// level, who or msg.
 struct log_field {
   std::string_view name;
   std::string value;
@@ -29,8 +29,8 @@ struct log_field {
   log_field(std::string_view n, Number v) : name(n), value(std::to_string(v)), is_number(true) {}
 };
 
-/// Writes one line. `who` is the actor or component ("session 41"). Safe from any thread; never throws. Control
-/// characters are escaped, so that nothing from outside begins a line of its own.
+/// Writes one line. `who` is the actor or component ("session 41"). Thread-safe; never throws. Control characters are
+/// escaped, so that external input cannot begin a line of its own.
 void log_line(log_level level, std::string_view who, std::string_view text,
               std::span<const log_field> fields = {}) noexcept;
 

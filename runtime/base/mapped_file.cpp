@@ -31,15 +31,15 @@ std::int64_t written_ns(const struct stat& status) {
   return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
-// A read of a mapped page that the file no longer has is SIGBUS. The handler may only read lock-free atomics and write.
+// Reading a mapped page that the file lost raises SIGBUS. The handler may only read lock-free atomics and write.
 
 struct guarded_range {
-  std::atomic<std::uintptr_t> begin{0};  // 0: free
+  std::atomic<std::uintptr_t> begin{0};  // 0 means free
   std::atomic<std::uintptr_t> end{0};
-  char text[512] = {};  // what to say, with a line feed
+  char text[512] = {};  // the message to print, with a line feed
   std::size_t text_bytes = 0;
 };
-constexpr std::size_t guards_max = 256;  // models, and the shards of one that is converted
+constexpr std::size_t guards_max = 256;  // enough for models and the shards of one that is converted
 guarded_range guards[guards_max];
 std::mutex guards_change;
 constexpr int exit_config = 78;
@@ -52,10 +52,10 @@ void explain_lost_page(int, siginfo_t* info, void*) {
     (void)!::write(STDERR_FILENO, g.text, g.text_bytes);
     ::_exit(exit_config);
   }
-  ::signal(SIGBUS, SIG_DFL);  // another cause: the instruction is repeated, and ends the process
+  ::signal(SIGBUS, SIG_DFL);  // another cause: repeating the instruction ends the process
 }
 
-/// Beyond guards_max files are not guarded: a lost page then ends the process without words.
+/// Beyond guards_max, files are not guarded: a lost page then ends the process without a message.
 std::size_t add_guard(std::span<const std::byte> bytes, const std::string& path) {
   const std::lock_guard lock(guards_change);
   static const bool installed = [] {
@@ -75,7 +75,7 @@ std::size_t add_guard(std::span<const std::byte> bytes, const std::string& path)
                       path.c_str(), bytes.size());
     g.text_bytes = std::min<std::size_t>(sizeof g.text - 1, static_cast<std::size_t>(std::max(length, 0)));
     const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
-    // The page at the file's end belongs to it.
+    // The page at the file's end belongs to the file.
     const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
     g.end = (begin + bytes.size() + page - 1) / page * page;
     g.begin.store(begin, std::memory_order_release);
@@ -132,7 +132,7 @@ result<void> mapped_file::check_unchanged() const {
 }
 
 void mapped_file::drop_from_memory(std::span<const std::byte> part) const {
-  // Only whole pages inside of the part: its neighbours share the pages at both ends.
+  // Drops only whole pages inside the part, because the pages at its ends are shared with adjacent data.
   const auto page_bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
   const std::uintptr_t first = (begin + page_bytes - 1) / page_bytes * page_bytes;

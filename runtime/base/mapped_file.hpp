@@ -10,12 +10,12 @@
 
 namespace redline {
 
-/// A regular file's bytes, mapped read-only for as long as this object lives. Replacing the file by a rename is safe.
-/// When it is cut shorter meanwhile, the next read of a missing byte ends the process with exit code 78 and a message
-/// that names the file.
+/// A regular file's bytes, mapped read-only while this object exists. Replacing the file by a rename is safe. If the
+/// file is truncated, the next read of a missing byte ends the process with exit code 78 and a message that names the
+/// file.
 class mapped_file {
  public:
-  /// Follows symbolic links. file_unreadable for what cannot be opened, mapped, or is no regular file.
+  /// Follows symbolic links. file_unreadable if the file cannot be opened or mapped, or is not a regular file.
   static result<std::unique_ptr<mapped_file>> open(const std::string& path);
   ~mapped_file();
   mapped_file(const mapped_file&) = delete;
@@ -23,21 +23,21 @@ class mapped_file {
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
 
-  /// Fails when the file was written, cut or extended after it was opened: what was read may be half old, half new. A
-  /// file that has lost its name to another cannot be looked at, and passes.
+  /// Fails if the file was written, truncated or extended after it was opened: the bytes read may mix old and new. A
+  /// file whose name now belongs to another cannot be checked, and passes.
   [[nodiscard]] result<void> check_unchanged() const;
 
-  /// Tells the kernel that `part`, a span inside of bytes(), will not be read again soon. Its neighbours stay.
+  /// Advises the kernel that `part`, a span inside bytes(), will not be read again soon. Adjacent data stays.
   void drop_from_memory(std::span<const std::byte> part) const;
 
  private:
   explicit mapped_file(std::string path) : path_(std::move(path)) {}
 
   std::string path_;
-  std::uint64_t device_ = 0, inode_ = 0;  // which file it is, whatever its name
+  std::uint64_t device_ = 0, inode_ = 0;  // identify the file, whatever its name
   std::int64_t written_ns_ = 0;           // when it was last written
-  std::span<const std::byte> bytes_;      // empty without a mapping: an empty file cannot be mapped
-  std::size_t guard_ = 0;                 // its place among those whose loss is told
+  std::span<const std::byte> bytes_;      // empty without a mapping, because an empty file cannot be mapped
+  std::size_t guard_ = 0;                 // index of its SIGBUS guard
 };
 
 }  // namespace redline

@@ -7,7 +7,7 @@
 
 namespace redline {
 
-/// A value, or why there is none in the caller's own terms: `result` with another type of error.
+/// A value, or the reason there is none in the caller's own terms: `result` with another error type.
 template<class T, class E>
 class [[nodiscard]] outcome {
  public:

@@ -8,14 +8,14 @@
 
 namespace redline {
 
-/// What was learned of each tenant's sessions, apart from the other tenants'. Who uses a T holds it; beyond tenants_max
-/// those without a holder are forgotten.
+/// State learned from each tenant's sessions, separate from that of other tenants. A user of a T owns a reference to
+/// it; beyond tenants_max, unreferenced ones are dropped.
 template<class T>
 class per_tenant {
  public:
   explicit per_tenant(std::size_t tenants_max) : tenants_max_(tenants_max) {}
 
-  /// Never null; a new T for a tenant that is not known.
+  /// Never null; makes a new T for an unknown tenant.
   [[nodiscard]] std::shared_ptr<T> of(tenant_id tenant) {
     if (known_.size() >= tenants_max_ && !known_.contains(tenant)) {
       std::erase_if(known_, [](const auto& entry) { return entry.second.use_count() == 1; });

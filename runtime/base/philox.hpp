@@ -6,7 +6,7 @@
 namespace redline {
 
 /// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four random words that
-/// depend on counter and key only, so a number can be had for any place in any order.
+/// depend only on counter and key, so that numbers can be computed for any position in any order.
 constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                                   std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {

@@ -7,11 +7,11 @@
 
 namespace redline {
 
-/// exp and log from IEEE additions, multiplications and divisions alone, within two units in the last place. The C
-/// library's differ in the last bit between its versions and, by the instructions it picks, between CPUs; where a
-/// comparison of such numbers decides which token a client gets, these are used.
+/// exp and log from IEEE additions, multiplications and divisions only, within two units in the last place. The C
+/// library's results differ in the last bit between its versions and, by the instructions it selects, between CPUs. Use
+/// these if a comparison of such numbers decides which token a client gets.
 ///
-/// They rely on: binary64 arithmetic rounded to nearest, and no contraction of a * b + c (-ffp-contract=off).
+/// They rely on binary64 arithmetic rounded to nearest, and no contraction of a * b + c (-ffp-contract=off).
 inline double portable_log(double x) {
   if (!(x > 0)) return x == 0 ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   if (x == std::numeric_limits<double>::infinity()) return x;

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t waiting_bytes_max = std::size_t{1} << 20;
 constexpr int names_tried_max = 16;
 constexpr std::string_view access_list = "system.posix_acl_access";
-constexpr std::size_t attribute_bytes_max = 64 << 10, attribute_names_bytes_max = 64 << 10;  // Linux's own limits
+constexpr std::size_t attribute_bytes_max = 64 << 10, attribute_names_bytes_max = 64 << 10;  // Linux's limits
 
 std::string errno_text() { return std::system_category().message(errno); }
 
@@ -32,7 +32,7 @@ std::string random_name() {
   return ".redline-" + to_hex(std::uint64_t{random()} << 32 | random());
 }
 
-/// Calls `make` with names until one is free. Nullopt: it failed for another reason, and errno says which.
+/// Calls `make` with names until one is free. nullopt if it failed for another reason, which is in errno.
 template<class Make>
 std::optional<std::string> find_name(Make make) {
   for (int i = 0; i < names_tried_max; ++i) {
@@ -43,10 +43,10 @@ std::optional<std::string> find_name(Make make) {
   return std::nullopt;
 }
 
-/// Attributes that say who may do what, or that users gave; others are the file system's own business.
+/// Attributes that control access or that users set; the file system owns the others.
 bool is_kept(std::string_view attribute) { return attribute == access_list || attribute.starts_with("user."); }
 
-/// The names of what of a file's attributes is kept; none where its file system has none.
+/// The names of a file's attributes that must be preserved; empty if its file system supports none.
 std::vector<std::string> kept_attributes(int descriptor) {
   std::string names(attribute_names_bytes_max, '\0');
   const ssize_t size = ::flistxattr(descriptor, names.data(), names.size());
@@ -59,7 +59,7 @@ std::vector<std::string> kept_attributes(int descriptor) {
   return out;
 }
 
-/// False, with errno, where one cannot be copied.
+/// Returns false, with errno set, if an attribute cannot be copied.
 bool copy_attributes(int from, int to) {
   const auto wanted = kept_attributes(from);
   for (const std::string& name : wanted) {
@@ -67,7 +67,7 @@ bool copy_attributes(int from, int to) {
     const ssize_t size = ::fgetxattr(from, name.c_str(), value.data(), value.size());
     if (size < 0 || ::fsetxattr(to, name.c_str(), value.data(), static_cast<std::size_t>(size), 0) != 0) return false;
   }
-  // A new file may have inherited a list from its folder.
+  // A new file may have inherited an access control list from its folder.
   for (const std::string& name : kept_attributes(to)) {
     if (std::find(wanted.begin(), wanted.end(), name) == wanted.end() && ::fremovexattr(to, name.c_str()) != 0)
       return false;
@@ -79,7 +79,7 @@ failure not_kept(const folder_entry& place, const std::string& what) {
   return {errc::io_error, place.path() + ": " + what + "; it was not changed"};
 }
 
-/// Owner, group, mode, lists and attributes of what is there, or a failure.
+/// Preserves owner, group, mode, access control lists and attributes of the existing file, or fails.
 result<void> keep_everything(const folder_entry& place, const struct stat& old, int descriptor) {
   if (old.st_nlink > 1) {
     return not_kept(place, "it has " + std::to_string(old.st_nlink) +
@@ -94,7 +94,7 @@ result<void> keep_everything(const folder_entry& place, const struct stat& old, 
   return {};
 }
 
-/// The owner first: giving a file away takes its set-id bits.
+/// Sets the owner first, because changing it clears the set-id bits.
 result<void> keep(const folder_entry& place, const struct stat& old, int descriptor, replacement_file::keeps what) {
   static_cast<void>(::fchown(descriptor, old.st_uid, old.st_gid));
   if (what == replacement_file::keeps::everything) REDLINE_TRY(keep_everything(place, old, descriptor));
@@ -131,7 +131,7 @@ result<replacement_file> replacement_file::create(folder_entry place, keeps what
                                                                : "a device, pipe or socket") +
                                        "; it was not changed"};
   }
-  constexpr mode_t usual_mode = 0666;  // less what the process's mask takes away
+  constexpr mode_t usual_mode = 0666;  // reduced by the process's umask
   std::string temporary;
   int descriptor = ::openat(place.folder(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, usual_mode);
   if (descriptor < 0) {
@@ -197,7 +197,7 @@ result<void> replacement_file::commit() {
     return refused("cannot be replaced");
   temporary_.clear();
   const int folder = ::openat(place_.folder(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {  // the new name is durable as well, where folders can be synchronised
+  if (folder >= 0) {  // makes the new name durable as well, if folders can be synced
     (void)::fsync(folder);
     ::close(folder);
   }

@@ -11,8 +11,8 @@
 
 namespace redline {
 
-/// Every way a call can fail because of the world. X(name, sentence). The number is what crosses the wire, so entries
-/// are appended, never reordered.
+/// Every way in which a call can fail for external reasons: X(name, sentence). The number is sent between processes, so
+/// entries are appended, never reordered.
 #define REDLINE_ERRC(X)                                                               \
   X(invalid_argument, "an argument has an unusable value")                            \
   X(file_unreadable, "a file cannot be opened, read or mapped")                       \
@@ -46,12 +46,12 @@ enum class errc : std::uint8_t {
 
 /// The identifier, such as "pool_exhausted"; "unknown" for a number outside the list.
 std::string_view name_of(errc code);
-/// One sentence for people.
+/// One sentence for users.
 std::string_view sentence_of(errc code);
-/// False for a number that is no errc, as a peer may send.
+/// False for a number that is not an errc, which a peer may send.
 bool is_known(errc code);
 
-/// What went wrong, in words: what was wanted, what was found, and which object.
+/// A failure in words: what was expected, what was found, and in which object.
 struct failure {
   errc code = errc::internal;
   std::string context;
@@ -61,7 +61,7 @@ struct failure {
   bool operator==(const failure&) const = default;
 };
 
-/// A value or a failure. Same member names as C++23's std::expected, which replaces it once the compiler has it.
+/// A value or a failure. It uses the member names of C++23's std::expected, which replaces it once the compiler has it.
 template<class T>
 class [[nodiscard]] result {
  public:
@@ -115,7 +115,7 @@ class [[nodiscard]] result<void> {
   std::optional<failure> why_;
 };
 
-/// Leaves the enclosing function with the failure when `expression` holds one.
+/// Returns the failure from the enclosing function if `expression` has one.
 #define REDLINE_TRY(expression)                                                 \
   do {                                                                          \
     if (auto redline_r_ = (expression); !redline_r_) return redline_r_.error(); \
@@ -123,7 +123,7 @@ class [[nodiscard]] result<void> {
 
 #define REDLINE_CONCAT_(a, b) a##b
 #define REDLINE_CONCAT(a, b) REDLINE_CONCAT_(a, b)
-/// `REDLINE_TRY_ASSIGN(auto x, f());` declares x from the value or leaves with the failure.
+/// `REDLINE_TRY_ASSIGN(auto x, f());` declares x from the value, or returns the failure.
 #define REDLINE_TRY_ASSIGN(declaration, expression)                                               \
   auto REDLINE_CONCAT(redline_r_, __LINE__) = (expression);                                       \
   if (!REDLINE_CONCAT(redline_r_, __LINE__)) return REDLINE_CONCAT(redline_r_, __LINE__).error(); \

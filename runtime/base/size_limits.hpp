@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// The one table of sizes on the way from a client's socket to an actor and back, in bytes. What one stage accepts the
-/// next can carry: a change that breaks this does not compile, by the asserts below.
+/// The one table of sizes on the way from a client's socket to an actor and back, in bytes. The next stage can carry
+/// everything that one stage accepts: the asserts below reject any change that breaks this.
 namespace redline::sizes {
 
 // A message between actors, in one process or across the bridge.
@@ -14,26 +14,26 @@ inline constexpr std::uint32_t envelope_bytes_max = 4096;
 
 // A request: it travels to the gateway in one message.
 inline constexpr std::uint32_t http_header_bytes_max = 32u << 10;  // request line and all headers
-inline constexpr std::uint32_t http_body_bytes_max = 8u << 20;     // beyond it: 413
+inline constexpr std::uint32_t http_body_bytes_max = 8u << 20;     // larger ones get 413
 
-// An answer: the gateway sends it in parts of one message each. A larger one is refused: it can be streamed.
+// An answer: the gateway sends it in parts of one message each. A larger one is refused, because it can be streamed.
 inline constexpr std::uint32_t http_answer_part_bytes_max = 1u << 20;
 inline constexpr std::uint64_t http_answer_bytes_max = 64u << 20;
 
-// What a body may hold.
+// The contents of a body.
 inline constexpr std::uint32_t prompt_text_bytes_max = http_body_bytes_max;  // all prompts or messages together
 inline constexpr std::uint32_t edit_file_bytes_max = 1u << 20;               // one file of an edit session
 inline constexpr std::uint32_t edit_session_bytes_max = 4u << 20;            // all its files
 inline constexpr std::uint64_t edit_memory_bytes_max = 512u << 20;           // all edit sessions, with their tokens
 
-// What requests in work hold: bodies while they are read, prompts and answers.
+// The memory of requests in progress: bodies while they are read, prompts and answers.
 inline constexpr std::uint64_t request_memory_bytes_max = 2048ull << 20;
 
-// What the tokens given to /detokenize may spell: the answer says it twice, and escaped a byte takes six.
+// The text of tokens given to /detokenize: the answer contains it twice, and an escaped byte takes six.
 inline constexpr std::uint32_t spelled_text_bytes_max = 4u << 20;
 
-// A model's header on its way from a worker to a gateway, a part a message. Vocabularies of 250,000 take 15 MiB. The
-// whole is one job of a thread pool, which lets half of its 64 MiB of waiting inputs to one tenant.
+// A model's header on its way from a worker to a gateway, one part per message. Vocabularies of 250,000 take 15 MiB.
+// The whole is one job of a thread pool, which allows a tenant half of its 64 MiB of waiting inputs.
 inline constexpr std::uint32_t header_part_bytes_max = 1u << 20;
 inline constexpr std::uint64_t header_bytes_max = 32u << 20;
 

@@ -47,7 +47,7 @@ class builder {
   }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& why) {
-    // The library's text begins with a number of its own and a position.
+    // The library's text begins with its own error number and a position.
     std::string_view text = why.what();
     if (const auto start = text.find(": "); start != text.npos) text.remove_prefix(start + 2);
     return refuse("at byte " + std::to_string(position) + ": " + escape_bytes(text, 200));
@@ -61,8 +61,8 @@ class builder {
 
   struct level {
     Json value;
-    std::string name;             // of the member whose value comes next
-    std::set<std::string> names;  // of an ordered object, so that large ones are not searched for each member
+    std::string name;             // name of the member whose value comes next
+    std::set<std::string> names;  // names of an ordered object, so that large ones are not searched for each member
   };
 
   static bool is_known(level& top, const string_t& name) {
@@ -133,7 +133,7 @@ class builder {
 
 template<class Json>
 result<Json> parse_json(std::string_view text, const json_limits& limits) {
-  // The library takes a zero byte for the end, whatever follows. No document has one: strings escape it.
+  // The library takes a zero byte for the end, whatever follows. No document contains one, because strings escape it.
   if (const auto zero = text.find('\0'); zero != std::string_view::npos) {
     return failure{errc::invalid_argument, "not valid JSON: at byte " + std::to_string(zero + 1) + ": a zero byte"};
   }

@@ -8,12 +8,12 @@
 
 namespace redline {
 
-/// A digest of a text's beginning that goes on token by token: the same on every machine and in every version. Equal
-/// digests are a hint only; whoever acts on one compares tokens.
+/// A digest of a text prefix, extended token by token: the same on every machine and in every version. Equal digests
+/// are only a hint; a caller that acts on one compares tokens.
 class token_chain {
  public:
   token_chain() = default;
-  /// Goes on from a beginning whose value this is.
+  /// Continues from a prefix with this value.
   explicit constexpr token_chain(std::uint64_t value) : state_(value) {}
   constexpr token_chain& add(std::span<const token> tokens) {
     for (const token t : tokens) state_ = mix(state_, static_cast<std::uint32_t>(t));
@@ -21,7 +21,7 @@ class token_chain {
   }
   [[nodiscard]] constexpr std::uint64_t value() const { return state_; }
 
-  /// A step of a 64-bit hash: every bit of the word changes all bits of later values.
+  /// One step of a 64-bit hash: every bit of the word changes all bits of later values.
   [[nodiscard]] static constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word) {
     state = (state ^ word) * 0x9e3779b97f4a7c15;
     return state ^ (state >> 32);
@@ -31,15 +31,15 @@ class token_chain {
   std::uint64_t state_ = 1;
 };
 
-/// Beginnings are announced and compared in steps of so many tokens.
+/// Prefixes are announced and compared in steps of this many tokens.
 inline constexpr std::uint32_t prefix_block_tokens = 256;
 
-/// The key of a beginning among those that share it: others' keys for the same text are other numbers.
+/// The key of a prefix in the scope that shares it: other scopes have other keys for the same text.
 [[nodiscard]] constexpr std::uint64_t prefix_key(tenant_id scope, std::uint64_t chain) {
   return token_chain::mix(token_chain::mix(token_chain().value(), scope.value), chain);
 }
 
-/// The chains of a prompt's beginnings of 1, 2, 3 ... whole blocks.
+/// The chains of a prompt's prefixes of 1, 2, 3 ... whole blocks.
 [[nodiscard]] inline std::vector<std::uint64_t> chain_prefixes(std::span<const token> prompt) {
   std::vector<std::uint64_t> out;
   token_chain chain;

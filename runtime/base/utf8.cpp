@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
-/// What the lead byte allows: the length, and the range of the second byte, where overlong forms, surrogates and
-/// numbers above U+10FFFF show.
+/// What the lead byte allows: the length, and the range of the second byte, which excludes overlong forms, surrogates
+/// and numbers above U+10FFFF.
 struct lead {
   std::size_t size_bytes;
   unsigned char second_low = 0x80;

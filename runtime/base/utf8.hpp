@@ -8,8 +8,8 @@
 
 namespace redline::utf8 {
 
-/// The first character of some bytes, or what is there instead. UTF-8 as Unicode defines it: no surrogates, no overlong
-/// forms, nothing above U+10FFFF.
+/// The first character of some bytes, or the reason there is none. UTF-8 as Unicode defines it: no surrogates, no
+/// overlong forms, nothing above U+10FFFF.
 struct unit {
   enum class kind : std::uint8_t {
     character,   // one well-formed character
@@ -17,8 +17,8 @@ struct unit {
     incomplete,  // the bytes end inside what may still become a character
   };
   kind what = kind::character;
-  /// Bytes it takes, 1 to 4. An invalid unit is a maximal subpart as in the Unicode standard, section 3.9, so that
-  /// replacing each by one U+FFFD gives what browsers and Python give.
+  /// Its length in bytes, 1 to 4. An invalid unit is a maximal subpart as in the Unicode standard, section 3.9, so that
+  /// replacing each by one U+FFFD gives the same result as browsers and Python.
   std::size_t size_bytes = 0;
 };
 
@@ -32,30 +32,30 @@ struct code_point {
   char32_t value = 0;
   std::size_t size_bytes = 0;
 };
-/// The code point at byte `at` < text.size(). A byte that begins no well-formed character counts as one code point of
-/// its own, stray_byte + byte, so that any text can be taken apart by `decode` and put together by `append` unchanged.
+/// The code point at byte `at` < text.size(). A byte that does not begin a well-formed character counts as its own code
+/// point, stray_byte + byte, so that any text can be split by `decode` and restored by `append` unchanged.
 [[nodiscard]] code_point decode(std::string_view text, std::size_t at);
 void append(std::string& out, char32_t code);
-constexpr char32_t stray_byte = 0xDC00;  // a surrogate, which well-formed text never holds
+constexpr char32_t stray_byte = 0xDC00;  // a surrogate, which well-formed text never contains
 
 [[nodiscard]] std::size_t count_code_points(std::string_view text);
 /// Byte offset of every code point, then text.size().
 [[nodiscard]] std::vector<std::size_t> code_point_offsets(std::string_view text);
 
-/// A copy with every invalid or incomplete unit replaced by U+FFFD: always well-formed, as JSON needs it.
+/// A copy with every invalid or incomplete unit replaced by U+FFFD: always well-formed, as JSON requires.
 [[nodiscard]] std::string sanitize(std::string_view bytes);
 
-/// Passes a byte stream on without ever ending a piece inside a character. The pieces joined are the stream (or,
-/// replacing, `sanitize` of it) however it was cut. Holds back at most three bytes.
+/// Passes a byte stream on without ending a piece inside a character. The joined pieces equal the stream (or `sanitize`
+/// of it when replacing) wherever it was cut. Delays at most three bytes.
 class stream {
  public:
   enum class invalid_bytes : std::uint8_t { keep, replace };
 
   explicit stream(invalid_bytes policy = invalid_bytes::replace) : policy_(policy) {}
 
-  /// What can be shown after these bytes.
+  /// Returns what can be shown after these bytes.
   [[nodiscard]] std::string feed(std::string_view bytes);
-  /// The end of the stream: what was held back, which is an incomplete character.
+  /// Ends the stream: returns the delayed bytes of an incomplete character.
   [[nodiscard]] std::string flush();
   [[nodiscard]] std::size_t held_bytes() const { return held_.size(); }
 

@@ -5,12 +5,12 @@
 
 namespace redline {
 
-/// "1.2.3", of this release: what processes of a pool, answers and files on disk are compared by.
+/// The version of this release, "1.2.3". It decides whether processes of a pool, answers and files on disk match.
 std::string version();
 
-/// For people: the same, and of which commit it is where that was named, as in "1.2.3+g0123456789ab".
+/// The version for users, with the commit if that was set, as in "1.2.3+g0123456789ab".
 std::string build_version();
-/// Once, before threads.
+/// Sets the commit. Call it once, before threads start.
 void name_commit(std::string_view commit);
 
 }  // namespace redline

@@ -37,8 +37,8 @@ std::optional<weight_type> weight_type_of(std::string_view safetensors_type) {
   return std::nullopt;
 }
 
-/// Rows in the order of llama files, where rotated pairs are neighbours: row 2i of a head is row i of theirs, row 2i +
-/// 1 is row i + half.
+/// Rows in the order of llama files, where rotated pairs are adjacent: row 2i of a head is the folder's row i, row 2i +
+/// 1 is its row i + half.
 row_source with_adjacent_pairs(row_source theirs, std::uint32_t head_dim) {
   return [theirs = std::move(theirs), head_dim](std::uint64_t row, float* out) {
     const std::uint64_t in_head = row % head_dim;
@@ -46,7 +46,7 @@ row_source with_adjacent_pairs(row_source theirs, std::uint32_t head_dim) {
   };
 }
 
-/// Norms that multiply by one plus their weight, as a norm that multiplies by its weight.
+/// Converts norms that multiply by one plus their weight to norms that multiply by their weight.
 row_source plus_one(row_source theirs) {
   return [theirs = std::move(theirs)](std::uint64_t row, float* out) {
     theirs(row, out);
@@ -56,7 +56,7 @@ row_source plus_one(row_source theirs) {
 
 constexpr std::uint64_t mxfp4_columns = 32;
 
-/// Neighbours in a byte, as Hugging Face folders have them, become numbers half a block apart, as GGUF files do.
+/// Converts numbers that are adjacent in a byte, as in Hugging Face folders, to numbers half a block apart, as in GGUF.
 void repack_mxfp4(const std::byte* from, std::byte* to) {
   constexpr std::size_t half = mxfp4_columns / 2;
   const auto step = [from](std::size_t i) {
@@ -66,7 +66,7 @@ void repack_mxfp4(const std::byte* from, std::byte* to) {
   for (std::size_t i = 0; i < half; ++i) to[i] = static_cast<std::byte>(step(i) | step(i + half) << 4);
 }
 
-/// Takes tensors out of a folder one by one, checks them, and remembers which were asked for.
+/// Takes tensors from a folder one by one, checks them, and remembers which were used.
 class tensor_mover {
  public:
   tensor_mover(const model_folder& from, const model_config& config, const output_type& type,
@@ -106,12 +106,12 @@ class tensor_mover {
   }
 
   [[nodiscard]] bool has(const std::string& theirs) const { return tensors_.contains(theirs); }
-  /// Tensors of parts that are no text, and of layers that predict further tokens.
+  /// The number of tensors of parts other than text, and of layers that predict further tokens.
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
 
   [[nodiscard]] result<void> check_all_used() const {
     for (const auto& [name, known] : tensors_) {
-      // The first can be computed, the second is the embedding again.
+      // The first can be computed; the second repeats the embedding.
       const bool redundant = name.ends_with(".rotary_emb.inv_freq") || (shape_.tied_head && name == "lm_head.weight");
       if (redundant || used_.contains(name)) continue;
       return without_place(known);
@@ -121,13 +121,13 @@ class tensor_mover {
   }
 
  private:
-  /// Whether the tensor is one of the layers that predict further tokens.
+  /// Whether the tensor belongs to the layers that predict further tokens.
   [[nodiscard]] bool is_extra(const std::string& theirs) const {
     constexpr std::string_view before = "model.layers.";
     return theirs.starts_with(before) && shape_.is_extra("blk." + theirs.substr(before.size()));
   }
 
-  /// A matrix of each expert, whose number is the "*" of the name, as one tensor.
+  /// Moves one matrix per expert, whose number replaces the "*" of the name, as one tensor.
   result<void> experts(const tensor& t) {
     const std::uint64_t shape[] = {t.rows, t.columns}, rows = t.rows;
     std::vector<row_source> sources;
@@ -148,7 +148,7 @@ class tensor_mover {
     return {};
   }
 
-  /// An equal part of the rows of each expert's matrix.
+  /// Moves an equal part of the rows of each expert's matrix.
   result<void> slices(const tensor& t) {
     const std::uint64_t their_rows = t.rows * t.parts, first = t.rows * t.part, rows = t.rows;
     const std::uint64_t shape[] = {t.count, their_rows, t.columns};
@@ -159,7 +159,7 @@ class tensor_mover {
     return {};
   }
 
-  /// A matrix of one row, as a vector.
+  /// Moves a matrix of one row as a vector.
   result<void> row(const tensor& t) {
     const std::uint64_t shape[] = {1, t.rows};
     REDLINE_TRY_ASSIGN(const model_folder::place from, find(t.hub, shape));
@@ -168,8 +168,8 @@ class tensor_mover {
     return {};
   }
 
-  /// Experts in MXFP4, "_blocks" and "_scales" of [experts, rows * parts, ...], of whose rows ours are each `parts`-th
-  /// from `part` on. They stay MXFP4, whatever the type of the others: nothing is rounded again.
+  /// Moves MXFP4 experts, "_blocks" and "_scales" of [experts, rows * parts, ...]: every `parts`-th row from `part` on.
+  /// They stay MXFP4, whatever the type of the other tensors, so nothing is rounded again.
   result<void> packed_experts(const tensor& t) {
     const std::uint64_t blocks = t.columns / mxfp4_columns, all = t.rows * t.count, step = t.parts, first = t.part;
     if (t.columns % mxfp4_columns != 0) {
@@ -202,7 +202,7 @@ class tensor_mover {
     return {};
   }
 
-  /// The same of experts that are not quantised, which lie as [experts, columns, rows * parts].
+  /// Moves experts that are not quantized, stored as [experts, columns, rows * parts].
   result<void> transposed_experts(const tensor& t) {
     const std::uint64_t step = t.parts, first = t.part, rows = t.rows, columns = t.columns, their_columns = rows * step;
     const std::uint64_t shape[] = {t.count, columns, their_columns};
@@ -216,7 +216,7 @@ class tensor_mover {
     return {};
   }
 
-  /// A bias of each expert, of [experts, rows * parts].
+  /// Moves a bias per expert, stored as [experts, rows * parts].
   result<void> expert_biases(const tensor& t) {
     const std::uint64_t step = t.parts, first = t.part, length = t.rows, their_length = length * step;
     const std::uint64_t shape[] = {t.count, their_length};
@@ -228,14 +228,14 @@ class tensor_mover {
     return {};
   }
 
-  /// In each head the rows that make its keys of a vector lie above those that make its values.
+  /// In each head the rows that compute its keys from a latent vector precede those that compute its values.
   result<model_folder::place> find_latents(const tensor& t) {
     const architecture::latent_shape& l = *shape_.latent;
     const std::uint64_t shape[] = {shape_.heads * (std::uint64_t{l.plain_dim} + l.value_dim), l.rank};
     return find(t.hub, shape);
   }
 
-  /// The first, turned: [rank, plain] of each head.
+  /// Moves the key rows, transposed: [rank, plain] for each head.
   result<void> latent_keys(const tensor& t) {
     REDLINE_TRY_ASSIGN(const model_folder::place from, find_latents(t));
     REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, t.hub));
@@ -257,7 +257,7 @@ class tensor_mover {
     return {};
   }
 
-  /// A vector is moved as rows of one number.
+  /// Moves the rows of a tensor; a vector counts as rows of one number.
   result<void> move_rows(const tensor& t) {
     const std::vector<std::uint64_t> dimensions = t.dimensions();
     const std::vector<std::uint64_t> shape(dimensions.rbegin(), dimensions.rend());
@@ -272,7 +272,7 @@ class tensor_mover {
     return {};
   }
 
-  /// Vectors are floats, whatever the type of the others.
+  /// Adds a tensor. Vectors are floats, whatever the type of the matrices.
   void add(
       const tensor& t, row_source rows, std::function<void()> then = [] {}) {
     const std::uint64_t columns = std::max<std::uint64_t>(t.columns, 1), all = t.rows * t.count;
@@ -316,8 +316,8 @@ class tensor_mover {
   }
 
   const model_folder& from_;
-  std::map<std::string, named_place, std::less<>> tensors_;  // by the name that they have where there is but text
-  std::vector<named_place> twice_;                           // whose name another has already
+  std::map<std::string, named_place, std::less<>> tensors_;  // by their name in a model with text only
+  std::vector<named_place> twice_;                           // their name is already in use
   std::size_t left_out_ = 0;
   const architecture::model_shape& shape_;
   const output_type& type_;
@@ -349,7 +349,7 @@ void put_rope(const model_config& config, gguf::gguf_writer& to) {
     to.put_f32(prefix + "yarn_beta_fast", static_cast<float>(yarn.turns_kept));
     to.put_f32(prefix + "yarn_beta_slow", static_cast<float>(yarn.turns_slowed));
     if (yarn.log_multiplier != 0) to.put_f32(prefix + "yarn_log_multiplier", static_cast<float>(yarn.log_multiplier));
-    // Readers of GGUF multiply it with what follows from the factor.
+    // Readers of GGUF multiply it with the factor that follows from the scaling factor.
     const double usual = 1 + 0.1 * std::log(yarn.factor);
     if (yarn.attention_factor != 0) {
       to.put_f32(prefix + "attn_factor", static_cast<float>(yarn.attention_factor / usual));
@@ -366,9 +366,9 @@ void put_rope(const model_config& config, gguf::gguf_writer& to) {
   put_divisors("rope_factors_short.weight", config.factors->short_factors);
 }
 
-/// The folder's own name, whatever way it was spelled.
+/// The folder's own name, however the path is written.
 std::string name_of(const std::string& folder) {
-  std::error_code unreadable;  // then it could not have been opened
+  std::error_code unreadable;  // such a folder could not have been opened
   const auto whole = std::filesystem::weakly_canonical(folder, unreadable);
   return whole.filename().string();
 }
@@ -406,7 +406,7 @@ result<std::size_t> convert_folder(const std::string& folder, const output_type&
   out.put_string("general.name", name_of(folder));
   put_type(type, out);
   put_rope(config, out);
-  // Before the tokenizer, so that a vocabulary's size is known to be that of a tensor that exists.
+  // Before the tokenizer, so that the vocabulary's size is known to be that of an existing tensor.
   tensor_mover mover(from, config, type, team, out);
   config.shape.qkv_biases = config.shape.kind->qkv_biases || mover.has("model.layers.0.self_attn.q_proj.bias");
   REDLINE_TRY(move_tensors(config.shape, mover));

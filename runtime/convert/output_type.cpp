@@ -60,7 +60,7 @@ constexpr auto pairs = std::to_array<type_pair>({
     {weight_type::iq1_m, gguf::tensor_type::iq1_m},
 });
 
-/// The layer in "blk.<layer>.<name>".
+/// The layer number in "blk.<layer>.<name>".
 std::optional<std::uint32_t> layer_of(std::string_view tensor) {
   if (!tensor.starts_with("blk.")) return std::nullopt;
   std::uint32_t layer = 0;
@@ -104,8 +104,8 @@ std::string output_type_names() {
 weight_type type_before_fallback(const output_type& wanted, const matrix_place& matrix) {
   // A mixture's routers decide what is computed, and are small.
   if (matrix.tensor.ends_with(".ffn_gate_inp.weight")) return weight_type::f32;
-  if (matrix.tensor.ends_with(".bias")) return weight_type::f32;         // of all experts
-  if (matrix.tensor.ends_with("_norm.weight")) return weight_type::f32;  // of all heads
+  if (matrix.tensor.ends_with(".bias")) return weight_type::f32;         // biases of all experts
+  if (matrix.tensor.ends_with("_norm.weight")) return weight_type::f32;  // norms of all heads
   if (!wanted.mixture) return wanted.base;
   if (matrix.tensor == (matrix.tied_head ? "token_embd.weight" : "output.weight")) return weight_type::q6_k;
   const bool costly = matrix.tensor.ends_with(".attn_v.weight") || matrix.tensor.ends_with(".ffn_down.weight") ||

@@ -17,24 +17,24 @@ using kernels::weight_type;
 /// How a whole model's weights are stored.
 struct output_type {
   weight_type base = weight_type::q8_0;
-  /// Keeps the output head in q6_k, and of the value and down projections, whose errors cost the most, those of the
-  /// first and last eighth of the layers and every third between.
+  /// Keeps in q6_k the output head and, because their errors cost the most, the value and down projections of the first
+  /// and last eighth of the layers and of every third layer in between.
   bool mixture = false;
 
-  /// "q8_0", "q4_k", ...; "q4_k_m" and "q5_k_m" for mixtures; case does not matter.
+  /// Parses "q8_0", "q4_k", ...; "q4_k_m" and "q5_k_m" are mixtures. Case is ignored.
   static result<output_type> parse(std::string_view name);
   [[nodiscard]] std::string name() const;
   /// The value of general.file_type.
   [[nodiscard]] std::uint32_t file_type() const;
 };
 
-/// general.file_type and general.quantization_version.
+/// Writes general.file_type and general.quantization_version.
 void put_type(const output_type& type, gguf::gguf_writer& to);
 
-/// Every name that `parse` takes, with commas between.
+/// Every name that `parse` accepts, separated by commas.
 std::string output_type_names();
 
-/// Which place a matrix has in the model, as far as mixtures ask.
+/// A matrix's role in the model, as far as mixtures depend on it.
 struct matrix_place {
   std::string_view tensor;  // "blk.3.attn_v.weight"
   std::uint64_t columns = 0;
@@ -42,16 +42,16 @@ struct matrix_place {
   bool tied_head = false;  // the embedding is also the head
 };
 
-/// The type for a matrix: the model's, the mixture's, or where the columns are no whole blocks the nearest type of
-/// smaller blocks: q4_k to q5_0, q5_k to q5_1, q6_k to q8_0, q2_k, q3_k and iq4_xs to iq4_nl, and any of blocks of 32
-/// to f16.
+/// The type for a matrix: the model's or the mixture's. If the columns are not a multiple of its block, the nearest
+/// type with smaller blocks: q4_k becomes q5_0, q5_k q5_1, q6_k q8_0; q2_k, q3_k and iq4_xs become iq4_nl, and any type
+/// with blocks of 32 becomes f16.
 weight_type type_for(const output_type& wanted, const matrix_place& matrix);
-/// The same before columns are looked at; `type_for` differs from it only by falling back.
+/// The type before the fallback for columns, the only difference from `type_for`.
 weight_type type_before_fallback(const output_type& wanted, const matrix_place& matrix);
 
-/// Also of types that are only read.
+/// Supports even types that can only be read.
 gguf::tensor_type to_tensor_type(weight_type type);
-/// nullopt for types that are no weights of ours.
+/// nullopt for types that are not supported weights.
 std::optional<weight_type> to_weight_type(gguf::tensor_type type);
 
 }  // namespace redline::convert

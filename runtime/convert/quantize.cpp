@@ -12,10 +12,10 @@
 namespace redline::convert {
 namespace {
 
-/// The same metadata; a file that aligns its tensors otherwise keeps doing so.
+/// Copies the metadata. A file with another tensor alignment keeps it.
 result<void> copy_metadata(const gguf::gguf_file& from, const output_type& type, gguf::gguf_writer& to) {
   for (const auto& [key, value] : from.metadata()) {
-    const bool is_split = key.starts_with("split.");  // of the file read; this one is whole
+    const bool is_split = key.starts_with("split.");  // describes the file that was read; the output is not split
     if (key != "general.file_type" && key != "general.quantization_version" && !is_split) to.put_value(key, value);
   }
   put_type(type, to);
@@ -24,7 +24,7 @@ result<void> copy_metadata(const gguf::gguf_file& from, const output_type& type,
   return {};
 }
 
-/// Layers of the decoder, which mixtures ask for.
+/// The number of decoder layers, which mixtures depend on.
 result<std::uint32_t> layers_of(const gguf::gguf_file& file) {
   REDLINE_TRY_ASSIGN(const std::string_view architecture, file.get_string("general.architecture"));
   const std::string key = std::string(architecture) + ".block_count";

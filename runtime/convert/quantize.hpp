@@ -11,12 +11,12 @@
 
 namespace redline::convert {
 
-/// Writes `from` again at `path` with other weights: metadata as it is but for general.file_type and
-/// general.quantization_version, every matrix in the type that `type_for` gives it, every vector in f32, tensors in the
-/// order they had. A matrix that has its type already is copied byte for byte, so nothing is lost by asking again. Any
-/// of kernels::all_weight_types may be read; another type is refused by the tensor's name. Streams: beside the header
-/// and mapped pages, which the system may take back, some megabytes are held. `path` must be another file than `from`.
-/// progress(done, all): bytes written of the payload.
+/// Rewrites `from` at `path` with other weights. Metadata stays, except for general.file_type and
+/// general.quantization_version; every matrix gets the type that `type_for` returns, every vector f32, and tensors keep
+/// their order. A matrix that already has its type is copied byte for byte, so that repeating the call loses nothing.
+/// All of kernels::all_weight_types can be read; another type is refused with the tensor's name. It streams: in
+/// addition to the header and mapped pages, which the system may reclaim, it uses a few megabytes. `path` must not name
+/// the file `from`. progress(done, all) reports written payload bytes.
 result<void> quantize(const gguf::gguf_file& from, const output_type& type, const std::string& path,
                       kernels::worker_team& team,
                       const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});

@@ -9,8 +9,8 @@
 namespace redline::convert {
 namespace {
 
-constexpr std::uint64_t piece_bytes = 4U << 20;    // held at once, quantised
-constexpr std::uint64_t item_weights = 16U << 10;  // per item of the parallel loop: some hundred microseconds
+constexpr std::uint64_t piece_bytes = 4U << 20;    // in memory at once, quantized
+constexpr std::uint64_t item_weights = 16U << 10;  // per item of the parallel loop: a few hundred microseconds
 
 }  // namespace
 

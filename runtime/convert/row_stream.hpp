@@ -10,19 +10,18 @@
 
 namespace redline::convert {
 
-/// Where a row's floats come from. Called on several threads at once, each row once; a row it gives must depend on
-/// the index alone.
+/// Produces a row's floats. Called on several threads at once, once per row; a row must depend only on its index.
 using row_source = std::function<void(std::uint64_t row, float* out)>;
 
-/// Rows as a file holds them, `columns` weights of `type` each; `bytes` must outlive the source.
+/// Rows stored in a file, `columns` weights of `type` each; `bytes` must outlive the source.
 row_source stored_rows(kernels::weight_type type, const std::byte* bytes, std::uint64_t columns);
 
-/// A payload of rows * columns weights, quantised in parallel some megabytes at a time. columns: a multiple of
+/// A payload of rows * columns weights, quantized in parallel, a few megabytes at a time. columns: a multiple of
 /// block_columns(type). The team must outlive the payload.
 gguf::payload_source stream_rows(kernels::worker_team& team, kernels::weight_type type, std::uint64_t rows,
                                  std::uint64_t columns, row_source source);
 
-/// The payload of `source`; `done` is called when all of it has been taken.
+/// The payload of `source`; calls `done` after all of it has been taken.
 gguf::payload_source followed_by(gguf::payload_source source, std::function<void()> done);
 
 }  // namespace redline::convert

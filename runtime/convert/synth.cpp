@@ -25,14 +25,14 @@ using architecture::yarn_scaling;
 
 const architecture::family* of(std::string_view family) { return architecture::find_family(family); }
 
-/// A small shape for tests, as `change` leaves it.
+/// A small shape for tests, modified by `change`.
 synth_shape tiny(std::string_view family, std::string_view name, auto change) {
   synth_shape s{{of(family), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-5F}, name};
   change(s);
   return s;
 }
 
-/// DeepSeek's attention and mixture, and YaRN, in a small shape.
+/// Sets DeepSeek's attention and mixture, and YaRN, in a small shape.
 void make_small_latents(synth_shape& s) {
   s.kv_heads = 1;
   s.head_dim = 288;
@@ -305,7 +305,7 @@ const std::array shapes = std::to_array<synth_shape>({
            s.expert_groups = 2;
            s.selection_bias = true;
          }),
-    // llama.cpp takes queries that are made of the row itself in models of 27 layers alone.
+    // llama.cpp accepts queries computed from the row itself only in models of 27 layers.
     tiny("deepseek2", "tiny-deepseek2-lite",
          [](auto& s) {
            s.layers = 27;
@@ -322,14 +322,14 @@ const std::array shapes = std::to_array<synth_shape>({
          }),
 });
 
-/// Nearly normal with variance 1: four bytes' sum has 4 * (256^2 - 1) / 12 and the mean 510.
+/// Nearly normal with variance 1: the sum of four bytes has variance 4 * (256^2 - 1) / 12 and mean 510.
 float nearly_normal(std::uint32_t word) {
   const std::uint32_t pairs = (word & 0x00ff00ff) + (word >> 8 & 0x00ff00ff);
   const auto sum = static_cast<int>((pairs & 0xffff) + (pairs >> 16));
   return static_cast<float>(sum - 510) * 0.0067659F;
 }
 
-/// centre + spread * noise.
+/// The distribution center + spread * noise.
 struct distribution {
   float centre = 0;
   float spread = 1;
@@ -387,14 +387,14 @@ class model_writer {
                     stream_rows(team_, type, t.count * t.rows, t.columns, noise(o_.seed, t.gguf, t.columns, d)));
   }
 
-  /// Numbers around 0 with a gain of 1 keep the size of what a matrix multiplies.
+  /// Weights around 0 with a gain of 1 preserve the magnitude of a matrix's input.
   [[nodiscard]] distribution spread_of(const tensor& t) const {
-    // Each layer adds to the residual stream twice; together they add about what one matrix of gain 1 would.
+    // Each layer adds to the residual stream twice; together they add about as much as one matrix of gain 1 would.
     const float residual_gain = 1 / std::sqrt(2 * static_cast<float>(s_.layers));
     const auto gain = [&](float g) {
       return distribution{0, g / std::sqrt(static_cast<float>(std::max(t.columns, std::uint64_t{1})))};
     };
-    // Where embeddings are multiplied by the root of the width they are smaller, and the last norm makes up for it.
+    // If embeddings are multiplied by the root of the width they are smaller, and the last norm compensates.
     const float embedding_scale = s_.kind->scales_embedding ? std::sqrt(static_cast<float>(s_.width)) : 1;
     switch (t.is) {
       case role::token_embedding:
@@ -419,15 +419,15 @@ class model_writer {
       case role::key:
       case role::latent_down:
         return gain(1.5F);
-      case role::latent_keys:  // they make keys of the vector, the other way round
+      case role::latent_keys:  // they compute keys from the vector, transposed
         return gain(1.5F * std::sqrt(static_cast<float>(t.columns) / static_cast<float>(t.rows)));
       case role::attention_output:  // averaging over positions makes values small
         return gain(2 * residual_gain);
       case role::down:
-      case role::shared_down:  // the gate halves
+      case role::shared_down:  // the gate halves the values
         return gain(2 * residual_gain);
       case role::expert_downs:
-        // Shares that sum to one make a mixture's sum smaller than one expert's, by about their number's root.
+        // Shares that sum to one make a mixture's sum smaller than one expert's, by about the root of their number.
         return gain(2 * residual_gain * std::sqrt(static_cast<float>(s_.experts_used)));
       case role::attention_output_bias:
         return {0, 0.2F * residual_gain};
@@ -440,7 +440,7 @@ class model_writer {
     }
   }
 
-  /// Fast pairs keep their speed, slow ones are slowed down, the slowest by how much longer the context became. The
+  /// Fast pairs keep their speed and slow ones are slowed down, the slowest by the ratio of the context lengths. The
   /// short factors are the roots of the long ones.
   void add_rope_factors() {
     const std::uint32_t pairs = s_.rotated() / 2;
@@ -467,7 +467,7 @@ class model_writer {
     if (s_.short_context != 0) add_rope_factors();
     for (std::uint32_t layer = 0; layer < s_.layers; ++layer) {
       std::vector<tensor> all = layer_tensors(s_, layer);
-      std::ranges::sort(all, {}, &tensor::is);  // converted files have them in the order of the family's row
+      std::ranges::sort(all, {}, &tensor::is);  // converted files use the order of the family's row instead
       for (const tensor& t : all) add(t);
     }
     add_outer(false);

@@ -14,7 +14,7 @@
 
 namespace redline::convert {
 
-/// A decoder that has a name.
+/// A decoder shape with a name.
 struct synth_shape : architecture::model_shape {
   std::string_view shape_name;
 };
@@ -27,14 +27,14 @@ struct synth_options {
   synth_shape shape;
   output_type type;
   std::uint64_t seed = 1;
-  /// Gives its tokenizer; nullptr for a byte-level one of a few hundred tokens. Either is padded with unused tokens to
-  /// the shape's vocabulary.
+  /// The file that provides the tokenizer; nullptr for a byte-level one of a few hundred tokens. Either is padded with
+  /// unused tokens to the shape's vocabulary.
   const gguf::gguf_file* tokenizer = nullptr;
 };
 
-/// Writes a model of random weights: every row depends on (seed, tensor, row) alone, so the file is the same on every
-/// machine and with any number of threads. Spreads are such that activations keep their size from layer to layer,
-/// attention is neither flat nor one-hot and one token's logit stands out.
+/// Writes a model of random weights: every row depends only on (seed, tensor, row), so the file is the same on every
+/// machine and with any number of threads. Weights are scaled so that activations keep their size from layer to layer,
+/// attention is neither flat nor one-hot, and one token's logit stands out.
 result<void> write_synthetic(const synth_options& options, const std::string& path, kernels::worker_team& team,
                              const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
 

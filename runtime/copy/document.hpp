@@ -7,26 +7,26 @@
 
 namespace redline::copy {
 
-/// What the numbers of a span count.
+/// The unit of a span's numbers.
 enum class unit : std::uint8_t { lines, tokens, last_ };
 
-/// A file that programs copy from: bytes, cut into lines and optionally into tokens. Units are numbered from 1. Only a
-/// line feed ends a line; the last line may lack one. An empty file has no units.
+/// A file that programs copy from: bytes, divided into lines and optionally into tokens. Units are numbered from 1.
+/// Only a line feed ends a line; the last line may lack one. An empty file has no units.
 class document {
  public:
   explicit document(std::string bytes);
-  /// token_ends: the byte offset after each token, ascending, the last one bytes.size(); asserted.
+  /// token_ends: the byte offset after each token, ascending; the last one must be bytes.size().
   document(std::string bytes, std::vector<std::uint32_t> token_ends);
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
   [[nodiscard]] std::uint32_t count(unit of) const { return static_cast<std::uint32_t>(ends_of(of).size()); }
-  /// Units first to last, both included; 1 <= first <= last <= count(of).
+  /// The units from first to last, inclusive; 1 <= first <= last <= count(of).
   [[nodiscard]] std::string_view slice(unit of, std::uint32_t first, std::uint32_t last) const;
-  /// How many whole units from `first` on the next `bytes` bytes hold.
+  /// How many whole units, starting at `first`, fit into the next `bytes` bytes.
   [[nodiscard]] std::uint32_t count_whole(unit of, std::uint32_t first, std::size_t bytes) const;
 
  private:
-  /// Where the unit begins.
+  /// The byte offset where the unit begins.
   [[nodiscard]] std::uint32_t begin_of(unit of, std::uint32_t number) const {
     return number == 1 ? 0 : ends_of(of)[number - 2];
   }

@@ -20,7 +20,7 @@ std::uint64_t digits(std::uint64_t n) {
   return count;
 }
 
-/// The units of all files in one sequence, with a separator that equals nothing after each file.
+/// The units of all files in one sequence, with a separator after each file that equals no unit.
 struct old_units {
   struct place {
     std::uint32_t file = 0;   // from 1; 0 for a separator
@@ -67,10 +67,10 @@ program by_line_difference(const document& before, const document& after) {
 
 /// The cheapest program for the new file from one unit on.
 struct choice {
-  std::uint64_t bytes = never;   // of the program from here, at an op boundary
-  std::uint32_t length = 0;      // units copied; 0: a gen begins
+  std::uint64_t bytes = never;   // size of the program from here, at an op boundary
+  std::uint32_t length = 0;      // units copied; 0 means that a gen op begins
   std::uint32_t from = 0;        // index into old_units::places
-  std::uint64_t inside = never;  // likewise, if a gen op's text is open
+  std::uint64_t inside = never;  // size of the program from here, if a gen op's text is open
   bool gen_ends = false;         // the open gen op ends after this unit
 };
 
@@ -85,7 +85,7 @@ class search {
         lengths_(old_.places.size() + 1),
         next_lengths_(old_.places.size() + 1) {}
 
-  /// False when work_max is exceeded.
+  /// Returns false if work_max is exceeded.
   bool run() {
     std::uint64_t pairs = 0;
     const std::uint32_t count = after_.count(options_.of);
@@ -101,7 +101,7 @@ class search {
       if (same != nullptr) {
         for (const std::uint32_t i : *same) consider_copies(p, i);
       }
-      // Drops the lengths of the next unit, which are no longer needed, and keeps those of this one.
+      // Clears the lengths of the next unit, which are no longer needed, and keeps those of this one.
       if (touched != nullptr) {
         for (const std::uint32_t i : *touched) next_lengths_[i] = 0;
       }
@@ -135,7 +135,7 @@ class search {
  private:
   [[nodiscard]] std::string_view unit_at(std::uint32_t p) const { return after_.slice(options_.of, p + 1, p + 1); }
 
-  // "</gen>" holds no line feed, so lines can be escaped one by one. Several tokens together can spell one; the count
+  // "</gen>" contains no line feed, so lines can be escaped one by one. Several tokens together can form one; the count
   // is then a few bytes too low, but the program is still correct.
   void consider_text(std::uint32_t p) {
     choice& c = choices_[p];
@@ -172,7 +172,7 @@ class search {
   old_units old_;
   bool names_files_;
   std::vector<choice> choices_;
-  // By old place: how many equal units begin there, for the current unit and for the one after it.
+  // By old position: how many equal units begin there, for the current unit and for the next one.
   std::vector<std::uint32_t> lengths_;
   std::vector<std::uint32_t> next_lengths_;
   std::uint64_t work_ = 0;

@@ -69,7 +69,7 @@ result<program> parse_program(std::string_view bytes, const program_shape& shape
       written.first += bytes[i];
     if (reader.state().at == program_state::step::last_anchor && before.at == reader.state().at)
       written.last += bytes[i];
-    // A text op, also an empty one, is complete after its end tag.
+    // A text op, even an empty one, is complete after its end tag.
     if (before.at == program_state::step::gen_body && reader.state().at == program_state::step::await_op) {
       p.emplace_back(gen_op{std::move(text)});
       text.clear();

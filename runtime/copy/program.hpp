@@ -16,35 +16,35 @@ struct gen_op {
   bool operator==(const gen_op&) const = default;
 };
 
-/// How to make a new file out of old ones: its parts in order. See program_machine for the notation.
+/// The parts of a new file in order, made from old files. See program_machine for the notation.
 using program = std::vector<std::variant<copy_op, gen_op>>;
 
-/// The shape of programs over these files. token_spans: the documents were given their tokens.
+/// The shape of programs over these files. token_spans requires documents with tokens.
 [[nodiscard]] program_shape shape_of(std::span<const document> files, bool token_spans = false);
 
 /// The program's text. Ranges are not checked.
 [[nodiscard]] std::string print_program(const program& p, bool names_files);
-/// The same with anchors; every span must be within its file.
+/// The program's text with anchors; every span must be within its file.
 [[nodiscard]] std::string print_anchored(const program& p, std::span<const document> files);
 
-/// The anchors of a copy of lines: how its first and last line begin.
+/// The anchors of a copy of lines: the starts of its first and last line.
 struct anchor_pair {
   std::string first;
   std::string last;
   bool operator==(const anchor_pair&) const = default;
 };
-/// The anchors that the copied lines have; empty for a copy of tokens.
+/// The anchors of the copied lines; empty for a copy of tokens.
 [[nodiscard]] anchor_pair anchors_of(const copy_op& op, std::span<const document> files);
 
-/// Inverse of print_program. A failure names the byte, what was wanted and what was found. anchors: receives those of
-/// each copy, in order, when the shape has them.
+/// Inverse of print_program. A failure names the byte, what was expected and what was found. anchors: receives those of
+/// each copy, in order, if the shape has them.
 [[nodiscard]] result<program> parse_program(std::string_view bytes, const program_shape& shape,
                                             std::vector<anchor_pair>* anchors = nullptr);
 
-/// Bound on the result, since a short program can copy a large file many times.
+/// Limit on the result, because a short program can copy a large file many times.
 inline constexpr std::size_t resolved_bytes_max = std::size_t{256} << 20;
 
-/// The new file. Fails for a span outside of its file and for a result of more than bytes_max.
+/// Makes the new file. Fails for a span outside its file and for a result of more than bytes_max.
 [[nodiscard]] result<std::string> resolve(const program& p, std::span<const document> files,
                                           std::size_t bytes_max = resolved_bytes_max);
 

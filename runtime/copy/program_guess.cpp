@@ -7,7 +7,7 @@ using step = program_state::step;
 
 constexpr std::size_t guess_bytes_max = 128;
 
-/// The rest of `whole` after its prefix `begun`, and `end`; only `end` if `begun` is not a prefix.
+/// The rest of `whole` after its prefix `begun`, followed by `end`; only `end` if `begun` is not a prefix.
 std::string rest_of(const std::string& whole, const std::string& begun, char end) {
   return (whole.starts_with(begun) ? whole.substr(begun.size()) : std::string()) + end;
 }

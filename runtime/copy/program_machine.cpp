@@ -208,7 +208,7 @@ std::string program_machine::wanted(const program_state& s) const {
 std::string_view anchor_of(std::string_view line) {
   constexpr std::size_t bytes_max = 24;
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-  line = line.substr(0, bytes_max + 1);  // a line may have megabytes
+  line = line.substr(0, bytes_max + 1);  // a line may be megabytes long
   const auto end = std::find_if_not(line.begin(), line.end(), is_anchor_byte);
   line = line.substr(0, static_cast<std::size_t>(end - line.begin()));
   if (line.size() <= bytes_max) return line;

@@ -8,31 +8,31 @@
 namespace redline::cost {
 namespace {
 
-// A pass's time is off by what whole microseconds cannot say as well: passes of no time at all (a clock that stands
-// still) must not be certain.
+// The error that whole microseconds add to a pass's time, so that passes that take no time (a stopped clock) do not
+// make the model certain.
 constexpr double resolution_us = 1;
-// Before anything is seen: how far the laws may be from zero and the bends from the line, in units of the first pass.
+// Before the first observation: how far laws may be from zero and bends from the line, in units of the first pass.
 constexpr double law_spread = 100;
 constexpr double bend_spread = 0.25;
-// A pass that took this many times longer than predicted was disturbed by something else and would teach nonsense;
-// this many such passes in a row were not: the machine has become that much slower. Nothing makes a pass faster than it
-// is, so a smaller ratio says that the machine was slow for a while; what was learned of wide passes then must not
-// outlast it, because drafts that seem not to pay are not verified, and would never be measured again.
+// A pass that took this many times longer than predicted was disturbed by something else and must not be learned. After
+// this many such passes in a row, the machine has become that much slower. Nothing speeds a pass up, so a smaller ratio
+// means that the machine was slow for a while. What was learned of wide passes must not outlast that, because drafts
+// that seem not to pay are not verified and would never be measured again.
 constexpr double outlier_ratio = 8;
 constexpr double faster_ratio = 3;
-constexpr double certain_deviations = 4;  // standard ones, of what was expected from a pass of that size
-constexpr double resolvable_us = 100;     // less is no reason to call a pass disturbed
+constexpr double certain_deviations = 4;  // standard deviations of the prediction for a pass of that size
+constexpr double resolvable_us = 100;     // a smaller difference is no reason to call a pass disturbed
 constexpr double pass_us_max = 3.6e9;     // no pass takes an hour
 constexpr std::uint64_t outliers_count_after = 16;
 constexpr std::uint32_t outliers_believed = 3;
 
 }  // namespace
 
-// Scaled so that the features have similar size, which keeps the recursion well conditioned. Bends share a pass between
-// the two that it lies between.
+// Features are scaled to similar sizes, which keeps the recursion well conditioned. A pass between two bends is shared
+// between them.
 cost_model::vector cost_model::features(const work_size& size, double experts) const {
   const auto rows = static_cast<double>(size.rows);
-  // Of a dense model the last one is always 0, which keeps its parameter apart and every other sum as it is.
+  // For a dense model the last feature is always 0, which isolates its parameter and does not change any other sum.
   vector x{1.0,
            rows / 64,
            static_cast<double>(size.pairs) / 65536,
@@ -90,8 +90,7 @@ void cost_model::observe(const work_size& size, microseconds took, std::uint64_t
   }
   for (std::size_t i = 0; i < parameters_count; ++i) variance += x[i] * px[i];
 
-  // Of sizes that were never seen the prediction may be far off: then it is the curve that is wrong, and there is
-  // something to learn.
+  // For sizes that were never seen, a large error means that the curve is wrong and there is something to learn.
   const bool is_certain =
       observed_count_ > outliers_count_after && std::abs(error) > certain_deviations * std::sqrt(variance) * scale_;
   if (is_certain && measured > outlier_ratio * (predicted + resolvable_us)) {
@@ -119,7 +118,7 @@ void cost_model::observe(const work_size& size, microseconds took, std::uint64_t
   for (std::size_t i = 0; i < parameters_count; ++i) {
     const double drift = drift_ratio * weights_[i] / scale_;
     covariance_[i][i] += drift * drift;
-    // What is never exercised must not grow without bound. Scaling a row and its column keeps a covariance one.
+    // Unused parameters must not grow without bound. Scaling a row and its column keeps the matrix a covariance.
     if (covariance_[i][i] <= prior_[i]) continue;
     const double shrink = std::sqrt(prior_[i] / covariance_[i][i]);
     for (std::size_t j = 0; j < parameters_count; ++j) {
@@ -129,8 +128,7 @@ void cost_model::observe(const work_size& size, microseconds took, std::uint64_t
   }
 }
 
-/// All that was learned, on a machine that became slower or faster: the curve keeps its shape, and how well it is
-/// known.
+/// Rescales everything learned for a machine that became slower or faster: the curve keeps its shape and certainty.
 void cost_model::change_speed(double ratio) {
   outliers_in_row_ = 0;
   fast_in_row_ = 0;

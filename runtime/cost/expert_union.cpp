@@ -31,7 +31,7 @@ double expert_union::predict(std::uint64_t rows, std::uint64_t logits) const {
 void expert_union::observe(std::uint64_t rows, std::uint64_t logits, std::uint64_t touched) {
   if (of_.is_dense() || touched == 0 || touched > of_.all()) return;
   const curve expected = of_pass(rows, logits);
-  if (expected.slope <= 0) return;  // one row, or all experts: says nothing of how rows differ
+  if (expected.slope <= 0) return;  // one row, or all experts: such a pass does not show how rows differ
   const double noise = noise_ratio * static_cast<double>(touched);
   const double gain = variance_ * expected.slope / (expected.slope * expected.slope * variance_ + noise * noise);
   growth_ = std::clamp(growth_ + gain * (static_cast<double>(touched) - expected.experts), 0.0, 1.0);

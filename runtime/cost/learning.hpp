@@ -1,12 +1,12 @@
 #pragma once
 
-// What is assumed of passes by all that learns from them.
+// Assumptions about passes shared by all code that learns from them.
 
 namespace redline::cost {
 
-/// What is measured of a pass is off by about this much of itself from one time to the next.
+/// Measurements of a pass vary by about this fraction from one time to the next.
 inline constexpr double noise_ratio = 0.05;
-/// Every parameter may drift by this much of itself from one pass to the next.
+/// Every parameter may drift by this fraction from one pass to the next.
 inline constexpr double drift_ratio = 0.01;
 
 }  // namespace redline::cost

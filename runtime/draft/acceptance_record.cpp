@@ -7,8 +7,8 @@
 namespace redline::draft {
 namespace {
 
-/// The chance that is thought at first of a token after so many that agree. Of the draft model's own tokens the grade
-/// says how sure it was, and the same numbers fit.
+/// The first estimate of a token's chance after this many matching tokens. For the draft model's own tokens the grade
+/// encodes its confidence, and the same numbers fit.
 double first_chance(std::uint8_t grade) {
   constexpr double matched[grades_count] = {0, 1, 2, 3, 4, 6, 9};
   const double squared = matched[grade] * matched[grade];
@@ -24,7 +24,7 @@ std::size_t acceptance_record::stretch_of(std::uint32_t place) {
 void acceptance_record::learn(std::span<const graded_run> runs, std::uint32_t right, bool is_wrong) {
   const std::uint32_t known = right + (is_wrong ? 1 : 0);
   if (known == 0) return;
-  // The places of each record that this draft has aged, as bits; the last bit says that all were aged once.
+  // The positions of each record that this draft has aged, as bits; the last bit means that all were aged once.
   std::array<std::uint16_t, records_count> aged{};
   const auto age_once = [&](std::size_t record, std::size_t bit, std::span<tally> some, double forgotten) {
     if ((aged[record] >> bit & 1) != 0) return;
@@ -34,8 +34,8 @@ void acceptance_record::learn(std::span<const graded_run> runs, std::uint32_t ri
       t.right *= 1 - forgotten;
     }
   };
-  // Places that the draft did not reach are forgotten at half the pace: where nothing is verified for a bad chance,
-  // nothing would be learned for ever.
+  // Positions that the draft did not reach are forgotten at half the pace. If a low chance stops verification, nothing
+  // would otherwise ever be learned again.
   const double pace = 1 / constants_.remembered_drafts;
   std::uint32_t place = 0;
   for (const graded_run& run : runs) {

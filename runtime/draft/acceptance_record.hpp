@@ -10,26 +10,25 @@
 
 namespace redline::draft {
 
-/// How likely a draft's tokens are accepted: by source, grade, whether another source said something else, and place in
-/// the draft. The one estimate of this there is: drafts carry their chances to the scheduler, which decides how much of
-/// them is verified. It is learned from what the answer turned out to be, so also from drafts that were cut or not used
-/// at all.
+/// The chance that a draft's tokens are accepted, by source, grade, whether another source disagreed, and position in
+/// the draft. This is the only such estimate: drafts carry their chances to the scheduler, which decides how much of
+/// them is verified. It is learned from the actual answer, so also from drafts that were cut or not used at all.
 class acceptance_record {
  public:
   explicit acceptance_record(const book_constants& constants = {}) : constants_(constants) {}
 
-  /// A draft of these runs was compared with the answer. Its first `right` tokens are right; `is_wrong`: the next one
-  /// is not (else nothing is known of it).
+  /// Learns from a draft of these segments that was compared with the answer. Its first `right` tokens are right; if
+  /// `is_wrong`, the next one is not, otherwise nothing is known about it.
   void learn(std::span<const graded_run> runs, std::uint32_t right, bool is_wrong);
 
-  /// The chance of a run's token at `place` of its draft (0: the first) if all before it are accepted. `prior`, the
-  /// record of the tenant's answers, counts where little was seen; may be null.
+  /// The chance of a segment's token at position `place` of its draft, from 0, if all before it are accepted. `prior`,
+  /// the record of the tenant's answers, counts while there is little data; may be null.
   [[nodiscard]] double chance(const graded_run& run, std::uint32_t place, const acceptance_record* prior) const;
   /// The draft's parts with their chances.
   [[nodiscard]] std::vector<draft_part> parts(std::span<const graded_run> runs, const acceptance_record* prior) const;
 
  private:
-  // Places 0, 1, 2-3, 4-7, ..., 64 and beyond.
+  // Positions are grouped as 0, 1, 2-3, 4-7, ..., 64 and beyond.
   static constexpr std::size_t stretches_count = 8;
   [[nodiscard]] static std::size_t stretch_of(std::uint32_t place);
 

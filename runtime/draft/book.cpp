@@ -6,10 +6,10 @@
 namespace redline::draft {
 namespace {
 
-/// Appending a token to a lookup takes a third of a microsecond, and of text that never repeats itself two.
+/// Appending a token to a lookup takes a third of a microsecond, or two if the text never repeats itself.
 constexpr std::uint32_t indexed_at_once = 2048;
 constexpr std::uint32_t width_min = 8;
-constexpr double passes_max = 1000;  // of a draft, whatever a draft model says
+constexpr double passes_max = 1000;  // per draft, whatever a draft model reports
 constexpr std::uint32_t width_max = 1U << 16;
 
 std::size_t agreement(std::span<const token> draft, std::span<const token> came) {
@@ -29,7 +29,7 @@ round_prices prices_of(const cost::step_cost& target, const cost::step_cost& mod
   prices.row_us = target.row_us();
   prices.round_us = std::min(prices.row_us, pass_us) +
                     (std::max(pass_us - prices.row_us, 0.0) + overhead_us) / std::max(target.sessions, 1U);
-  // Until it was measured, a row of the small model is as much cheaper as its passes are.
+  // Until it is measured, a row of the small model is assumed to be cheaper by the same ratio as its passes.
   prices.model_pass_us = model.is_known() ? model.pass_us : pass_us * guess.model_pass_us / guess.round_us;
   prices.model_row_us = model.is_known() ? model.row_us() : prices.row_us * guess.model_pass_us / guess.round_us;
   return prices;
@@ -92,7 +92,7 @@ bool book::catch_up() {
   return false;
 }
 
-/// What each source says, weighed; the drafts of sources that say nothing are empty.
+/// The weighed drafts of all sources; empty for sources that find nothing.
 std::vector<book::candidate> book::look_all(std::span<const token> pending, std::uint32_t tokens_max,
                                             const round_prices& prices) const {
   std::vector<candidate> all;
@@ -180,11 +180,11 @@ double book::saved_us(const model_tally& t, const round_prices& prices) {
   return t.rounds_saved * prices.round_us + t.rows_saved * prices.row_us - t.passes * prices.model_pass_us;
 }
 
-/// What one draft of the model brings at a place of this grade, by what the last ones there came to, for want of them
-/// those at other places, and for want of these the first guess.
+/// The expected outcome of one model draft at a position of this grade: from recent drafts at such positions, else from
+/// drafts at all positions, else from the first guess.
 model_tally book::expected_of_model(std::uint8_t grade) const {
   const auto mean = [&](const model_tally& seen, const model_tally& expected) {
-    // It weighs the less the more drafts were forgotten already: a guess that stays would have a model asked for ever
+    // The guess weighs less the more drafts have been forgotten. Otherwise a lasting guess could keep asking a model
     // that saves nothing and costs less than a part of a round.
     const double first = constants_.first_weight * (1 - seen.drafts * forgotten_per_draft());
     const double all = seen.drafts + first;
@@ -193,16 +193,15 @@ model_tally book::expected_of_model(std::uint8_t grade) const {
                        .rows_saved = (seen.rows_saved + first * expected.rows_saved) / all,
                        .passes = (seen.passes + first * expected.passes) / all};
   };
-  // Before it was tried, a forward of the model is taken to save a round, for two rows.
+  // Before it was tried, a forward pass of the draft model is assumed to save a round, for two rows.
   const double saved = constants_.first_saved_rounds;
   const model_tally guess{.drafts = 1, .rounds_saved = saved, .rows_saved = -2 * saved, .passes = saved};
   return mean(model_.of[grade], mean(model_.all, guess));
 }
 
-/// Asking pays when a draft is expected to save time and what was forgone for want of it has paid for what the model
-/// has to read (ski rental: at most twice the cost of the better way, whatever comes), or what it saves in a usual
-/// answer does. Where it does not seem to pay it is asked all the same when that takes a small share of the time since
-/// it was asked last.
+/// Asking pays if a draft is expected to save time, and either the savings forgone so far cover what the model has to
+/// read (ski rental: at most twice the cost of the better choice, whatever comes), or its savings in a usual answer do.
+/// If it does not seem to pay, it is still asked when that takes a small share of the time since the last request.
 bool book::model_pays(const model_state& model, const round_prices& prices) {
   const model_tally expected = expected_of_model(round_->grade);
   const double saved = saved_us(expected, prices);
@@ -264,8 +263,8 @@ void book::judge(std::span<const token> came, std::uint32_t verified_count) {
   }
 }
 
-/// Looks again, one round after the other, what the copies would have given to the same place. (Their rate at other
-/// places says little here: what is copied badly is what the model is asked for.)
+/// Replays round by round what the copies would have given at the same positions. (Their rate elsewhere says little
+/// here: the model is asked where copies are poor.)
 void book::learn_of_model(const open_round& round, std::span<const token> came, std::uint32_t verified_count) {
   model_tally saved{.drafts = 1,
                     .rounds_saved = -1,
@@ -279,7 +278,7 @@ void book::learn_of_model(const open_round& round, std::span<const token> came, 
     const std::size_t right = best < all.size() ? agreement(all[best].draft.tokens, left) : 0;
     const std::size_t accepted = std::min(right, static_cast<std::size_t>(value.rows));
     const std::size_t count = std::min(accepted + 1, left.size());
-    // A round that would have given more than what came counts in part.
+    // A round that would have given more tokens than remain counts in part.
     const double gives = std::max(static_cast<double>(accepted + 1), accepted == left.size() ? value.tokens : 0.0);
     const double share = static_cast<double>(count) / gives;
     saved.rounds_saved += share;

@@ -16,93 +16,93 @@
 
 namespace redline::draft {
 
-/// What a round of an answer takes at the moment, in microseconds. The defaults are guesses, for as long as nothing was
-/// measured: a CPU and a draft model of about a seventh of the target's size.
+/// The current cost of a round of an answer, in microseconds. Until measured, the defaults assume a CPU and a draft
+/// model of about a seventh of the target's size.
 struct round_prices {
-  double round_us = 1000;      // without a draft: its share of a pass, and what it takes besides
+  double round_us = 1000;      // without a draft: its share of a pass, and overhead
   double row_us = 5;           // one more token to verify
-  double model_pass_us = 150;  // a forward of the draft model with one row
+  double model_pass_us = 150;  // a forward pass of the draft model with one row
   double model_row_us = 0.75;  // one more row in it
 };
-/// target: of the last round. model: not known until the draft model was measured. overhead_us: what a round takes
-/// beside the target's pass.
+/// target: from the last round. model: unknown until the draft model is measured. overhead_us: what a round takes in
+/// addition to the target's pass.
 [[nodiscard]] round_prices prices_of(const cost::step_cost& target, const cost::step_cost& model, double overhead_us);
 
-/// A round: the tokens it is expected to add to the answer, and the draft tokens that it verifies for them.
+/// A round: the tokens it is expected to add to the answer, and the draft tokens that it verifies for that.
 struct round_value {
   double tokens = 1;
   double rows = 0;
   [[nodiscard]] double us(const round_prices& prices) const { return prices.round_us + rows * prices.row_us; }
   [[nodiscard]] double rate(const round_prices& prices) const { return tokens / us(prices); }
 };
-/// With as much of the draft as gives the most tokens per microsecond.
+/// The round that verifies the part of the draft with the most tokens per microsecond.
 [[nodiscard]] round_value best_round(std::span<const draft_part> draft, const round_prices& prices);
 
-/// What drafts of the draft model came to; older ones count less.
+/// The outcome of drafts from the draft model; older ones count less.
 struct model_tally {
   double drafts = 0;
-  double rounds_saved = 0;  // without the model it would have taken so many more
-  double rows_saved = 0;    // that those would have verified, less those of its own drafts
-  double passes = 0;        // of one row that take as long as its own took
+  double rounds_saved = 0;  // additional rounds needed without the model
+  double rows_saved = 0;    // rows that those would have verified, less those of its own drafts
+  double passes = 0;        // equivalent number of one-row passes of the draft model
 };
 
 struct model_record {
-  std::array<model_tally, grades_count> of;  // by the grade of the best copy there
+  std::array<model_tally, grades_count> of;  // by the grade of the best copy at that position
   model_tally all;
 };
 
-/// What the answers of a tenant showed so far.
+/// What the answers of a tenant have shown so far.
 struct tenant_record {
   explicit tenant_record(const book_constants& constants = {}) : acceptance(constants) {}
 
   acceptance_record acceptance;
   model_record model;
   double answers = 0;                                    // older ones count less
-  double saved_us = 0;                                   // by the model in these
-  cost::running_quantile overhead_us{0.5, 50, 1.0 / 8};  // of a round beside the target's pass
+  double saved_us = 0;                                   // time that the model saved in these answers
+  cost::running_quantile overhead_us{0.5, 50, 1.0 / 8};  // overhead of a round in addition to the target's pass
 };
 
-/// The drafts of one answer: asks its sources, weighs what they say, decides whether the draft model is asked, and
-/// learns from what came. `docs/speculation.md` derives the rule. Pure but for the tenant's record: no clock, no
-/// chance.
+/// The drafts of one answer: asks its sources, weighs their drafts, decides whether to ask the draft model, and learns
+/// from the outcome. `docs/speculation.md` derives the rule. Pure except for the tenant's record: no clock, no
+/// randomness.
 class book {
  public:
-  /// tenant: not null; what is learned is added to it.
+  /// tenant: not null; it receives what is learned.
   book(const draft_options& options, std::shared_ptr<tenant_record> tenant, const book_constants& constants = {});
 
-  /// Where two drafts are worth the same, the source that was added earlier wins.
+  /// If two drafts are worth the same, the source that was added earlier wins.
   void add(std::unique_ptr<draft_source> source);
-  /// The log begins or goes on with these tokens. As `catch_up`.
+  /// Begins or continues the log with these tokens. Returns the same as `catch_up`.
   bool append(std::span<const token> committed, bool is_prompt = false);
-  /// Tokens [at, at + count) leave the log. As `catch_up`.
+  /// Removes tokens [at, at + count) from the log. Returns the same as `catch_up`.
   bool drop(std::uint32_t at, std::uint32_t count);
-  /// Indexes a part of what came, in a few milliseconds at most. True: there is more; until it is done sources that are
-  /// behind find nothing.
+  /// Indexes a part of the new tokens, in a few milliseconds at most. Returns true if there is more; until it is done,
+  /// sources that lag find nothing.
   bool catch_up();
 
   struct decision {
-    graded_draft draft;             // to be verified if the model is not asked, or does not answer
-    std::vector<draft_part> parts;  // of it, with their chances
+    graded_draft draft;             // verified if the model is not asked or does not answer
+    std::vector<draft_part> parts;  // parts of the draft with their chances
     bool is_binding = false;
-    std::uint32_t ask_model = 0;  // tokens to ask of the draft model; 0: it is not asked
+    std::uint32_t ask_model = 0;  // tokens to request from the draft model; 0 means that it is not asked
   };
-  /// What the draft model would have to do.
+  /// The work that the draft model would have to do.
   struct model_state {
     bool is_there = false;
-    double unread = 0;  // tokens that it has to read before it can draft
+    double unread = 0;  // tokens that it must read before it can draft
   };
   /// Cuts a draft to what may follow the log.
   using usable = std::function<void(graded_draft&)>;
-  /// The draft of the round that begins, of `tokens_max` tokens at most.
+  /// Chooses the draft of the round that begins, with at most `tokens_max` tokens.
   decision choose(const round_prices& prices, std::uint32_t tokens_max, const model_state& model, const usable& cut);
 
-  /// What the model drafted where it was asked; passes: as in model_tally. Grades out of range count as the lowest.
+  /// Takes the requested draft of the model; passes: as in model_tally. Grades out of range count as the lowest.
   decision hear_model(graded_draft draft, double passes, const usable& cut);
 
-  /// Before `append`: what came after the log instead of the round's drafts, and how many draft tokens were verified.
+  /// Call it before `append`: compares the round's drafts with the tokens that came. verified_count: of draft tokens.
   void judge(std::span<const token> came, std::uint32_t verified_count);
 
-  /// What a round took beside the pass that was expected of it.
+  /// Records what a round took in addition to its predicted pass.
   void note_overhead(double us) { tenant_->overhead_us.observe(us > 1 ? us : 1); }
   [[nodiscard]] double overhead_us() const { return tenant_->overhead_us.value(); }
 
@@ -125,8 +125,8 @@ class book {
   struct open_round {
     round_prices prices;
     std::vector<candidate> candidates;
-    std::size_t best = 0;       // of these; their number: there is none
-    std::uint8_t grade = 0;     // of the best
+    std::size_t best = 0;       // index of the best candidate; their number if there is none
+    std::uint8_t grade = 0;     // grade of the best candidate
     std::uint32_t offered = 0;  // tokens of the draft that is verified
     std::uint32_t tokens_max = 0;
     std::optional<models_draft> model;
@@ -143,7 +143,7 @@ class book {
   [[nodiscard]] bool model_pays(const model_state& model, const round_prices& prices);
   [[nodiscard]] model_tally expected_of_model(std::uint8_t grade) const;
   [[nodiscard]] static double saved_us(const model_tally& t, const round_prices& prices);
-  /// Drafts differ more in what they save than in whether their tokens are right.
+  /// Drafts vary more in what they save than in whether their tokens are right.
   [[nodiscard]] double forgotten_per_draft() const { return 0.5 / constants_.remembered_drafts; }
   void learn_of(const graded_draft& draft, std::span<const token> came);
   void learn_of_model(const open_round& round, std::span<const token> came, std::uint32_t verified_count);
@@ -157,7 +157,7 @@ class book {
   model_record model_;
   double owed_us_ = 0;   // savings forgone since the model was last asked
   double spent_us_ = 0;  // time since then
-  std::uint32_t width_;  // tokens to ask of the model
+  std::uint32_t width_;  // tokens to request from the model
   std::optional<open_round> round_;
 };
 

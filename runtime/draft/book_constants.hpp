@@ -4,19 +4,18 @@
 
 namespace redline::draft {
 
-/// All that is tuned in the choice of drafts. `docs/speculation.md` has what each costs at half and at double of its
-/// value; `redline-bench drafts` measures it.
+/// The tuning constants for choosing drafts. `docs/speculation.md` gives the effect of halving and doubling each;
+/// `redline-bench drafts` measures it.
 struct book_constants {
-  /// Tokens that the first guess of a chance counts for.
+  /// The number of observed tokens that the first guess of a chance weighs.
   double first_weight = 4;
-  /// Drafts that are remembered, about.
+  /// About how many drafts are remembered.
   double remembered_drafts = 10;
-  /// Rounds that a draft of a model that was not tried is taken to save.
+  /// Rounds that a draft of an untried model is assumed to save.
   double first_saved_rounds = 3;
-  /// The share of an answer's time, as one in so many, that may go into finding out whether the model still pays no
-  /// more.
+  /// The share of an answer's time, as one in this many, that may be spent on testing whether the model pays again.
   double trial_share = 32;
-  /// The draft model is asked for so many times what was verified last.
+  /// The draft model is asked for this many times the tokens verified last.
   double width_growth = 2;
 };
 

@@ -13,12 +13,12 @@ enum class method : std::uint8_t {
   lookup,      // prompt lookup
   assisted,    // the draft model, one token after another
   blazedit,    // prompt lookup inside the draft model
-  prediction,  // the client's prediction from a cursor in it, or lookup where that finds more
-  automatic,   // whichever of prediction, lookup and blazedit pays in this session
+  prediction,  // the client's prediction at a cursor in it, or lookup if that finds more
+  automatic,   // the one of prediction, lookup and blazedit that pays in this session
   last_,
 };
 
-/// As requests and flags say it.
+/// The name in requests and flags.
 [[nodiscard]] constexpr std::string_view name_of(method how) {
   switch (how) {
     case method::regular:
@@ -39,13 +39,13 @@ enum class method : std::uint8_t {
   return "?";
 }
 
-/// Parameters of all methods, with the sources' values as defaults.
+/// Parameters of all methods, with their sources' values as defaults.
 struct draft_options {
   method how = method::regular;
   std::uint32_t max_matching_ngram_size = 10;  // lookup, blazedit: longest n-gram looked up
   std::uint32_t lookup_tokens_max = 80;        // lookup, prediction: tokens per draft
   std::uint32_t assisted_tokens_max = 20;      // assisted: tokens per draft
-  float confidence_min = 0.4F;                 // assisted: stop under this probability of the draft's own token
+  float confidence_min = 0.4F;                 // assisted: stop below this probability of the draft's own token
   std::uint32_t micro_draft_tokens = 80;       // blazedit: tokens looked up per pass of the draft model
   std::uint32_t max_num_run = 4;               // blazedit: passes of the draft model per draft
 
@@ -66,7 +66,7 @@ struct draft_options {
   return how == method::assisted || how == method::blazedit || how == method::automatic;
 }
 
-/// The most tokens one draft of these options can have.
+/// The maximum length of a draft with these options.
 [[nodiscard]] constexpr std::uint32_t draft_tokens_max(const draft_options& o) {
   switch (o.how) {
     case method::lookup:

@@ -26,7 +26,7 @@ void edit_cursor::rewind() {
   begun_ = false;
 }
 
-/// How many tokens before `place` are the last emitted ones.
+/// How many tokens before `place` match the last emitted ones.
 std::uint32_t edit_cursor::agreement(std::uint32_t place) const {
   const std::size_t most = std::min<std::size_t>({agreed_max, place, emitted_.size()});
   std::uint32_t length = 0;
@@ -34,8 +34,7 @@ std::uint32_t edit_cursor::agreement(std::uint32_t place) const {
   return length;
 }
 
-/// Of the places after `t`, the one that the most emitted tokens agree with: the nearest ahead, then the nearest
-/// behind.
+/// The position after `t` with the longest match of emitted tokens; on a tie the nearest ahead, then the nearest back.
 edit_cursor::found edit_cursor::longest_before(token t) const {
   found best;
   const auto all = known_->places.find(t);
@@ -65,7 +64,7 @@ void edit_cursor::emit(token t) {
     begun_ = true;
     return;
   }
-  // A single token is enough to look a little further on from a place that was right, not to find a first one.
+  // A single token suffices to find a position a little further on, but not to find a first position.
   const found best = longest_before(t);
   if (best.agreed >= (begun_ && !lost ? 1 : anchor_tokens)) {
     place_ = best.place;

@@ -10,30 +10,30 @@
 
 namespace redline::draft {
 
-/// Where an answer stands in a known text that it mostly repeats: a client's prediction, which the answer may begin
-/// before (a sentence, a code fence), leave, change and come back to.
+/// Follows an answer through a text that it mostly repeats, such as a client's prediction. The answer may begin with
+/// something else (a sentence, a code fence), leave the text, change it and return to it.
 ///
-/// The place moves along while the answer repeats the text. Where they part, it goes to the longest run of tokens that
-/// ends as the answer does, ahead of the place first; where no token of the text fits, one token is taken to be
-/// replaced by another. After misses_max such guesses in a row the cursor has nothing to say until anchor_tokens tokens
-/// of the answer stand in the text. A copy shares the text and goes its own way.
+/// The cursor advances while the answer repeats the text. When they diverge, it moves to the longest match with the
+/// answer's last tokens, preferring positions ahead. If no token of the text fits, one token is assumed to be replaced
+/// by another. After misses_max such guesses in a row the cursor is silent until anchor_tokens tokens of the answer
+/// match the text. A copy shares the text and moves independently.
 class edit_cursor {
  public:
   edit_cursor() = default;
-  /// Constant time; `index` does the work.
+  /// Takes constant time; `index` does the work.
   explicit edit_cursor(std::vector<token> known);
-  /// Indexes up to `tokens_max` more tokens of the text. True: it is done, and the cursor may be used.
+  /// Indexes up to `tokens_max` more tokens of the text. Returns true when done; only then can the cursor be used.
   [[nodiscard]] bool index(std::size_t tokens_max);
 
-  /// The answer's next token. Constant time, amortised: a place is looked for only where the answer left the text,
-  /// among the occurrences_max nearest on either side.
+  /// Takes the answer's next token, in amortized constant time: it searches only if the answer left the text, among the
+  /// occurrences_max nearest on either side.
   void emit(token t);
-  /// Back to before the answer's first token.
+  /// Moves back to before the answer's first token.
   void rewind();
 
-  /// What probably comes next, at most `count` tokens; none when the place is lost or the end of the text.
+  /// The likely next tokens, at most `count`; none if the cursor is lost or at the end of the text.
   [[nodiscard]] std::span<const token> ahead(std::size_t count) const;
-  /// How many of the last emitted tokens stand in the text before the place, at most agreed_max: what speaks for it.
+  /// How many of the last emitted tokens match the text before the cursor, at most agreed_max: the evidence for it.
   [[nodiscard]] std::uint32_t agreed() const { return agreed_; }
   [[nodiscard]] bool empty() const { return known_ == nullptr; }
 
@@ -49,18 +49,18 @@ class edit_cursor {
   };
   struct known_text {
     std::vector<token> tokens;
-    std::unordered_map<token, std::vector<std::uint32_t>> places;  // after each occurrence, ascending
-    std::size_t indexed = 0;                                       // leading tokens that are among the places
+    std::unordered_map<token, std::vector<std::uint32_t>> places;  // positions after each occurrence, ascending
+    std::size_t indexed = 0;                                       // number of leading tokens in the index
   };
   [[nodiscard]] found longest_before(token t) const;
   [[nodiscard]] std::uint32_t agreement(std::uint32_t place) const;
 
-  std::shared_ptr<known_text> known_;  // null: empty; constant once it is indexed
-  std::vector<token> emitted_;         // at most 2 * agreed_max, the last at the end
-  std::uint32_t place_ = 0;            // index in the text of what comes next
+  std::shared_ptr<known_text> known_;  // null if empty; constant after indexing
+  std::vector<token> emitted_;         // at most 2 * agreed_max, the latest last
+  std::uint32_t place_ = 0;            // index in the text of the next token
   std::uint32_t agreed_ = 0;
-  std::uint32_t misses_ = 0;  // guesses in a row
-  bool begun_ = false;        // something of the text was repeated
+  std::uint32_t misses_ = 0;  // consecutive guesses
+  bool begun_ = false;        // a part of the text was repeated
 };
 
 }  // namespace redline::draft

@@ -7,11 +7,11 @@
 namespace redline::draft {
 namespace {
 
-/// A copy shorter than this is a name or a path, of which there is no new version.
+/// A copy shorter than this is a name or a path, which has no new version.
 constexpr std::size_t version_bytes_min = 16;
-/// A place is sure after as many bytes as `text_lookup` looks up at once.
+/// A position is certain after as many matching bytes as `text_lookup` looks up at once.
 constexpr std::size_t sure_bytes = text_lookup::gram_bytes;
-/// Around a member's name: two quotes, a colon, a blank and a quote.
+/// Bytes around a member's name: two quotes, a colon, a space and a quote.
 constexpr std::size_t name_signs = 5;
 constexpr std::size_t name_bytes_max = 64;
 
@@ -51,7 +51,7 @@ void append_escaped(std::string& out, char byte) {
   out += digits[code & 15];
 }
 
-/// The character that "\uXXXX" spells, as UTF-8; of half a pair a mark that no text holds.
+/// The character that "\uXXXX" encodes, as UTF-8; for half a surrogate pair, a mark that no text contains.
 std::string from_hex(std::string_view four) {
   unsigned code = 0;
   for (const char c : four) code = code * 16 + static_cast<unsigned>(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
@@ -130,7 +130,7 @@ void escaped_copy::end_string() {
   in_string_ = false;
   before_ = '"';
   blank_came_ = false;
-  // What repeats a value by its name is no piece of a text that is being changed.
+  // A string that repeats a value by its name is not a piece of a text that is being changed.
   if (is_value_ && is_whole_ && !is_named_ && is_found_ && written_ >= version_bytes_min)
     last_piece_ = {.begin = place_ - written_, .end = place_};
 }
@@ -170,7 +170,7 @@ void escaped_copy::take(std::string_view decoded) {
   }
 }
 
-/// The place moves along while the string repeats the text.
+/// Advances the cursor while the string repeats the text.
 void escaped_copy::take(char c) {
   if (tail_.size() == tail_max) tail_.erase(0, tail_max / 2);
   tail_ += c;
@@ -189,7 +189,7 @@ void escaped_copy::take(char c) {
   left_ = 0;
 }
 
-/// Where the string may go on after a byte that is not the text's.
+/// Finds where the string may continue after a byte that differs from the text.
 void escaped_copy::look_again(char c) {
   if (left_ == 0) {
     left_ = place_;
@@ -197,7 +197,7 @@ void escaped_copy::look_again(char c) {
   }
   is_whole_ = is_named_ = false;
   trust_ = 0;
-  // Lines that were put in begin in the middle of a line as a rule, after its indentation.
+  // Inserted lines usually begin in the middle of a line, after its indentation.
   const std::uint32_t near = left_ == 0 ? 0 : known_->line_before(left_);
   auto found = known_->find(tail_, near);
   if (!found && left_ > 0) found = known_->find_after(tail_, near);
@@ -206,7 +206,7 @@ void escaped_copy::look_again(char c) {
   solid_ = static_cast<std::uint32_t>(std::count_if(tail_.end() - matched_, tail_.end(), std::not_fn(is_blank)));
 }
 
-/// After the word that a word replaced, or after the sign; where something else was put in, the place itself.
+/// The position after a replaced word or character; if something was inserted, the position itself.
 std::uint32_t escaped_copy::after_replaced() const {
   const auto rest = known_->from(left_, text_lookup::resync_reach);
   if (rest.empty() || is_blank(rest.front()) || is_blank(left_with_)) return left_;
@@ -223,7 +223,7 @@ std::optional<escaped_copy::guess> escaped_copy::ahead(std::size_t bytes_max) co
   guess out{.bytes = {}, .matched = std::min<std::uint32_t>(trust_ + matched_, text_lookup::matched_max)};
   const auto next = known_->from(place_, most);
   for (const char c : next) append_escaped(out.bytes, c);
-  // A whole text was copied, or as much as the last time: the string ends with it.
+  // A whole text was copied, or as much as the last time: the string probably ends here.
   if (next.size() < bytes_max) out.bytes += '"';
   if (in_escape_) {
     if (!out.bytes.starts_with('\\')) return std::nullopt;

@@ -6,7 +6,7 @@ namespace redline::draft {
 
 void lookup_source::append(std::span<const token> committed, bool is_prompt) {
   waiting_.insert(waiting_.end(), committed.begin(), committed.end());
-  // A quarter for the answer.
+  // Reserves a quarter more for the answer.
   if (is_prompt) log_.reserve(waiting_.size() + waiting_.size() / 4);
 }
 

@@ -11,7 +11,7 @@ namespace redline::draft {
 /// Drafts by prompt lookup over the answer's own log.
 class lookup_source final : public draft_source {
  public:
-  /// ngram_max: tokens of the longest n-gram that is looked up.
+  /// ngram_max: length of the longest n-gram to look up, in tokens.
   explicit lookup_source(std::uint32_t ngram_max) : ngram_max_(ngram_max) {}
 
   void append(std::span<const token> committed, bool is_prompt) override;
@@ -22,8 +22,8 @@ class lookup_source final : public draft_source {
  private:
   std::uint32_t ngram_max_;
   prompt_lookup log_;
-  std::vector<token> waiting_;   // after those of the log that stay; not indexed yet
-  std::size_t kept_ = SIZE_MAX;  // of the log, where some of it has to go
+  std::vector<token> waiting_;   // to be indexed after the tokens of the log that stay
+  std::size_t kept_ = SIZE_MAX;  // tokens of the log to keep, if some must be removed
 };
 
 }  // namespace redline::draft

@@ -7,24 +7,24 @@
 namespace redline::draft {
 namespace {
 
-/// Long enough to be rare in code, short enough to find the place again soon after a change: 4 to 8 measure alike.
+/// Long enough to be rare in code, short enough to resynchronize soon after a change: 4 to 8 measure alike.
 constexpr std::size_t gram_length = 4;
 
-/// Forward from the cursor first, then backwards, each by distance.
+/// Orders positions ahead of the cursor first, then those before it, each by distance.
 std::uint64_t distance(std::uint32_t place, std::uint32_t cursor) {
   return place >= cursor ? place - cursor : (std::uint64_t{1} << 32) + (cursor - place);
 }
 
 }  // namespace
 
-/// The log with pending tokens after it.
+/// The log followed by the pending tokens.
 class prompt_lookup::view {
  public:
   view(std::span<const token> log, std::span<const token> pending) : log_(log), pending_(pending) {}
   [[nodiscard]] std::size_t size() const { return log_.size() + pending_.size(); }
   [[nodiscard]] std::size_t log_size() const { return log_.size(); }
   token operator[](std::size_t i) const { return i < log_.size() ? log_[i] : pending_[i - log_.size()]; }
-  /// How many tokens before `a` and before `b` agree, at most `most`.
+  /// How many tokens before `a` and before `b` match, at most `most`.
   [[nodiscard]] std::size_t agreement(std::size_t a, std::size_t b, std::size_t most) const {
     std::size_t length = 0;
     while (length < most && length < a && length < b && (*this)[a - 1 - length] == (*this)[b - 1 - length]) ++length;
@@ -44,14 +44,14 @@ class prompt_lookup::view {
   std::span<const token> log_, pending_;
 };
 
-/// The best occurrence so far of the n-gram that ends the text.
+/// The best occurrence so far of the n-gram at the end of the text.
 struct prompt_lookup::match {
   std::size_t length_max;
   std::uint32_t cursor;
   std::size_t length = 0;
   std::uint32_t place = 0;
 
-  /// True when no further place in this direction can be better.
+  /// Returns true if no further position in this direction can be better.
   bool offer(const view& all, std::uint32_t candidate) {
     const std::size_t found = all.agreement(candidate, all.size(), length_max);
     const bool nearer = distance(candidate, cursor) < distance(place, cursor);
@@ -69,8 +69,8 @@ const prompt_lookup::places* prompt_lookup::occurrences_of_gram(const view& all,
   return found == by_gram_.end() ? nullptr : &found->second;
 }
 
-/// The cursor moves along while the text repeats what stands there, and otherwise to the nearest place where the last
-/// tokens stand.
+/// The cursor advances while the text repeats what follows it, and otherwise moves to the nearest occurrence of the
+/// last tokens.
 std::uint32_t prompt_lookup::cursor_after(const view& all, std::size_t index, std::uint32_t cursor) const {
   if (cursor > 0 && cursor < index && all[cursor] == all[index]) return cursor + 1;
   const places* const found = occurrences_of_gram(all, index + 1);
@@ -142,19 +142,19 @@ prompt_lookup::finding prompt_lookup::look_up(std::span<const token> pending, st
 
   match best{.length_max = ngram_max, .cursor = cursor};
   for (std::size_t place = tokens_.size() + 1; place < all.size(); ++place) {
-    best.offer(all, static_cast<std::uint32_t>(place));  // those that end inside of pending
+    best.offer(all, static_cast<std::uint32_t>(place));  // occurrences that end inside pending
   }
   if (ngram_max >= gram_length) {
     if (const places* found = occurrences_of_gram(all, all.size())) consider(all, *found, best);
   }
-  // Whatever agrees in a whole gram was among those; only shorter agreement needs the single token.
+  // Matches of a whole gram were found above; only shorter ones need the single token.
   if (best.length < gram_length) {
     if (const auto found = by_token_.find(all[all.size() - 1]); found != by_token_.end()) {
       consider(all, found->second, best);
     }
   }
   if (best.length == 0) return {};
-  // A match that reaches into its own continuation is a repetition: worth going on with for as long as it has lasted.
+  // A match that overlaps its own continuation is a repetition, which is continued for as long as it has lasted.
   const std::size_t count = std::max(all.size() - best.place, best.length);
   std::vector<token> draft(std::min<std::size_t>(count, draft_max));
   for (std::size_t i = 0; i < draft.size(); ++i) {

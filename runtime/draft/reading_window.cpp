@@ -5,11 +5,11 @@
 namespace redline::draft {
 namespace {
 
-/// Enough for a chat's first words; attention leans on a text's first tokens.
+/// Enough for a chat's first words; attention relies on a text's first tokens.
 constexpr std::size_t head_max = 32;
-/// The place jumps about where the answer is new: parts are read anew once per so many tokens at most.
+/// The copied position jumps where the answer is new, so the parts are chosen again at most once per this many tokens.
 constexpr std::size_t stays_for = 64;
-/// Of what follows the place so much must be in sight.
+/// This many tokens after the copied position must be in the window.
 constexpr std::size_t ahead_min = 32;
 
 }  // namespace
@@ -22,8 +22,8 @@ void reading_window::follow(std::size_t log_count, std::size_t copied_from, std:
   if (is_full || (!is_whole && is_left && log_count >= chosen_at_ + stays_for)) choose(log_count, copied_from, most);
 }
 
-/// A quarter of the context for the end, three eighths for the copied place with two thirds of them after it, and the
-/// rest to grow.
+/// A quarter of the context is for the end, three eighths for the copied position with two thirds of them after it, and
+/// the rest for growth.
 void reading_window::choose(std::size_t log_count, std::size_t copied_from, std::size_t most) {
   chosen_at_ = log_count;
   tail_begin_ = log_count - std::min(log_count, most / 4);

@@ -7,11 +7,12 @@
 
 namespace redline::draft {
 
-/// One job's part of a forward: `pending` log or draft tokens whose KV is missing, then lookup's guess after them.
+/// One job's part of a forward pass: `pending` log or draft tokens without KV, then lookup's guess.
 struct small_model_runner::planned {
-  std::vector<token> context;  // what the model reads of the log, and the draft: what the run's logits follow
-  std::vector<token> tokens;   // the run: pending, then guess
-  std::size_t first = 0;       // index of tokens[0] in the context
+  std::vector<token>
+      context;  // the tokens that precede the run's logits: what the model reads of the log, and the draft
+  std::vector<token> tokens;  // the run: pending, then guess
+  std::size_t first = 0;      // index of tokens[0] in the context
   std::vector<token> guess;
   graded_run guess_run;
   bool wants_logits = false;
@@ -29,7 +30,7 @@ small_model_runner::small_model_runner(limits at_most, parts with)
 std::optional<std::uint32_t> small_model_runner::submit(model_request r) {
   auto known = caches_.find(r.session);
   if (known != caches_.end() && known->second.tenant != r.tenant) {
-    forget(r.session);  // nothing of one tenant is kept for another
+    forget(r.session);  // one tenant's KV is never used for another
     known = caches_.end();
   }
   const std::size_t known_count = known == caches_.end() ? 0 : known->second.log.tokens().size();
@@ -47,7 +48,7 @@ std::optional<std::uint32_t> small_model_runner::submit(model_request r) {
   c.log.append(r.tail);
   c.embedded_count = count_embedded(c.log.tokens(), std::min<std::size_t>(c.embedded_count, r.from));
   job j{.request = std::move(r), .draft = {}};
-  // A model that may never be chosen does not read along.
+  // A model that may never be chosen does not follow the log.
   const bool only_asks_costs = j.request.tokens_max == 0 && j.request.options.how == method::automatic;
   if (only_asks_costs || c.embedded_count < c.log.tokens().size()) {
     finish(j);
@@ -108,14 +109,14 @@ std::uint32_t small_model_runner::context_max() const {
   return limits_.context_max == 0 ? own : std::min(limits_.context_max, own);
 }
 
-/// What of the log the model is to read for a draft of so many tokens.
+/// The part of the log that the model reads for a draft of this many tokens.
 reading_window small_model_runner::window_for(const cache& c, std::uint32_t tokens_max) const {
   reading_window window = c.window;
   window.follow(c.log.tokens().size(), c.log.copied_from(), std::min(tokens_max, context_max() / 4), context_max());
   return window;
 }
 
-/// Frees pages of sessions that are not at work until `count` more tokens fit; false when they cannot.
+/// Frees pages of inactive sessions until `count` more tokens fit; returns false if they cannot.
 bool small_model_runner::make_room(cache& c, session_id owner, std::uint32_t count) {
   while (c.table.pages_needed(pool_, count) > pool_.free_count()) {
     cache* victim = nullptr;
@@ -131,7 +132,7 @@ bool small_model_runner::make_room(cache& c, session_id owner, std::uint32_t cou
   return c.table.append(pool_, count);
 }
 
-/// What the job brings into the next forward. False when it cannot go on: its draft is as long as it gets.
+/// Plans the job's run in the next forward pass. Returns false if its draft cannot grow any more.
 bool small_model_runner::plan_run(job& j, std::uint32_t rows_left, planned& out) {
   cache& c = caches_.at(j.request.session);
   c.window = window_for(c, j.request.tokens_max);
@@ -142,7 +143,7 @@ bool small_model_runner::plan_run(job& j, std::uint32_t rows_left, planned& out)
   const auto reusable = std::mismatch(c.tokens.begin(), c.tokens.end(), out.context.begin(), out.context.end()).first;
   const bool drafting = j.request.tokens_max > 0;
   std::size_t computed = static_cast<std::size_t>(reusable - c.tokens.begin());
-  if (drafting) computed = std::min(computed, out.context.size() - 1);  // the last token's logits are wanted
+  if (drafting) computed = std::min(computed, out.context.size() - 1);  // the last token's logits are needed
   c.tokens.resize(computed);
   c.table.truncate(pool_, static_cast<std::uint32_t>(computed));
 
@@ -161,10 +162,10 @@ bool small_model_runner::plan_run(job& j, std::uint32_t rows_left, planned& out)
   return make_room(c, j.request.session, static_cast<std::uint32_t>(out.tokens.size()));
 }
 
-/// What the model is to check after the draft: where times are known, as many tokens as give the most tokens per
-/// microsecond of both models' passes.
+/// Chooses what the model should check after the draft: if times are known, the number of tokens with the most tokens
+/// per microsecond of both models' passes.
 void small_model_runner::look_up(const job& j, std::uint32_t rows_left, planned& out) const {
-  // The model adds one token of its own to what it accepts.
+  // The model adds one token of its own to those it accepts.
   const std::uint32_t room = j.request.tokens_max - static_cast<std::uint32_t>(j.draft.tokens.size()) - 1;
   const std::uint32_t most = std::min({j.request.options.micro_draft_tokens, room, rows_left});
   const cache& c = caches_.at(j.request.session);
@@ -181,15 +182,15 @@ void small_model_runner::look_up(const job& j, std::uint32_t rows_left, planned&
   out.tokens.insert(out.tokens.end(), out.guess.begin(), out.guess.end());
 }
 
-/// Whether another pass pays for its time and a row of the target's: it brings at least one token if all before it is
-/// accepted. Always, where no times are known.
+/// Whether another pass pays for its time and for a row of the target: it yields at least one token if all before it
+/// are accepted. Always true if times are unknown.
 bool small_model_runner::pays_to_go_on(const job& j) const {
   const cost::step_cost own = step_cost_at(caches_.at(j.request.session).tokens.size());
   if (j.request.round_us == 0 || !own.is_known()) return true;
   return j.chance * j.request.round_us > own.pass_us + j.request.row_ns / 1000.0;
 }
 
-/// Takes the logits of a run in; false when the job is finished.
+/// Processes the logits of a run; returns false if the job is finished.
 bool small_model_runner::absorb(job& j, const planned& p, std::span<const float> logits) {
   cache& c = caches_.at(j.request.session);
   ++j.passes;
@@ -272,7 +273,8 @@ bool small_model_runner::step() {
   return !jobs_.empty();
 }
 
-/// Each job has its rows' share of a pass, less the price of those that read the log: they are charged by themselves.
+/// Assigns each job its rows' share of a pass, without the cost of rows that read the log, which are charged
+/// separately.
 void small_model_runner::time_pass(std::span<const planned> plans, std::span<const std::size_t> owners,
                                    microseconds took) {
   cost::work_size size;

@@ -16,93 +16,93 @@
 
 namespace redline::draft {
 
-/// A request for a draft of the small model.
+/// A request for a draft from the small model.
 struct model_request {
   session_id session;
   std::uint64_t asker = 0;  // comes back with the answer
   tenant_id tenant;
   round_id round;
-  std::uint32_t from = 0;  // the tail starts here; earlier tokens are known from before
+  std::uint32_t from = 0;  // start of the tail; earlier tokens are already known
   std::vector<token> tail;
   std::uint32_t prompt_count = 0;
-  std::uint32_t tokens_max = 0;  // 0: only bring the KV up to date
-  draft_options options;         // assisted: one token after another; else with lookup inside the model
-  std::uint32_t round_us = 0;    // what the target's part of a round takes; 0: not known
-  std::uint32_t row_ns = 0;      // and one row more in it
+  std::uint32_t tokens_max = 0;  // 0 means only to bring the KV up to date
+  draft_options options;         // for assisted, one token after another; else with lookup inside the model
+  std::uint32_t round_us = 0;    // the target's part of a round; 0 if unknown
+  std::uint32_t row_ns = 0;      // the cost of one more row in it
   sampling::sampling_params sampling;
 };
 
 struct model_answer {
   session_id session;
-  std::uint64_t asker = 0;  // whose request it answers
+  std::uint64_t asker = 0;  // from the request
   round_id round;
   graded_draft draft;
-  std::uint32_t passes = 0;   // forwards that had a run of this session
-  std::uint32_t took_us = 0;  // that its parts of them took, without what read the log; 0: not timed
-  cost::step_cost cost;       // of a forward after what the model has read
-  std::uint32_t unread = 0;   // tokens that it would have to read before it could draft again
+  std::uint32_t passes = 0;   // forward passes that had a run of this session
+  std::uint32_t took_us = 0;  // time for its parts of them, without reading the log; 0 if not timed
+  cost::step_cost cost;       // cost of a forward pass after what the model has read
+  std::uint32_t unread = 0;   // tokens that it would have to read before the next draft
 };
 
-/// The small model, its KV, and the drafts it works on: assisted decoding, or prompt lookup inside the model
-/// (Blazedit). All jobs share one ragged forward per step. Of a log that is longer than the model's context it reads
-/// parts: the beginning, where the text is being copied from, and the end. What it holds of a session is a cache: any
-/// of it may be forgotten, and comes back with the next request's log. A draft is made of its own session's tokens
-/// alone.
+/// The small model, its KV, and the drafts in progress: assisted decoding, or prompt lookup inside the model
+/// (Blazedit). All jobs share one ragged forward pass per step. If a log is longer than the model's context, the model
+/// reads parts of it: the beginning, the surroundings of the copied position, and the end. The state of a session is a
+/// cache: any of it may be dropped and returns with the next request's log. A draft is computed only from its own
+/// session's tokens.
 class small_model_runner {
  public:
   struct limits {
-    std::uint32_t sessions_max = 1024;          // the longest unused is forgotten beyond this
-    std::uint32_t prompt_chunk_rows_max = 256;  // of one session in one forward
+    std::uint32_t sessions_max = 1024;          // beyond it the least recently used is dropped
+    std::uint32_t prompt_chunk_rows_max = 256;  // rows of one session in one forward pass
     std::uint32_t pages_count = 0;
-    std::uint32_t context_max = 0;  // tokens that the model looks at; 0: as many as it was trained for
+    std::uint32_t context_max = 0;  // tokens that the model reads; 0 means its trained context
   };
-  /// What it works with.
+  /// The parts that the runner works with.
   struct parts {
     std::unique_ptr<model::transformer> model;
-    std::vector<token> end_tokens;                           // end a draft
-    cost::cost_model passes;                                 // what is known of their cost
-    const environment* clock = nullptr;                      // times passes, and outlives the runner; null: not
-    std::shared_ptr<const sampling::token_chooser> chooser;  // null but in benchmarks
+    std::vector<token> end_tokens;       // tokens that end a draft
+    cost::cost_model passes;             // what is known about the cost of passes
+    const environment* clock = nullptr;  // times passes and must outlive the runner; null for no timing
+    std::shared_ptr<const sampling::token_chooser> chooser;  // null except in benchmarks
   };
   small_model_runner(limits at_most, parts with);
 
-  /// Queues the request, replacing an older one of the session. A log with tokens that the model has no embedding for
-  /// is answered at once, without a draft. Returns the number of tokens known of the session's log when the tail does
-  /// not join on to it; nothing was queued then.
+  /// Queues the request, replacing an older one of the session. A log with tokens for which the model has no embedding
+  /// is answered at once, without a draft. If the tail does not follow the known part of the session's log, queues
+  /// nothing and returns that part's length.
   std::optional<std::uint32_t> submit(model_request request);
-  /// Makes one pass over the jobs; false when nothing is left to do.
+  /// Makes one pass over the jobs; returns false if nothing is left to do.
   bool step();
   /// The drafts finished since the last call.
   std::vector<model_answer> take_answers();
   void forget(session_id session);
 
-  /// What a forward with one row costs after so many tokens.
+  /// The cost of a forward pass with one row after this many tokens.
   [[nodiscard]] cost::step_cost step_cost_at(std::size_t context) const { return cost::step_cost_at(passes_, context); }
   [[nodiscard]] std::uint32_t context_max() const;
   [[nodiscard]] std::uint64_t passes_count() const { return passes_count_; }
-  /// Aborts when pages are lost or held twice.
+  /// Aborts if pages are lost or owned twice.
   void check_integrity() const;
 
  private:
-  /// What is held of a session.
+  /// The cached state of a session.
   struct cache {
     tenant_id tenant;
     prompt_lookup log;               // committed tokens, indexed
-    std::size_t embedded_count = 0;  // leading ones that the model has an embedding for
-    acceptance_record guesses;       // how the model judged what lookup told it
-    reading_window window;           // what of the log the model reads
-    std::vector<token> tokens;       // of the window, whose KV the table holds, in order
+    std::size_t embedded_count = 0;  // number of leading tokens with an embedding in the model
+    acceptance_record guesses;       // how the model judged lookup's guesses
+    reading_window window;           // the part of the log that the model reads
+    std::vector<token> tokens;       // tokens of the window whose KV the table contains, in order
     kv::page_table table;
     std::uint64_t last_used = 0;
   };
-  /// A draft that is being made.
+  /// A draft in progress.
   struct job {
     model_request request;
     graded_draft draft;
-    std::uint32_t runs_count = 0;  // forwards that extended the draft
+    std::uint32_t runs_count = 0;  // forward passes that extended the draft
     std::uint32_t passes = 0;
-    double us = 0;      // that its parts of them took
-    double chance = 1;  // by the model's own probabilities, of the whole draft
+    double us = 0;      // time for its parts of them
+    double chance = 1;  // chance of the whole draft, by the model's own probabilities
   };
   struct planned;
 

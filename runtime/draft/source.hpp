@@ -12,18 +12,18 @@
 
 namespace redline::draft {
 
-/// Where a draft token was taken from.
+/// Where a draft token comes from.
 enum class source : std::uint8_t {
   lookup,      // prompt and output
-  model,       // the draft model, with what lookup told it (Blazedit)
-  prediction,  // what the client said the answer will be
-  program,     // how edit programs and calls usually go on
+  model,       // the draft model, with guesses from lookup (Blazedit)
+  prediction,  // the client's predicted answer
+  program,     // the usual continuation of edit programs and calls
   last_,
 };
 
 inline constexpr source all_sources[] = {source::lookup, source::model, source::prediction, source::program};
 
-/// As metrics and usage call it.
+/// The name in metrics and usage.
 [[nodiscard]] constexpr std::string_view name_of(source from) {
   switch (from) {
     case source::lookup:
@@ -40,14 +40,14 @@ inline constexpr source all_sources[] = {source::lookup, source::model, source::
   return "?";
 }
 
-/// The evidence for a draft token. What became of sure tokens says nothing about the others, so each grade has a record
-/// of its own (`acceptance_record`).
+/// The evidence for a draft token. The outcome of certain tokens says nothing about others, so each grade has a
+/// separate record (`acceptance_record`).
 inline constexpr std::size_t grades_count = 7;
-/// Of a copy: by the number of tokens before it that match.
+/// The grade of a copy, by the number of matching tokens before it.
 [[nodiscard]] constexpr std::uint8_t grade_of_match(std::uint32_t matched) {
   return static_cast<std::uint8_t>(matched < 4 ? matched : matched < 6 ? 4 : matched < 9 ? 5 : 6);
 }
-/// Of the draft model's own token: by the probability it gave it. What it agreed to has the highest.
+/// The grade of the draft model's own token, by its probability. Tokens that it agreed to have the highest grade.
 [[nodiscard]] constexpr std::uint8_t grade_of_probability(float p) {
   constexpr float bounds[] = {0.3F, 0.5F, 0.7F, 0.85F, 0.95F, 0.99F};
   std::uint8_t grade = 0;
@@ -58,9 +58,9 @@ inline constexpr std::size_t grades_count = 7;
 /// Consecutive tokens of a draft with one source and one grade.
 struct graded_run {
   source from = source::lookup;
-  std::uint8_t grade = 0;  // under grades_count
+  std::uint8_t grade = 0;  // below grades_count
   std::uint32_t count = 0;
-  bool contested = false;  // another source said something else, here or before in this draft
+  bool contested = false;  // another source disagreed, here or before in this draft
 
   [[nodiscard]] bool is_like(const graded_run& other) const {
     return from == other.from && grade == other.grade && contested == other.contested;
@@ -68,10 +68,10 @@ struct graded_run {
   static constexpr auto fields(auto& self) { return std::tie(self.from, self.grade, self.count); }
 };
 
-/// Draft tokens and what speaks for them.
+/// Draft tokens and the evidence for them.
 struct graded_draft {
   std::vector<token> tokens;
-  std::vector<graded_run> runs;  // their counts add up to tokens
+  std::vector<graded_run> runs;  // their counts add up to the number of tokens
 
   void add(source from, std::uint8_t grade, std::span<const token> more) {
     tokens.insert(tokens.end(), more.begin(), more.end());
@@ -83,7 +83,7 @@ struct graded_draft {
   }
   /// Keeps the first `count` tokens.
   void truncate(std::size_t count);
-  /// From this token on another source said something else.
+  /// Marks the tokens from here on as contested by another source.
   void contest(std::size_t from);
 
  private:
@@ -97,8 +97,8 @@ struct graded_draft {
   }
 };
 
-/// Consecutive tokens of a draft with one source and grade, each with the same chance to be accepted if all before it
-/// are.
+/// Consecutive tokens of a draft with one source and grade, each with the same chance of acceptance if all before it
+/// are accepted.
 struct draft_part {
   static constexpr std::uint16_t certain = 10'000;
 

@@ -12,7 +12,7 @@ text_lookup::text_lookup(const std::vector<std::string>& texts, std::size_t byte
   std::size_t first = texts.size();
   while (first > 0 && bytes < bytes_max) bytes += texts[--first].size() + 1;
   all_.reserve(std::min(bytes, bytes_max) + 1);
-  all_ += '\0';  // no text begins at place 0, which stands for none
+  all_ += '\0';  // no text begins at position 0, which means none
   is_end_.push_back(true);
   std::vector<std::uint32_t> begins(texts.size());
   for (std::size_t i = first; i < texts.size(); ++i) {
@@ -56,7 +56,7 @@ std::optional<text_lookup::finding> text_lookup::find(std::string_view tail, std
     return place >= near ? std::uint64_t{place - near} : (std::uint64_t{1} << 32) + (near - place);
   };
   finding best;
-  // Where the copying goes on is the likeliest place, however many later ones there are.
+  // The position where the copying continues is the likeliest, however many later ones there are.
   if (near > 0 && near < all_.size()) best = {near, agreement(near, tail)};
   auto place = last_[slot_of(tail.substr(tail.size() - gram_bytes))];
   for (std::size_t n = 0; place != 0 && n < occurrences_max; ++n, place = before_[place]) {

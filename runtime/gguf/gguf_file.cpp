@@ -23,7 +23,7 @@ constexpr std::uint64_t tensor_name_bytes_max = 64;
 constexpr std::uint32_t dimensions_max = 4;
 constexpr std::uint64_t default_alignment = 32;
 constexpr std::uint64_t alignment_max = 65536;
-// The least that one entry can take in the file: bounds a count before anything is allocated for it.
+// The minimum size of an entry in the file: limits a count before anything is allocated for it.
 constexpr std::uint64_t smallest_entry_bytes = 8 + 1 + 4 + 1;
 constexpr std::uint64_t smallest_tensor_bytes = 8 + 1 + 4 + 8 + 4 + 8;
 
@@ -34,8 +34,8 @@ struct tensor_layout {
   std::uint64_t block_bytes;
 };
 
-// More types than Redline computes with: a file that holds one of the others still shows its metadata, and loading
-// the tensor is refused by name.
+// More types than Redline computes with: a file that contains one of the others still shows its metadata, and loading
+// the tensor fails with its name.
 constexpr auto layouts = std::to_array<tensor_layout>({
     {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},     {3, "Q4_1", 32, 20},
     {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},      {8, "Q8_0", 32, 34},     {10, "Q2_K", 256, 84},
@@ -52,7 +52,7 @@ const tensor_layout* layout_of(std::uint32_t number) {
   return it == layouts.end() ? nullptr : &*it;
 }
 
-/// Bytes of one value of a fixed-size type; 0 for string, array and unknown numbers.
+/// Bytes of one value of a fixed-size type; 0 for strings, arrays and unknown types.
 std::uint64_t fixed_bytes(value_type type) {
   switch (type) {
     case value_type::u8:
@@ -77,8 +77,8 @@ std::uint64_t fixed_bytes(value_type type) {
   return 0;
 }
 
-constexpr std::uint64_t parts_max = 512;     // each is mapped
-constexpr std::size_t shown_bytes_max = 80;  // of a name in a message
+constexpr std::uint64_t parts_max = 512;     // each part is mapped
+constexpr std::size_t shown_bytes_max = 80;  // bytes of a name shown in a message
 
 /// Reads forward through the header. Every read is checked; the failure names the file, what was read and where.
 class reader {
@@ -112,7 +112,7 @@ class reader {
     return out;
   }
 
-  /// A string that serves as a name: not empty, at most `bytes_max`, without NUL.
+  /// Reads a string that serves as a name: not empty, at most `bytes_max`, without NUL.
   result<std::string_view> name(const std::string& field, std::uint64_t bytes_max) {
     REDLINE_TRY_ASSIGN(const auto out, string(field));
     if (out.empty()) return malformed(field, "is empty");
@@ -242,7 +242,7 @@ result<std::uint32_t> read_header(reader& in) {
   return in.unsupported("version", "expected 2 or 3, found " + std::to_string(version));
 }
 
-/// A count of entries, refused when the rest of the file could not hold so many.
+/// Reads a count of entries, and refuses one that the rest of the file cannot contain.
 result<std::uint64_t> read_count(reader& in, const std::string& field, std::uint64_t smallest_bytes) {
   REDLINE_TRY_ASSIGN(const auto count, in.number<std::uint64_t>(field));
   if (count > in.left() / smallest_bytes) {
@@ -252,7 +252,7 @@ result<std::uint64_t> read_count(reader& in, const std::string& field, std::uint
   return count;
 }
 
-/// A tensor's entry in the header; its bytes are found later, when the start of the data is known.
+/// A tensor's entry in the header; its bytes are found when the start of the data is known.
 struct tensor_entry {
   tensor described;
   std::string field;  // "tensor 3 'blk.0.attn_q.weight'"
@@ -306,7 +306,7 @@ result<tensor_entry> read_tensor_entry(reader& in, std::uint64_t index) {
   return out;
 }
 
-/// Sets the tensors' bytes inside `data`, the file from the start of the data section on.
+/// Sets the tensors' bytes in `data`, the file from the start of the data section on.
 result<void> place(const reader& in, std::vector<tensor_entry>& entries, std::span<const std::byte> data,
                    std::uint64_t alignment) {
   for (tensor_entry& entry : entries) {
@@ -351,7 +351,7 @@ result<std::shared_ptr<const gguf_file>> gguf_file::open(const std::string& path
   const auto name = parse_split_name(path);
   REDLINE_TRY_ASSIGN(auto file, open_one(name ? name->of(1) : path));
   REDLINE_TRY_ASSIGN(const auto count, file->get_unsigned("split.count", 1));
-  if (count <= 1) {  // no part of anything, whatever it is called
+  if (count <= 1) {  // not a part of a split model, whatever its name is
     if (name && name->number != 1) {
       REDLINE_TRY_ASSIGN(file, open_one(path));
     }

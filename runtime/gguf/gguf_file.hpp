@@ -32,7 +32,7 @@ enum class value_type : std::uint32_t {
   f64 = 12,
 };
 
-/// Tensor storage types with the numbers of the file format; the ones a reader must know to check sizes.
+/// Tensor storage types that a reader must know to check sizes, with the numbers of the file format.
 enum class tensor_type : std::uint32_t {
   f32 = 0,
   f16 = 1,
@@ -69,10 +69,10 @@ enum class tensor_type : std::uint32_t {
 std::string name_of(tensor_type type);
 
 struct value;
-/// A homogeneous array. Strings are kept as views into the mapped file; numbers as values.
+/// A homogeneous array. Strings are views into the mapped file; numbers are stored as values.
 struct array {
   value_type element_type = value_type::u8;
-  std::vector<std::string_view> strings;  // when element_type is string
+  std::vector<std::string_view> strings;  // if element_type is string
   std::vector<double> numbers;            // any other type, converted (exact up to 2^53)
   [[nodiscard]] std::size_t size() const {
     return element_type == value_type::string ? strings.size() : numbers.size();
@@ -89,23 +89,23 @@ struct value {
 struct tensor {
   std::string_view name;
   tensor_type type = tensor_type::f32;
-  /// Innermost first, as the file says: a weight matrix [rows, columns] in row-major order has {columns, rows}.
+  /// Innermost first, as in the file: a weight matrix [rows, columns] in row-major order has {columns, rows}.
   std::vector<std::uint64_t> dimensions;
   std::span<const std::byte> bytes;
 
   [[nodiscard]] std::uint64_t element_count() const;
 };
 
-/// A GGUF v3 (or v2) file, mapped read-only. Everything is validated in `open`: every count, length, type, offset and
-/// size is checked against the file's length before it is used, so accessors cannot run outside of the mapping.
-/// Views handed out live as long as this object.
+/// A GGUF v3 (or v2) file, mapped read-only. `open` validates everything: every count, length, type, offset and size is
+/// checked against the file's length before use, so accessors cannot read outside the mapping. Returned views are valid
+/// as long as this object exists.
 class gguf_file {
  public:
   /// Maps and validates. The failure names the field: "models/x.gguf: tensor 3 'blk.0.attn_q.weight': offset 4096 ...".
-  /// Of a model in several files ("x-00001-of-00003.gguf") any may be named: metadata is the first one's, tensors are
-  /// those of all.
+  /// For a model in several files ("x-00001-of-00003.gguf") any of them may be named: metadata comes from the first,
+  /// tensors from all.
   static result<std::shared_ptr<const gguf_file>> open(const std::string& path);
-  /// The same over bytes in memory (tests, fuzzing); `name` stands for the path in messages.
+  /// Reads bytes in memory (tests, fuzzing); `name` replaces the path in messages.
   static result<std::shared_ptr<const gguf_file>> from_bytes(std::vector<std::byte> bytes, std::string name);
 
   ~gguf_file() = default;
@@ -114,24 +114,23 @@ class gguf_file {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint32_t version() const { return version_; }
-  /// Of all its files.
+  /// The total size of all its files.
   [[nodiscard]] std::uint64_t size_bytes() const;
 
   [[nodiscard]] const std::map<std::string, value, std::less<>>& metadata() const { return metadata_; }
   [[nodiscard]] const std::vector<tensor>& tensors() const { return tensors_; }
-  /// All metadata as a GGUF file without tensors, for those who need what the model says of itself but not its weights.
-  /// `from_bytes` reads it.
+  /// All metadata as a GGUF file without tensors, for readers that do not need the weights. `from_bytes` reads it.
   [[nodiscard]] std::string copy_header() const;
-  /// The same with this chat template in place of the file's own.
+  /// Replaces the file's chat template by this one.
   [[nodiscard]] std::string copy_header(const std::string& chat_template) const;
 
-  /// nullptr when absent.
+  /// nullptr if absent.
   [[nodiscard]] const value* find(std::string_view key) const;
   [[nodiscard]] const tensor* find_tensor(std::string_view name) const;
 
-  /// Typed metadata access. A missing key or a value of another kind is a failure that names the key; the forms with
-  /// a default return it when the key is missing, and still fail on a wrong type. Integers accept any integer type that
-  /// fits, `get_float` also integers.
+  /// Typed metadata access. A missing key or a value of another kind is a failure that names the key. The overloads
+  /// with a default return it if the key is missing, and still fail on a wrong type. Integers accept any integer type
+  /// that fits; `get_float` also accepts integers.
   [[nodiscard]] result<std::string_view> get_string(std::string_view key) const;
   [[nodiscard]] result<std::uint64_t> get_unsigned(std::string_view key) const;
   [[nodiscard]] result<double> get_float(std::string_view key) const;
@@ -141,9 +140,9 @@ class gguf_file {
   [[nodiscard]] result<bool> get_bool(std::string_view key, bool otherwise) const;
   [[nodiscard]] result<const array*> get_array(std::string_view key) const;
 
-  /// Fails when the file was changed after it was opened.
+  /// Fails if the file was changed after it was opened.
   [[nodiscard]] result<void> check_unchanged() const;
-  /// Tells the kernel that the mapped bytes of `tensor` will not be read again soon (after repacking).
+  /// Advises the kernel that the mapped bytes of `t` will not be read again soon (after repacking).
   void drop_from_memory(const tensor& t) const;
 
  private:
@@ -154,14 +153,14 @@ class gguf_file {
 
   std::string path_;
   std::uint32_t version_ = 0;
-  std::vector<std::byte> owned_;          // when read from memory
-  std::unique_ptr<mapped_file> mapping_;  // when mapped
+  std::vector<std::byte> owned_;          // used when read from memory
+  std::unique_ptr<mapped_file> mapping_;  // used when mapped
   std::span<const std::byte> bytes_;
   std::uint64_t metadata_end_ = 0;  // where the tensors' entries begin
   std::map<std::string, value, std::less<>> metadata_;
   std::vector<tensor> tensors_;
   std::map<std::string_view, std::size_t> tensor_index_;
-  std::vector<std::shared_ptr<const gguf_file>> parts_;  // the other files of a model in several
+  std::vector<std::shared_ptr<const gguf_file>> parts_;  // the other files of a split model
 };
 
 }  // namespace redline::gguf

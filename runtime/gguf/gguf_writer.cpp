@@ -29,7 +29,7 @@ std::uint64_t padding(std::uint64_t size, std::uint64_t alignment) {
   return (alignment - size % alignment) % alignment;
 }
 
-/// One number of a metadata type, from the wide form that a reader gave.
+/// Appends one number of a metadata type, from the wide form that a reader returned.
 template<class Wide>
 void append_as(buffer& out, value_type type, Wide number) {
   switch (type) {
@@ -64,7 +64,7 @@ void append_array(buffer& out, const array& elements) {
   append(out, static_cast<std::uint32_t>(elements.element_type));
   append<std::uint64_t>(out, elements.size());
   for (const std::string_view text : elements.strings) append_text(out, text);
-  // The reader's doubles: the largest 64-bit numbers were rounded up to one that does not fit.
+  // The reader returns doubles: the largest 64-bit numbers were rounded up to one that does not fit.
   const double end = elements.element_type == value_type::u64   ? 0x1p64
                      : elements.element_type == value_type::i64 ? 0x1p63
                                                                 : std::numeric_limits<double>::infinity();

@@ -15,11 +15,11 @@ namespace redline::gguf {
 
 /// Takes the next bytes of a payload.
 using payload_sink = std::function<result<void>(std::span<const std::byte>)>;
-/// Makes a payload: calls the sink with its bytes in order, in pieces of any size, and passes the sink's failures on.
+/// Makes a payload: calls the sink with its bytes in order, in pieces of any size, and returns the sink's failures.
 using payload_source = std::function<result<void>(const payload_sink&)>;
 
-/// Puts metadata and tensors into a GGUF v3 file, in the order they are added. It writes what it is told and checks
-/// nothing, so that tests can also write broken files; `gguf_file` is the judge.
+/// Writes metadata and tensors to a GGUF v3 file, in the order they are added. It checks nothing, so that tests can
+/// also write broken files; `gguf_file` validates.
 class gguf_writer {
  public:
   void put_u32(std::string_view key, std::uint32_t number);
@@ -31,27 +31,27 @@ class gguf_writer {
   void put_strings(std::string_view key, std::span<const std::string> texts);
   void put_i32s(std::string_view key, std::span<const std::int32_t> numbers);
   void put_f32s(std::string_view key, std::span<const float> numbers);
-  /// A value as a file holds it; integers beyond 2^53 inside of arrays are rounded, as `array` says.
+  /// Adds a value as read from a file; integers beyond 2^53 inside arrays are rounded, see `array`.
   void put_value(std::string_view key, const value& any);
-  /// Any value type, known or not, with the bytes that follow it.
+  /// Adds a value of any type, known or not, with the bytes that follow it.
   void put_raw(std::string_view key, std::uint32_t type_number, std::span<const std::byte> payload);
 
   /// `dimensions` innermost first. `payload` is copied.
   void add_tensor(std::string_view name, tensor_type type, std::span<const std::uint64_t> dimensions,
                   std::span<const std::byte> payload);
-  /// A payload of `payload_bytes` that is made while the file is written and never held as a whole. The source is
-  /// called once for each time the file is written.
+  /// A payload of `payload_bytes` that is made while the file is written and is never in memory as a whole. The source
+  /// is called once each time the file is written.
   void add_tensor(std::string_view name, tensor_type type, std::span<const std::uint64_t> dimensions,
                   std::uint64_t payload_bytes, payload_source source);
 
-  /// Where tensors start, and what the data section starts at. Writes no metadata: a file whose alignment is not 32
-  /// also needs `put_u32("general.alignment", ...)`.
+  /// Sets the alignment of tensors and of the data section. Writes no metadata: a file whose alignment is not 32 also
+  /// needs `put_u32("general.alignment", ...)`.
   void align_to(std::uint64_t alignment) { alignment_ = alignment; }
 
-  /// For payloads that were copied; those with a source come out empty.
+  /// The file's bytes, for copied payloads; payloads with a source come out empty.
   [[nodiscard]] std::vector<std::byte> bytes() const;
-  /// PATH is either what it was or whole (replacement_file.hpp).
-  /// progress(done, all): payload bytes, called now and then.
+  /// Replaces the file at `path` atomically (replacement_file.hpp). progress(done, all) reports payload bytes from time
+  /// to time.
   [[nodiscard]] result<void> write(const std::string& path,
                                    const std::function<void(std::uint64_t, std::uint64_t)>& progress = {}) const;
 
@@ -62,7 +62,7 @@ class gguf_writer {
     std::vector<std::uint64_t> dimensions;
     std::vector<std::byte> payload;
     std::uint64_t payload_bytes;
-    payload_source source;  // empty when `payload` holds the bytes
+    payload_source source;  // empty if `payload` contains the bytes
   };
 
   /// Everything before the first payload.

@@ -7,7 +7,7 @@
 
 namespace redline::gguf {
 
-/// A model in several files has them named "x-00001-of-00003.gguf" and so on.
+/// The name of one file of a split model: "x-00001-of-00003.gguf".
 struct split_name {
   std::string stem;  // "x"
   std::uint32_t number = 1;
@@ -15,7 +15,7 @@ struct split_name {
 
   [[nodiscard]] std::string of(std::uint32_t part) const;
 };
-/// nullopt where the path has no such ending.
+/// nullopt if the path has no such ending.
 std::optional<split_name> parse_split_name(std::string_view path);
 
 }  // namespace redline::gguf

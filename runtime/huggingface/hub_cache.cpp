@@ -35,7 +35,7 @@ hub_name parts_of(std::string_view name) {
   return {name.substr(0, colon), colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1)};
 }
 
-/// The snapshot that refs/main names, else the one written last; empty: none.
+/// The snapshot that refs/main names, else the most recently written one; empty if there is none.
 fs::path snapshot_of(const fs::path& repository) {
   std::error_code ignored;
   std::string revision;
@@ -54,7 +54,7 @@ fs::path snapshot_of(const fs::path& repository) {
   return latest;
 }
 
-/// Models among the files of a snapshot, in the order of their names: first parts only, and no projectors of images.
+/// The models in a snapshot, ordered by name: only first parts, and no image projectors.
 std::vector<std::string> models_in(const fs::path& snapshot) {
   std::vector<std::string> out;
   std::error_code problem;
@@ -91,7 +91,7 @@ bool looks_like_hub_name(std::string_view name) {
   if (slash == std::string_view::npos || !is_name(model.substr(0, slash)) || !is_name(model.substr(slash + 1))) {
     return false;
   }
-  if (lower(model).ends_with(".gguf")) return false;  // a path that is not there
+  if (lower(model).ends_with(".gguf")) return false;  // a path that does not exist
   return name.find(':') == std::string_view::npos || is_name(quant);
 }
 

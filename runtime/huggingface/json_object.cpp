@@ -8,7 +8,7 @@
 namespace redline::huggingface {
 namespace {
 
-/// What the hub's files hold is less than ten levels deep, and a vocabulary has some hundred thousand members.
+/// The hub's files are less than ten levels deep, and a vocabulary has a few hundred thousand members.
 constexpr json_limits document_limits = {.depth_max = 32, .values_max = SIZE_MAX, .members_max = SIZE_MAX};
 
 }  // namespace
@@ -68,7 +68,7 @@ result<std::uint64_t> json_object::whole(std::string_view name, std::uint64_t le
 
 result<double> json_object::positive(std::string_view name) const {
   REDLINE_TRY_ASSIGN(const json* found, checked(name, "a positive number", [](const json& v) {
-                       // As a float, which is what will hold it.
+                       // Checked as a float, which will store it.
                        const auto x = v.is_number() ? static_cast<float>(v.get<double>()) : 0;
                        return std::isfinite(x) && x > 0;
                      }));

@@ -16,12 +16,12 @@ using architecture::family;
 using architecture::feed_forward_kind;
 using architecture::model_shape;
 
-/// A model of several parts, whose text part has "text_config".
+/// A model of several parts, whose text part is described by "text_config".
 struct wrapper {
   std::string_view theirs;
   std::string_view text_type;  // "model_type" of the text part
-  std::string_view text;       // the architecture of that part alone
-  std::string_view usual;      // what the part's configuration class makes of members that files leave out, as JSON
+  std::string_view text;       // the architecture of the text part alone
+  std::string_view usual;      // the configuration class's defaults for members that files leave out, as JSON
 };
 constexpr auto wrappers = std::to_array<wrapper>({
     {.theirs = "Gemma3ForConditionalGeneration",
@@ -36,9 +36,9 @@ constexpr auto wrappers = std::to_array<wrapper>({
      .usual = "{}"},
 });
 
-constexpr std::uint64_t size_max = 0x7fffffff;  // fits every integer; `check` knows the bounds that count
+constexpr std::uint64_t size_max = 0x7fffffff;  // fits every integer; `check` applies the real limits
 
-/// A class and the family whose row has it.
+/// A class and the family whose row names it.
 struct known_class {
   const family& kind;
   const architecture::hub_class& named;
@@ -77,7 +77,7 @@ result<std::uint32_t> size_or(const json_object& config, std::string_view name, 
   return config.has(name) ? size_at(config, name) : otherwise;
 }
 
-/// Heads that make their keys and values of a vector.
+/// Reads heads that compute their keys and values from a latent vector.
 result<void> read_latents(const json_object& config, model_shape& s) {
   if (!s.kind->has_latents()) return {};
   architecture::latent_shape& l = s.latent.emplace();
@@ -95,7 +95,7 @@ result<void> read_latents(const json_object& config, model_shape& s) {
   return {};
 }
 
-/// The layers before the first mixture, and what its weights are.
+/// Reads the layers before the first mixture, and how a mixture's weights are computed.
 result<void> read_mixture(const json_object& config, const known_class& of, model_shape& s) {
   if (!s.kind->says_mixture) return {};
   const bool by_sigmoid = of.named.has_sigmoid;
@@ -137,7 +137,7 @@ result<void> read_mixture(const json_object& config, const known_class& of, mode
   return {};
 }
 
-/// Every layer but DeepSeek's first ones is a mixture, as none of the known files is otherwise.
+/// Every layer except DeepSeek's first ones is a mixture; no known file differs.
 result<void> read_experts(const json_object& config, const known_class& of, model_shape& s) {
   if (!of.named.has_experts) return {};
   const family& kind = of.kind;
@@ -181,7 +181,7 @@ result<void> read_factors(const json_object& config, model_shape& s) {
   return {};
 }
 
-/// Whether heads are normalised. The context is what newer files call model_max_length.
+/// Reads whether heads are normalized. The context is called model_max_length in newer files.
 result<void> read_command_r(const json_object& config, model_shape& s) {
   if (!s.kind->may_have_own_head_norms()) return {};
   REDLINE_TRY_ASSIGN(s.own_head_norms, config.flag_or("use_qk_norm", false));
@@ -193,7 +193,7 @@ bool has_factor(const family& kind, float model_shape::*factor) {
   return std::ranges::find(kind.factors, factor, &architecture::factor_key::into) != kind.factors.end();
 }
 
-/// By what scores are scaled, where readers of the file would not know it.
+/// Reads the scale of scores, if readers of the file would not know it.
 result<void> read_gemma(const json_object& config, model_shape& s) {
   if (s.kind->wide_score_layers == 0) return {};
   if (!has_factor(*s.kind, &model_shape::attention_cap) && config.has("attn_logit_softcapping")) {
@@ -249,8 +249,8 @@ result<llama3_scaling> read_llama3(const json_object& rope) {
   return s;
 }
 
-/// "mscale" and "mscale_all_dim", where the family's YaRN grows by them: DeepSeek's scores grow with one number twice,
-/// and then what is rotated does not.
+/// Reads "mscale" and "mscale_all_dim" if the family's YaRN uses them: DeepSeek has the same number twice, so its
+/// scores grow and its rotated part does not.
 result<void> read_growth(const json_object& rope, architecture::yarn_growth grows, yarn_scaling& s) {
   REDLINE_TRY_ASSIGN(const double all, rope.positive("mscale_all_dim"));
   REDLINE_TRY_ASSIGN(const double rotated, rope.positive("mscale"));
@@ -289,7 +289,7 @@ result<yarn_scaling> read_yarn(const json_object& rope, model_shape& shape) {
     REDLINE_TRY_ASSIGN(const double beta, rope.positive("llama_4_scaling_beta"));
     shape.temperature_scale = static_cast<float>(beta);
   }
-  // Files do not say it: it is the architecture's.
+  // Files do not state it: the architecture determines it.
   const bool truncates = shape.kind->yarn_whole_pairs;
   REDLINE_TRY_ASSIGN(const bool truncate, rope.flag_or("truncate", true));
   if (truncate != truncates) {
@@ -298,7 +298,7 @@ result<yarn_scaling> read_yarn(const json_object& rope, model_shape& shape) {
   return s;
 }
 
-/// Numbers greater than 0, one for each rotated pair.
+/// Reads positive numbers, one for each rotated pair.
 result<std::vector<float>> read_factors(const json_object& rope, std::string_view name, std::uint32_t count) {
   REDLINE_TRY_ASSIGN(const json* numbers, rope.array(name));
   std::vector<float> factors;
@@ -332,9 +332,9 @@ result<void> read_long_rope(const json_object& config, const json_object& rope, 
   return {};
 }
 
-/// `config`: the whole document; `rope`: its part about rotations.
+/// `config`: the whole document; `rope`: its object about rotations.
 result<void> read_scaling(const json_object& config, const known_class& of, const json_object& rope, model_config& c) {
-  const std::string_view key = rope.has("rope_type") ? "rope_type" : "type";  // the newer and the older name
+  const std::string_view key = rope.has("rope_type") ? "rope_type" : "type";  // the newer name and the older one
   REDLINE_TRY_ASSIGN(const std::string type, rope.text(key));
   if (type == "default") return {};
   if (type == "linear") {
@@ -355,9 +355,9 @@ result<void> read_scaling(const json_object& config, const known_class& of, cons
                           "expected 'default', 'linear', 'llama3'" + more + " or 'yarn', found " + quote_bytes(type));
 }
 
-constexpr double gemma3_window_base = 10000;  // where a file does not say
+constexpr double gemma3_window_base = 10000;  // default of files without the key
 
-/// One for each kind of layer: in newer files of Gemma 3, and in Mellum's.
+/// Reads one object for each kind of layer, as in newer files of Gemma 3 and in Mellum's.
 result<void> read_both_ropes(const json_object& config, const known_class& of, const json_object& both,
                              model_config& c) {
   REDLINE_TRY_ASSIGN(const json_object full, both.object("full_attention"));
@@ -373,7 +373,7 @@ result<void> read_both_ropes(const json_object& config, const known_class& of, c
   return {};
 }
 
-/// The part of a head that is rotated: said by newer files in "rope_parameters".
+/// Reads the part of a head that is rotated, which newer files have in "rope_parameters".
 result<void> read_rotated_part(const json_object& config, const known_class& of, model_shape& s) {
   json_object where = config;
   if (config.has("rope_parameters")) {
@@ -396,11 +396,11 @@ result<void> read_rotated_part(const json_object& config, const known_class& of,
   return {};
 }
 
-/// Newer files keep everything in "rope_parameters", older ones the base outside and the rest in "rope_scaling".
+/// Newer files have everything in "rope_parameters", older ones the base outside and the rest in "rope_scaling".
 result<void> read_rope(const json_object& config, const known_class& of, model_config& c) {
   REDLINE_TRY(read_rotated_part(config, of, c.shape));
   const std::string_view key = config.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
-  const bool gemma3 = of.kind.window_rope_base != 0;  // layers with a window rotate by a base of their own
+  const bool gemma3 = of.kind.window_rope_base != 0;  // layers with a window rotate by their own base
   double base = 10000;
   if (gemma3) {
     base = 1e6;
@@ -422,7 +422,7 @@ result<void> read_rope(const json_object& config, const known_class& of, model_c
   return {};
 }
 
-/// Refuses layers of other types than the period says; 0: windows in none, 1: in all.
+/// Refuses layer types that differ from the period; 0 means no layer has a window, 1 means all have one.
 result<void> check_layer_types(const json_object& config, std::uint32_t period, std::uint32_t layers) {
   if (!config.has("layer_types")) return {};
   REDLINE_TRY_ASSIGN(const json* types, config.array("layer_types"));
@@ -441,15 +441,15 @@ result<void> check_layer_types(const json_object& config, std::uint32_t period, 
   return {};
 }
 
-/// A window becomes a key, or, in families whose files could not say which layers have it, ends the context where it
-/// would begin to matter: attention to the last tokens is attention to all as long as there are no more.
+/// Reads the window as a key. In families whose files cannot say which layers have a window, it limits the context
+/// instead: up to the window's length, attention to the last tokens is attention to all.
 result<void> read_window(const json_object& config, const known_class& of, model_shape& s) {
   REDLINE_TRY_ASSIGN(const bool used, config.flag_or("use_sliding_window", of.kind.window_unless_denied));
   std::uint32_t window = 0;
   if (used && config.has("sliding_window")) {
     REDLINE_TRY_ASSIGN(window, size_at(config, "sliding_window"));
   }
-  // 1: all layers have one.
+  // 1 means that all layers have one.
   const std::uint32_t usual = !of.named.has_windows ? 0 : std::max(1U, of.kind.window_period.value_or(0));
   std::uint32_t period = window == 0 ? 0 : usual;
   if (usual == 0) {
@@ -468,7 +468,7 @@ result<void> read_window(const json_object& config, const known_class& of, model
     s.window = window;
   }
   const bool all_or_none = usual < 2;
-  // Families whose layers all have a window name the type of each layer or of none.
+  // Families whose layers all have a window state the type of every layer or of none.
   return check_layer_types(config, all_or_none && s.window == 0 ? 0 : period, s.layers);
 }
 
@@ -478,7 +478,7 @@ std::string_view activation_name(feed_forward_kind kind) {
 }
 
 result<void> refuse_extras(const json_object& config, const known_class& of) {
-  // Gemma's first files say "gelu" and mean, as the newer key says, its approximation by tanh.
+  // Gemma's first files say "gelu" but mean its tanh approximation, as the newer key says.
   const std::string_view key = config.has("hidden_activation") ? "hidden_activation" : "hidden_act";
   const family& kind = of.kind;
   const std::string_view wanted = activation_name(kind.activation);
@@ -502,7 +502,7 @@ result<void> refuse_extras(const json_object& config, const known_class& of) {
   return {};
 }
 
-/// Whether the class is one of several parts.
+/// Whether the class is a model of several parts.
 bool is_wrapper(const json_object& config) {
   const json* names = config.find("architectures");
   const bool is_one = names != nullptr && names->is_array() && names->size() == 1 && names->front().is_string();
@@ -522,7 +522,7 @@ result<wrapper> read_wrapper(const json_object& config, const json_object& part)
   return part.unsupported("model_type", "expected " + expected + ", found " + quote_bytes(type));
 }
 
-/// The members of the text part as if it stood alone. Files of a wrapper may leave out what is usual.
+/// The members of the text part as if it stood alone. Files of a wrapper may leave out defaults.
 result<json> unwrap(const json_object& config) {
   REDLINE_TRY_ASSIGN(const json_object part, config.object("text_config"));
   REDLINE_TRY_ASSIGN(const wrapper of, read_wrapper(config, part));
@@ -564,7 +564,7 @@ std::optional<std::string> text_name(std::string_view tensor) {
   for (const std::string_view other : {"vision_tower.", "multi_modal_projector."}) {
     if (tensor.starts_with(other) || tensor.starts_with("model." + std::string(other))) return std::nullopt;
   }
-  // As folders have it, and as newer ones that were saved anew do.
+  // The prefix in folders, and the one in newer folders that were saved again.
   for (const std::string_view before : {"language_model.", "model.language_model."}) {
     if (!tensor.starts_with(before)) continue;
     const std::string_view rest = tensor.substr(before.size());
@@ -580,8 +580,8 @@ std::vector<float> rope_divisors(const model_config& config) {
   const llama3_scaling& s = *config.llama3;
   for (std::uint32_t i = 0; i < config.shape.head_dim / 2; ++i) {
     const double frequency = std::pow(static_cast<double>(config.shape.rope_base), -2.0 * i / config.shape.head_dim);
-    // How often the pair turns within the original context decides: from `high` on it keeps its speed, up to `low` it
-    // gets all of the factor.
+    // The number of turns within the original context decides: from `high` on a pair keeps its speed, up to `low` it
+    // gets the full factor.
     const double turns = s.original_context * frequency / (2 * std::numbers::pi);
     const double kept =
         std::clamp((turns - s.low_frequency_factor) / (s.high_frequency_factor - s.low_frequency_factor), 0.0, 1.0);

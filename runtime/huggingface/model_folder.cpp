@@ -11,7 +11,7 @@
 namespace redline::huggingface {
 namespace {
 
-constexpr std::uint64_t document_bytes_max = 256U << 20;  // tokenizer.json: 11 MB with 150 000 tokens
+constexpr std::uint64_t document_bytes_max = 256U << 20;  // a tokenizer.json with 150 000 tokens has 11 MB
 constexpr std::uint64_t template_bytes_max = 1U << 20;
 constexpr std::size_t shards_max = 1024;
 
@@ -19,11 +19,11 @@ constexpr std::string_view whole_name = "model.safetensors";
 constexpr std::string_view index_name = "model.safetensors.index.json";
 
 bool is_there(const std::string& path) {
-  std::error_code unreadable;  // opening it will say why
+  std::error_code unreadable;  // opening the file reports the reason
   return std::filesystem::exists(path, unreadable);
 }
 
-/// A file of this very folder. A link is one too: the hub's cache is made of them.
+/// Whether the name is a file of this folder, or a link: the hub's cache consists of links.
 bool is_plain_name(std::string_view name) {
   return name.ends_with(".safetensors") && name.size() <= 255 && name.front() != '.' &&
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
@@ -39,7 +39,7 @@ result<std::string> read_template(const std::string& path) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-/// Which file each tensor is in, by the index.
+/// Reads from the index which file each tensor is in.
 result<std::map<std::string, std::string>> read_weight_map(const json_object& index) {
   REDLINE_TRY_ASSIGN(const json_object weight_map, index.object("weight_map"));
   std::map<std::string, std::string> out;
@@ -90,7 +90,7 @@ result<void> model_folder::read_documents() {
   return {};
 }
 
-/// Models that see have a processor around their tokenizer, and some keep the template with it.
+/// Vision models have a processor around their tokenizer, and some store the template with it.
 result<void> model_folder::read_processor_template() {
   if (tokenizer_config_ && tokenizer_config_->contains("chat_template")) return {};
   REDLINE_TRY_ASSIGN(const std::optional<json> document, read_if_there("chat_template.json"));

@@ -13,24 +13,25 @@
 
 namespace redline::huggingface {
 
-/// A model as the Hugging Face hub keeps it: documents beside the tensors in model.safetensors, or in shards that
-/// model.safetensors.index.json names. Tensor files are mapped; views into them live as long as this.
+/// A model as the Hugging Face hub stores it: documents, and tensors in model.safetensors or in shards that
+/// model.safetensors.index.json names. Tensor files are mapped; views into them are valid as long as this object
+/// exists.
 class model_folder {
  public:
-  /// A tensor and the file it is in.
+  /// A tensor and the file that contains it.
   struct place {
     const safetensors_file* file;
     const safetensor* tensor;
   };
 
-  /// Opens everything that conversion reads. Failures name the file: one that is wanted and missing, one that is
-  /// broken, an index that names a file outside of the folder, or tensors that the shards do not hold as it says.
+  /// Opens everything that conversion reads. Failures name the file: one that is required and missing, one that is
+  /// broken, an index that names a file outside the folder, or shards whose tensors differ from the index.
   static result<model_folder> open(const std::string& path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const json& config() const { return config_; }
   [[nodiscard]] const json& tokenizer() const { return tokenizer_; }
-  /// nullptr when the folder has none.
+  /// nullptr if the folder has none.
   [[nodiscard]] const json* tokenizer_config() const { return tokenizer_config_ ? &*tokenizer_config_ : nullptr; }
   [[nodiscard]] const json* generation_config() const { return generation_config_ ? &*generation_config_ : nullptr; }
   [[nodiscard]] const std::optional<std::string>& chat_template() const { return chat_template_; }
@@ -38,7 +39,7 @@ class model_folder {
   [[nodiscard]] const std::map<std::string, place, std::less<>>& tensors() const { return tensors_; }
   /// Every file that was read.
   [[nodiscard]] const std::vector<std::string>& sources() const { return sources_; }
-  /// The path of a file in it.
+  /// The path of a file in this folder.
   [[nodiscard]] std::string operator/(std::string_view name) const;
 
  private:

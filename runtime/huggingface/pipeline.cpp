@@ -13,7 +13,7 @@ std::string_view list_of(std::string_view part) {
   return part == "pre_tokenizer" ? "pretokenizers" : "processors";
 }
 
-// Depth is bounded by the parser's.
+// The parser limits the depth of this recursion.
 result<void> append_steps(const json_object& step, std::string_view list, std::vector<json_object>& out) {
   REDLINE_TRY_ASSIGN(const std::string type, step.text("type"));
   if (type != "Sequence") {
@@ -29,7 +29,7 @@ result<void> append_steps(const json_object& step, std::string_view list, std::v
   return {};
 }
 
-/// Expressions spell line ends as escapes or as they are; here always as escapes.
+/// Expressions write line ends as escapes or literally; this converts them to escapes.
 std::string with_escapes(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -108,10 +108,10 @@ result<std::string> step_text(const json_object& step) {
   return it == step_kinds.end() ? type : it->text(step);
 }
 
-/// A line of describe_steps for a message.
+/// Shows a line of describe_steps in a message.
 std::string show_steps(const std::string& line) { return line.empty() ? "nothing" : quote_bytes(line); }
 
-// As the models' tokenizer.json files spell what text::pretokenizer does by these names.
+// The expressions of the models' tokenizer.json files for what text::pretokenizer does under these names.
 #define GPT2_WORDS "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define TAIL "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
@@ -141,7 +141,7 @@ std::string show_steps(const std::string& line) { return line.empty() ? "nothing
 struct known_line {
   std::string_view name;
   std::string_view line;
-  bool whole_pieces_first = false;  // as text::pretokenizer_kind has it for this name
+  bool whole_pieces_first = false;  // as text::pretokenizer_kind defines it for this name
 };
 constexpr auto byte_level_lines = std::to_array<known_line>({
     {"qwen2", "Split(" LLAMA3_WORDS("\\p{N}") "), ByteLevel(bytes)"},
@@ -173,8 +173,8 @@ constexpr auto byte_level_lines = std::to_array<known_line>({
 #undef CONTRACTION
 #undef GPT2_WORDS
 
-/// "Removed, inverted" keeps the matches instead of what lies between. The expressions leave nothing between, where one
-/// stands alone, so it is the same.
+/// "Removed, inverted" keeps the matches instead of the text between them. A lone expression leaves no text between its
+/// matches, so the result is the same.
 std::string without_inversion(std::string line) {
   constexpr std::string_view mark = ", Removed, inverted)";
   if (const std::size_t at = line.find(mark); at != std::string::npos && line.find("Split(", 1) == std::string::npos) {
@@ -188,7 +188,7 @@ struct blank_lines {
   std::string_view pre_tokenizer;
   bool space_prefix;
 };
-// "first" puts the blank before the text alone, "always" also after every special token. A GGUF file has one flag for
+// "first" puts the space before the text only, "always" also after every special token. A GGUF file has one flag for
 // both, which readers take as "always".
 constexpr auto blank_styles = std::to_array<blank_lines>({
     {"Prepend('▁'), Replace(' ', '▁')", "", true},
@@ -220,7 +220,7 @@ result<std::string> describe_steps(const json_object& tokenizer, std::string_vie
 
 result<std::string> byte_level_name(const json_object& tokenizer) {
   REDLINE_TRY_ASSIGN(const std::string normalizer, describe_steps(tokenizer, "normalizer"));
-  // A GGUF file cannot ask for NFC either; nearly all text has it already.
+  // A GGUF file cannot request NFC either; nearly all text already has that form.
   if (!normalizer.empty() && normalizer != "NFC") {
     return tokenizer.unsupported("normalizer", "expected none or 'NFC', found " + show_steps(normalizer));
   }

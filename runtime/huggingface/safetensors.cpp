@@ -24,7 +24,7 @@ struct element_type {
   std::string_view name;
   std::uint64_t size_bytes;
 };
-// More than are converted: a file may hold a counter or a mask beside its weights.
+// More types than can be converted: a file may contain a counter or a mask in addition to its weights.
 constexpr auto element_types = std::to_array<element_type>({
     {"BOOL", 1},
     {"U8", 1},
@@ -49,7 +49,7 @@ const element_type* find_element_type(std::string_view name) {
   return it == element_types.end() ? nullptr : &*it;
 }
 
-/// The numbers of a member such as "shape".
+/// Reads the numbers of a member such as "shape".
 result<std::vector<std::uint64_t>> numbers(const json_object& entry, std::string_view name, std::size_t count_max) {
   REDLINE_TRY_ASSIGN(const json* found, entry.array(name));
   std::vector<std::uint64_t> out;
@@ -65,7 +65,7 @@ result<std::vector<std::uint64_t>> numbers(const json_object& entry, std::string
   return out;
 }
 
-/// Bytes that a tensor of this shape has.
+/// The size in bytes of a tensor of this shape.
 result<std::uint64_t> size_of(const json_object& entry, const element_type& type,
                               std::span<const std::uint64_t> shape) {
   std::uint64_t size = type.size_bytes;
@@ -95,7 +95,7 @@ result<safetensor> read_tensor(const json_object& entry, std::span<const std::by
   return safetensor{type->name, std::move(shape), data.subspan(range[0], size)};
 }
 
-/// The tensors' ranges must follow one another from the first byte of the data to the last.
+/// The tensors' ranges must be contiguous from the first byte of the data to the last.
 result<void> check_ranges(const std::map<std::string, safetensor, std::less<>>& tensors,
                           std::span<const std::byte> data, const std::string& path) {
   std::vector<const std::pair<const std::string, safetensor>*> ordered;

@@ -14,7 +14,7 @@
 
 namespace redline::huggingface {
 
-/// One tensor of a file: its element type by the format's name, its shape and its bytes.
+/// One tensor of a file: the format's name of its element type, its shape and its bytes.
 struct safetensor {
   std::string_view type;             // "F32", "BF16", ...; a literal
   std::vector<std::uint64_t> shape;  // outermost first; empty for a single number
@@ -22,14 +22,13 @@ struct safetensor {
 };
 
 /// A file in the safetensors format: 8 bytes with the header's length, the header in JSON, then the tensors' bytes.
-/// Everything is checked in `open`, as the format demands: known types, a range inside of the file for each tensor with
-/// the size that type and shape make, no overlap and no bytes that no tensor has. Views handed out live as long as
-/// this.
+/// `open` checks everything that the format demands: known types, a range inside the file for each tensor with the size
+/// implied by type and shape, no overlap, and no unused bytes. Returned views are valid as long as this object exists.
 class safetensors_file {
  public:
   /// Maps and validates; the failure names the file and the tensor.
   static result<std::shared_ptr<const safetensors_file>> open(const std::string& path);
-  /// The same over bytes in memory (tests, fuzzing), which must outlive the file; `path` is for messages.
+  /// Reads bytes in memory (tests, fuzzing), which must outlive the file; `path` is for messages.
   static result<std::shared_ptr<const safetensors_file>> from_bytes(std::span<const std::byte> bytes,
                                                                     const std::string& path);
 
@@ -38,7 +37,7 @@ class safetensors_file {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const std::map<std::string, safetensor, std::less<>>& tensors() const { return tensors_; }
-  /// Tells the kernel that this tensor will not be read again soon.
+  /// Advises the kernel that this tensor will not be read again soon.
   void drop_from_memory(const safetensor& t) const;
 
  private:
@@ -46,11 +45,11 @@ class safetensors_file {
   result<void> parse(std::span<const std::byte> bytes);
 
   std::string path_;
-  std::unique_ptr<mapped_file> mapping_;  // nullptr over bytes in memory
+  std::unique_ptr<mapped_file> mapping_;  // nullptr for bytes in memory
   std::map<std::string, safetensor, std::less<>> tensors_;
 };
 
-/// "[2, 3]".
+/// Formats "[2, 3]".
 std::string shape_text(std::span<const std::uint64_t> shape);
 
 }  // namespace redline::huggingface

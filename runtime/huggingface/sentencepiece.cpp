@@ -13,7 +13,7 @@ std::string byte_token(unsigned byte) {
   return {'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'};
 }
 
-// A longer token is no piece of ordinary text and is not looked at: this bounds the time that a hostile file can take.
+// A longer token is not a piece of ordinary text and is skipped: this limits the time that a hostile file can take.
 constexpr std::size_t piece_bytes_max = 1024;
 
 /// The ids of two pieces as one number.
@@ -25,7 +25,7 @@ class merge_set {
     for (const auto& [left, right] : words.merges) pairs_.insert(pair_of(*words.find(left), *words.find(right)));
   }
 
-  /// A cut of the piece into two that no merge joins; npos for none.
+  /// A cut of the piece into two parts that no merge joins; npos if there is none.
   [[nodiscard]] std::size_t find_unmerged_cut(const std::string& piece) const {
     for (std::size_t at = 1; at < piece.size(); ++at) {
       const auto left = normal(piece.substr(0, at));
@@ -63,7 +63,7 @@ result<void> mark_sentencepiece_kinds(const json_object& tokenizer, vocabulary& 
 
 result<std::vector<float>> sentencepiece_scores(const json_object& tokenizer, const vocabulary& words) {
   std::vector<float> scores(words.texts.size(), 0);
-  for (std::size_t rank = words.merges.size(); rank-- > 0;) {  // the first of a piece is written last
+  for (std::size_t rank = words.merges.size(); rank-- > 0;) {  // the first merge of a piece is written last
     const auto& [left, right] = words.merges[rank];
     scores[*words.find(left + right)] = -static_cast<float>(rank + 1);
   }

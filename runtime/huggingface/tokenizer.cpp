@@ -10,7 +10,7 @@
 namespace redline::huggingface {
 namespace {
 
-/// "bos_token" as tokenizer_config.json has it: its text, or an object with the text as its content.
+/// Reads a token such as "bos_token" of tokenizer_config.json: a text, or an object with the text as its content.
 result<std::optional<std::string>> token_text(const json_object& config, const std::string& name) {
   const json* found = config.find(name);
   if (found == nullptr) return std::optional<std::string>();
@@ -23,7 +23,7 @@ result<std::optional<std::string>> token_text(const json_object& config, const s
   return std::optional(std::move(text));
 }
 
-/// "eos_token_id": an id, or the first of several; a negative one stands for none.
+/// Reads an id such as "eos_token_id", or the first of several; a negative one means none.
 result<std::optional<std::uint32_t>> token_id(const json_object& config, const std::string& name, std::size_t tokens) {
   const json* found = config.find(name);
   if (found != nullptr && found->is_array()) found = found->empty() ? nullptr : &found->front();
@@ -37,7 +37,7 @@ result<std::optional<std::uint32_t>> token_id(const json_object& config, const s
   return std::optional(static_cast<std::uint32_t>(found->get<std::uint64_t>()));
 }
 
-/// The id of the token of one role: "bos", "eos", "pad" or "unk".
+/// The id of the token with a role: "bos", "eos", "pad" or "unk".
 result<std::optional<std::uint32_t>> special_id(const tokenizer_files& files, const vocabulary& words,
                                                 const std::string& role) {
   if (files.tokenizer_config) {
@@ -62,11 +62,11 @@ struct surroundings {
   std::optional<std::string> back;
 };
 
-/// [SpecialToken] Sequence [SpecialToken]; more than one on a side has no place in a GGUF file.
+/// Reads [SpecialToken] Sequence [SpecialToken]; a GGUF file cannot express more than one on a side.
 result<surroundings> read_template(const json_object& step) {
   REDLINE_TRY_ASSIGN(const json* items, step.array("single"));
   surroundings out;
-  bool seen = false;  // the Sequence
+  bool seen = false;  // a Sequence was seen
   for (const json& item : *items) {
     REDLINE_TRY_ASSIGN(const json_object each, json_object::of(item, step.file(), step.path_of("single")));
     if (each.has("Sequence")) {
@@ -87,7 +87,7 @@ result<surroundings> read_surroundings(const json_object& tokenizer) {
   surroundings out;
   for (const json_object& step : steps) {
     REDLINE_TRY_ASSIGN(const std::string type, step.text("type"));
-    if (type == "ByteLevel") continue;  // moves offsets, which are not used here
+    if (type == "ByteLevel") continue;  // changes offsets, which are not used here
     if (type != "TemplateProcessing") {
       return step.unsupported("type", "expected 'ByteLevel' or 'TemplateProcessing', found " + quote_bytes(type));
     }
@@ -96,8 +96,8 @@ result<surroundings> read_surroundings(const json_object& tokenizer) {
   return out;
 }
 
-/// Whether the token of a role is put at its end of a text: what tokenizer_config says goes before the post-processor,
-/// as the classes that read the former replace the latter.
+/// Whether a role's token is added at its end of a text. tokenizer_config takes precedence over the post-processor, as
+/// in the classes that read the former and replace the latter.
 result<bool> adds_token(const tokenizer_files& files, const vocabulary& words, const std::string& role,
                         std::optional<std::uint32_t> id, const std::optional<std::string>& around) {
   const std::string name = "add_" + role + "_token";
@@ -113,7 +113,7 @@ result<void> put_special_ids(const tokenizer_files& files, const vocabulary& wor
   REDLINE_TRY_ASSIGN(const auto bos, special_id(files, words, "bos"));
   REDLINE_TRY_ASSIGN(const auto eos, special_id(files, words, "eos"));
   REDLINE_TRY_ASSIGN(const auto pad, special_id(files, words, "pad"));
-  // Byte-level models have none; where a byte has no token, theirs stands in.
+  // Byte-level models have none. If a byte has no token, the "unk" token replaces it.
   REDLINE_TRY_ASSIGN(const auto stand_in, special_id(files, words, "unk"));
   const auto unknown = words.unknown ? words.unknown : stand_in;
   if (bos) to.put_u32(prefix + "bos_token_id", *bos);
@@ -128,7 +128,7 @@ result<void> put_special_ids(const tokenizer_files& files, const vocabulary& wor
   return {};
 }
 
-/// tokenizer_config's chat_template: a text, or several with names, of which "default" is the one for conversations.
+/// Reads tokenizer_config's chat_template: one text, or several with names, of which "default" is for conversations.
 result<std::optional<std::string>> read_chat_template(const tokenizer_files& files) {
   constexpr std::string_view name = "chat_template";
   if (files.chat_template) return files.chat_template;

@@ -10,18 +10,18 @@
 
 namespace redline::huggingface {
 
-/// The files of a folder that say something of its tokenizer; the documents must outlive this.
+/// The files of a folder that describe its tokenizer; the documents must outlive this.
 struct tokenizer_files {
   json_object tokenizer;                         // tokenizer.json
   json_object config;                            // config.json
   std::optional<json_object> tokenizer_config;   // tokenizer_config.json
   std::optional<json_object> generation_config;  // generation_config.json
-  std::optional<std::string> chat_template;      // chat_template.jinja; it goes before tokenizer_config's
+  std::optional<std::string> chat_template;      // chat_template.jinja; takes precedence over tokenizer_config's
 };
 
-/// Puts the "tokenizer.*" keys of a model with `size` rows of embedding: "gpt2" for byte-level BPE, "llama" for BPE
+/// Writes the "tokenizer.*" keys of a model whose embedding has `size` rows: "gpt2" for byte-level BPE, "llama" for BPE
 /// with byte_fallback. Special ids come from tokenizer_config, else generation_config, else config. Failures name file
-/// and field; what a GGUF file or Redline's tokenizers cannot express is unsupported_format.
+/// and field; whatever a GGUF file or Redline's tokenizers cannot express is unsupported_format.
 result<void> put_tokenizer(const tokenizer_files& files, std::uint32_t size, gguf::gguf_writer& to);
 
 }  // namespace redline::huggingface

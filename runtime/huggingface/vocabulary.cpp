@@ -5,7 +5,7 @@
 namespace redline::huggingface {
 namespace {
 
-/// Puts one token at its id, which must be free unless the same text has it already.
+/// Puts a token at its id, which must be free unless it already has the same text.
 result<void> place(vocabulary& words, const json_object& from, std::string_view field, const std::string& text,
                    std::uint64_t id, gguf::token_kind kind) {
   const auto refuse = [&](const std::string& why) {
@@ -46,7 +46,7 @@ result<void> read_tokens(const json_object& model, vocabulary& words) {
   return {};
 }
 
-/// "left right", or ["left", "right"] as newer files have it, which may also hold blanks.
+/// Reads "left right", or ["left", "right"] as in newer files, where parts may contain spaces.
 result<std::pair<std::string, std::string>> read_merge(const json_object& model, const json& entry) {
   const auto refuse = [&] {
     return model.malformed(

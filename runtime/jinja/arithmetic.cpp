@@ -44,7 +44,7 @@ std::int64_t checked_power(std::int64_t base, std::int64_t exponent) {
   return result;
 }
 
-/// Rounds towards minus infinity, as Python's // does.
+/// Rounds toward minus infinity, as Python's // does.
 std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   if (a == std::numeric_limits<std::int64_t>::min() && b == -1) fail_overflow();
   const std::int64_t quotient = a / b;
@@ -137,7 +137,7 @@ std::int64_t slice_bound(const value& bound, std::int64_t fallback, std::int64_t
     throw error{"expected an int or nothing as the bound of a slice, found " + std::string(bound.type_name())};
   }
   std::int64_t at = bound.as_integer();
-  if (at < 0) at = at < -length ? -1 : at + length;  // below the start: -1 for a step back, 0 for one forward
+  if (at < 0) at = at < -length ? -1 : at + length;  // below the start: -1 for a negative step, 0 for a positive one
   return std::clamp<std::int64_t>(at, backwards ? -1 : 0, backwards ? length - 1 : length);
 }
 
@@ -205,7 +205,7 @@ value take_slice(render_budget& budget, const value& v, const value& start, cons
   const std::int64_t from = slice_bound(start, backwards ? length - 1 : 0, length, backwards);
   const std::int64_t to = slice_bound(stop, backwards ? -1 : length, length, backwards);
 
-  // Distances rather than positions, so that a huge stride cannot overflow.
+  // Uses distances rather than positions, so that a huge stride cannot overflow.
   const std::uint64_t span = backwards ? (from > to ? static_cast<std::uint64_t>(from - to) : 0)
                                        : (to > from ? static_cast<std::uint64_t>(to - from) : 0);
   const std::uint64_t pace = backwards ? 0 - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);

@@ -22,7 +22,7 @@ using expression_ref = const expression*;  // owned by the program, never null i
 struct argument_expression {
   enum class kind { positional, keyword, spread_list, spread_dict };
   kind type = kind::positional;
-  std::string name;  // of a keyword
+  std::string name;  // name of a keyword argument
   expression_ref value = nullptr;
 };
 
@@ -65,7 +65,7 @@ struct expression {
   std::vector<expression_ref> operands;
   std::vector<comparison> comparisons;
   std::vector<argument_expression> arguments;
-  native_function native = nullptr;  // of a filter or test; null: there is none of this name
+  native_function native = nullptr;  // the function of a filter or test; null if the name is unknown
 };
 
 /// What can stand left of `=` or between `for` and `in`.
@@ -73,8 +73,8 @@ struct assignment_target {
   enum class kind { name, attribute, tuple };
   kind type = kind::name;
   std::uint32_t variable = 0;
-  std::string attribute;                 // of the namespace in `variable`
-  std::vector<assignment_target> parts;  // of a tuple
+  std::string attribute;                 // name in the namespace `variable`
+  std::vector<assignment_target> parts;  // for a tuple
 };
 
 struct statement;
@@ -82,14 +82,14 @@ using statement_list = std::vector<const statement*>;
 
 struct macro_parameter {
   std::uint32_t variable = 0;
-  expression_ref fallback = nullptr;  // null when it must be passed (else undefined)
+  expression_ref fallback = nullptr;  // null if the argument must be passed (else undefined)
 };
 
 /// A macro, or the body that a call block passes as `caller`.
 struct macro_signature {
   std::string name;
   std::vector<macro_parameter> parameters;
-  // The body mentions these names, so that surplus arguments have a place.
+  // Whether the body mentions these names, so that surplus arguments are accepted.
   bool uses_varargs = false;
   bool uses_kwargs = false;
   bool uses_caller = false;
@@ -131,10 +131,11 @@ struct template_program {
     return found->second;
   }
 
-  std::unique_ptr<render_budget> constants;  // accounts for the literals; before what it must outlive
+  std::unique_ptr<render_budget>
+      constants;  // accounts for the literals; declared before the members that it must outlive
   std::vector<std::string> names;
   std::unordered_map<std::string, std::uint32_t> name_index;
-  // Nodes live here rather than in each other, so that deep trees are destroyed without recursion.
+  // Nodes are stored here rather than in each other, so that deep trees are destroyed without recursion.
   std::vector<std::unique_ptr<expression>> expressions;
   std::vector<std::unique_ptr<statement>> statements;
   statement_list body;

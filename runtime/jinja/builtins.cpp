@@ -47,7 +47,7 @@ std::string replace_text(render_budget& budget, std::string_view text, std::stri
   text_builder out(budget);
   budget.touch(text.size());
   std::size_t at = 0;
-  if (from.empty()) {  // before every code point, and at the end
+  if (from.empty()) {  // replaces before every code point, and at the end
     while (count != 0) {
       out.append(to);
       --count;

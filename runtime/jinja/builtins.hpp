@@ -11,8 +11,7 @@ namespace redline::jinja {
 
 class interpreter;
 
-/// What a filter, test, method or function is called with. `self` is the filtered value or the method's object; none
-/// for a function.
+/// The input of a filter, test, method or function. `self`: the filtered value or method's object, else none.
 struct native_call {
   interpreter& engine;
   render_budget& budget;
@@ -21,16 +20,16 @@ struct native_call {
   call_arguments& arguments;
 };
 
-/// nullptr when there is none of this name.
+/// nullptr if the name is unknown.
 native_function find_filter(std::string_view name);
 native_function find_test(std::string_view name);
 native_function find_global(std::string_view name);
 /// The method of a str or dict; lists have none.
 native_function find_method(const value& self, std::string_view name);
-/// A name that Python's type has but templates may not use, such as `append`: it hides a dict's item of that name.
+/// Whether Python's type has a name that templates may not use, such as `append`; it hides a dict's item of that name.
 bool is_forbidden_attribute(const value& self, std::string_view name);
 
-/// Finds each parameter among positional and keyword arguments; null where absent. Throws for surplus or unknown ones.
+/// Finds each parameter among positional and keyword arguments; null if absent. Throws for surplus or unknown ones.
 void bind_arguments(const native_call& call, const char* const* names, std::size_t count, const value** out);
 template<std::size_t N>
 std::array<const value*, N> bind_arguments(const native_call& call, const char* const (&names)[N]) {
@@ -38,20 +37,20 @@ std::array<const value*, N> bind_arguments(const native_call& call, const char* 
   bind_arguments(call, names, N, out.data());
   return out;
 }
-/// Throws when there is any argument.
+/// Throws if there is any argument.
 void expect_no_arguments(const native_call& call);
 
-// Arguments by type; each throws and says what it wanted. `fallback` when null or none.
+// Converts arguments by type; each function throws with what it expected. `fallback` replaces null or none.
 std::int64_t integer_argument(const native_call& call, const value* v, std::int64_t fallback);
 bool boolean_argument(const value* v, bool fallback);
 const std::string& text_argument(const native_call& call, const value* v, std::string_view parameter);
 
-/// text.replace(from, to, count); count < 0: all.
+/// Computes text.replace(from, to, count); count < 0 means all.
 std::string replace_text(render_budget& budget, std::string_view text, std::string_view from, std::string_view to,
                          std::int64_t count);
-/// Text with &, <, >, ' and " written as HTML has them.
+/// Escapes &, <, >, ' and " as in HTML.
 std::string escape_html(render_budget& budget, std::string_view text);
-/// A string that is safe as it is, or escaped.
+/// A safe string unchanged, or else the escaped text.
 value made_safe(render_budget& budget, const value& text);
 /// text * count
 value repeat(render_budget& budget, const value& v, std::int64_t count);

@@ -12,28 +12,28 @@
 
 namespace redline::jinja {
 
-/// What a template turns into a prompt. Objects keep the order of their keys, because `tojson` shows it.
+/// The input of a template. Objects keep the order of their keys, because `tojson` shows it.
 struct chat_input {
   nlohmann::ordered_json messages = nlohmann::ordered_json::array();  // {role, content, ...} each
   bool add_generation_prompt = true;
-  std::optional<std::string> bos_token;  // undefined in the template when the model has none
+  std::optional<std::string> bos_token;  // undefined in the template if the model has none
   std::optional<std::string> eos_token;
-  /// Further variables by name, such as tools, documents or enable_thinking; they win over the ones above. `tools` and
-  /// `documents` are none when absent.
+  /// Further variables by name, such as tools, documents or enable_thinking; they override the ones above. `tools` and
+  /// `documents` are none if absent.
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();
-  std::int64_t now = 0;  // seconds since 1970, for strftime_now, which speaks UTC
+  std::int64_t now = 0;  // seconds since 1970, for strftime_now, which uses UTC
 };
 
 /// A chat template: Jinja text from a model file, rendered as the transformers library renders it. Immutable and shared
-/// by copies; any number of threads may render. Templates are untrusted: they reach nothing but their input, and every
+/// by copies; any number of threads may render. Templates are untrusted: they can access only their input, and every
 /// rendering has limits. Parsing and rendering need up to 256 KiB of stack, more than a small fiber has.
 class chat_template {
  public:
-  /// Fails with errc::invalid_template, line and construct for what is malformed or not supported.
+  /// Fails with errc::invalid_template, line and construct if the source is malformed or not supported.
   static result<chat_template> parse(std::string source, const template_limits& limits = {});
 
-  /// errc::invalid_argument when the template refuses the conversation (raise_exception), errc::invalid_template when
-  /// it fails by itself or reaches a limit.
+  /// Fails with errc::invalid_argument if the template refuses the conversation (raise_exception), and with
+  /// errc::invalid_template if it fails by itself or reaches a limit.
   [[nodiscard]] result<std::string> render(const chat_input& input) const;
 
   [[nodiscard]] const std::string& source() const { return *source_; }
@@ -47,7 +47,7 @@ class chat_template {
   template_limits limits_;
 };
 
-/// For model files without a template: ChatML.
+/// ChatML, for model files without a template.
 extern const std::string_view chatml_template;
 
 }  // namespace redline::jinja

@@ -20,7 +20,7 @@ using kind = value::kind;
 value text_value(native_call& call, std::string text) { return value::string(call.budget, std::move(text)); }
 std::string self_text(native_call& call) { return to_str(call.budget, call.self); }
 
-// -- attribute paths, as map, sort, join and their kin take them
+// -- attribute paths, as used by map, sort, join and similar filters
 
 /// "a.b.0" or an index.
 class attribute_path {
@@ -63,7 +63,7 @@ value without_case(render_budget& budget, const value& v) {
   return v.is_string() ? value::string(budget, lower(v.text())) : v;
 }
 
-/// What an item is compared by: its attributes (or itself), without case unless asked for.
+/// The key for comparing an item: its attributes (or itself), ignoring case unless case_sensitive is set.
 class sort_key {
  public:
   sort_key(native_call& call, const value* attribute, bool case_sensitive, bool several)
@@ -97,7 +97,7 @@ class sort_key {
   std::vector<attribute_path> paths_;
 };
 
-/// Stable, also when reversed, as Python sorts.
+/// Sorts stably, even if reversed, as Python does.
 std::vector<value> sorted(native_call& call, std::vector<value> items, const sort_key& key, bool reverse) {
   std::vector<std::pair<value, value>> keyed;
   for (value& item : items) {
@@ -114,7 +114,7 @@ std::vector<value> sorted(native_call& call, std::vector<value> items, const sor
 
 // -- text
 
-/// Text that stays safe if the filtered text is.
+/// Text that is safe if the filtered text is.
 value like_self(native_call& call, std::string text) {
   return call.self.is_safe() ? value::safe_string(call.budget, std::move(text)) : text_value(call, std::move(text));
 }
@@ -127,7 +127,7 @@ value convert_text(native_call& call) {
   return like_self(call, convert(text));
 }
 
-/// Upper case after blanks and opening brackets only, unlike str.title().
+/// Capitalizes only after whitespace and opening brackets, unlike str.title().
 std::string title_words(std::string_view text) {
   std::string out;
   bool first = true;
@@ -193,7 +193,7 @@ value filter_wordcount(native_call& call) {
   return value::integer(words);
 }
 
-/// Text that is longer than `length` by more than `leeway` characters, cut there and ended with `end`.
+/// Cuts text that is longer than `length` by more than `leeway` characters, and appends `end`.
 value filter_truncate(native_call& call) {
   const auto [length, killwords, end, leeway] = bind_arguments(call, {"length", "killwords", "end", "leeway"});
   constexpr std::int64_t usual_leeway = 5;
@@ -234,7 +234,7 @@ value filter_indent(native_call& call) {
   } else {
     indent = repeat(call.budget, text_value(call, " "), integer_argument(call, width, 4)).text();
   }
-  const std::string text = call.self.text() + "\n";  // so that a newline at the end leaves an empty last line
+  const std::string text = call.self.text() + "\n";  // so that a final newline leaves an empty last line
   text_builder out(call.budget);
   bool is_first = true;
   for (const std::string_view line : split_lines(text)) {
@@ -287,7 +287,7 @@ value filter_tojson(native_call& call) {
 
 // -- numbers
 
-/// A number's text without blanks around it and without underscores, which may stand between digits only.
+/// A number's text without surrounding whitespace and without underscores, which are allowed only between digits.
 std::optional<std::string> plain_number(std::string_view text) {
   text = strip(text, strip_side::both);
   const auto is_digit_at = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
@@ -338,7 +338,7 @@ std::optional<std::int64_t> truncated(double number) {
   return static_cast<std::int64_t>(number);
 }
 
-/// int(text, base), where the base's prefix may stand in front.
+/// int(text, base), with an optional prefix for the base.
 std::optional<std::int64_t> parse_integer_of_base(std::string_view text, std::int64_t base) {
   std::optional<std::string> digits = plain_number(text);
   if (!digits || base < 2 || base > 36) return std::nullopt;
@@ -508,7 +508,7 @@ value filter_items(native_call& call) {
 
 // -- filters that take a filter or a test
 
-/// Moves the first positional argument out.
+/// Moves the first positional argument out of the arguments.
 value take_first(native_call& call, std::string_view what) {
   auto& positional = call.arguments.positional;
   if (positional.empty()) {

@@ -10,12 +10,12 @@
 namespace redline::jinja {
 namespace {
 
-constexpr std::int64_t range_max = 100'000;  // as Jinja's sandbox has it
+constexpr std::int64_t range_max = 100'000;  // as in Jinja's sandbox
 constexpr std::size_t date_format_bytes_max = 1024;
 
 value raise_exception(native_call& call) {
   const auto [message] = bind_arguments(call, {"message"});
-  // The template refuses the conversation: the client's mistake, not the template's.
+  // The template refuses the conversation: the client's error, not the template's.
   throw error{message == nullptr ? "" : to_str(call.budget, *message), errc::invalid_argument};
 }
 
@@ -86,7 +86,7 @@ value make_namespace(native_call& call) {
   return value::object(space);
 }
 
-/// joiner(sep): nothing when it is called first, then the separator.
+/// joiner(sep): returns nothing when it is first called, then the separator.
 class joiner_object final : public object_base {
  public:
   explicit joiner_object(value separator) : separator_(std::move(separator)) {}

@@ -9,10 +9,10 @@
 namespace redline::jinja {
 namespace {
 
-constexpr std::size_t kept_bytes = 256;  // roughly, of a scope or namespace that stays to the end
+constexpr std::size_t kept_bytes = 256;  // approximate size of a scope or namespace that is kept to the end
 
-/// The `loop` of a for block. Items under an `if` are tested as late as Python's generator would test them, because
-/// the body may change what the filter looks at.
+/// The `loop` of a for block. Items under an `if` are tested as late as Python's generator would test them, because the
+/// body may change what the filter depends on.
 class loop_object final : public object_base {
  public:
   loop_object(render_budget& budget, const statement& of, const std::shared_ptr<variable_scope>& around,
@@ -39,7 +39,7 @@ class loop_object final : public object_base {
   [[nodiscard]] std::size_t rounds() const { return static_cast<std::size_t>(index_); }
 
  private:
-  /// Whether the loop has an item at `index`; tests as many further source items as it takes to know.
+  /// Whether the loop has an item at `index`; tests as many more source items as that requires.
   bool has(interpreter& engine, std::size_t index) {
     while (items_.size() <= index && next_source_ < source_.size()) {
       const value& candidate = source_[next_source_++];
@@ -59,17 +59,17 @@ class loop_object final : public object_base {
   }
 
   const statement& of_;
-  // Weak, so that loops kept by scopes that are kept by loops never make a chain.
+  // A weak pointer, so that loops and the scopes that keep them never form a chain.
   std::weak_ptr<variable_scope> around_;
   std::uint32_t nesting_;
   std::int64_t index_ = -1;
-  std::vector<value> items_;   // that pass the filter, as far as known
-  std::vector<value> source_;  // empty when there is no filter
+  std::vector<value> items_;   // the items known to pass the filter
+  std::vector<value> source_;  // empty if there is no filter
   std::size_t next_source_ = 0;
   memory_charge charge_;
 };
 
-/// loop.cycle(a, b, ...): one after the other, by the round.
+/// loop.cycle(a, b, ...): selects an argument by the round.
 class loop_cycle final : public object_base {
  public:
   explicit loop_cycle(std::size_t round) : round_(round) {}
@@ -121,7 +121,7 @@ std::string attribute_missing(const value& object, std::string_view name) {
   return "'" + std::string(object.type_name()) + " object' has no attribute '" + std::string(name.substr(0, 80)) + "'";
 }
 
-/// Only where it is reached: templates name filters of other programs behind a condition. line: of it, if known.
+/// Fails only when executed: templates name other programs' filters in conditional branches. line: 0 if unknown.
 [[noreturn]] void fail_unknown(std::string_view kind, std::string_view name, std::uint32_t line = 0) {
   throw error{std::string(kind) + " `" + std::string(name.substr(0, 40)) + "` is not supported", errc::invalid_template,
               line};
@@ -169,7 +169,7 @@ interpreter::interpreter(const template_program& program, render_budget& budget,
 }
 
 interpreter::~interpreter() {
-  // The scopes around the kept ones too, or a chain of scopes and macros would be destroyed recursively.
+  // The scopes around the kept ones are cleared, too: a chain of scopes and macros would be destroyed recursively.
   for (const auto& kept : kept_scopes_) {
     for (variable_scope* scope = kept.get(); scope != nullptr; scope = scope->parent.get()) scope->variables.clear();
   }
@@ -274,7 +274,7 @@ interpreter::flow interpreter::execute_loop(const statement& s, const value& ite
   const std::shared_ptr<variable_scope> around = scope_;
   const auto loop = std::make_shared<loop_object>(budget_, s, around, items.nesting(), iterate(budget_, items));
   const auto variable = program_.find_name("loop");
-  bool any = false;  // as in Jinja, a round that break or continue ends does not keep `else` from running
+  bool any = false;  // as in Jinja, a round that break or continue ends does not prevent `else`
   while (loop->advance(*this)) {
     budget_.step();
     scope_ = std::make_shared<variable_scope>(around);
@@ -690,7 +690,7 @@ value interpreter::apply_native(native_function native, std::string_view name, c
   return native(call);
 }
 
-/// Methods of safe text give safe text; what is put in is escaped.
+/// Methods of safe text return safe text; inserted text is escaped.
 value interpreter::apply_method(native_function native, std::string_view name, const value& self,
                                 call_arguments& arguments) {
   if (!self.is_safe()) return apply_native(native, name, self, arguments);

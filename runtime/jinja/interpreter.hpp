@@ -15,7 +15,7 @@ namespace redline::jinja {
 
 class namespace_object;
 
-/// The variables of one block. A lookup goes outwards through the parents; an assignment stays here.
+/// The variables of one block. A lookup goes outward through the parents; an assignment stays here.
 struct variable_scope {
   explicit variable_scope(std::shared_ptr<variable_scope> around) : parent(std::move(around)) {}
   std::shared_ptr<variable_scope> parent;
@@ -31,7 +31,7 @@ class interpreter {
   interpreter(const interpreter&) = delete;
   interpreter& operator=(const interpreter&) = delete;
 
-  /// A variable of the outermost scope; ignored when the template never names it.
+  /// Defines a variable of the outermost scope; ignored if the template never names it.
   void define(const std::string& name, value v);
   std::string render();
 
@@ -42,22 +42,22 @@ class interpreter {
 
   // -- for built-ins and objects
 
-  /// object.name: a method or attribute, else an item.
+  /// Evaluates object.name: a method or attribute, else an item.
   value attribute(const value& object, std::string_view name);
-  /// object[key]: an item, else a method or attribute.
+  /// Evaluates object[key]: an item, else a method or attribute.
   value item(const value& object, const value& key);
   value call(const value& callee, call_arguments arguments);
   value apply_native(native_function native, std::string_view name, const value& self, call_arguments& arguments);
   value apply_method(native_function native, std::string_view name, const value& self, call_arguments& arguments);
-  /// A filter or test by name at run time; throws when there is none.
+  /// Applies a filter or test by its name at run time; throws if it is unknown.
   value apply_filter(std::string_view name, const value& self, call_arguments& arguments);
   bool apply_test(std::string_view name, const value& self, call_arguments& arguments);
-  /// Keeps an object that others may come to point at in a circle, and empties it at the end.
+  /// Keeps an object that may become part of a cycle, and empties it at the end.
   void keep(std::shared_ptr<namespace_object> object);
 
   /// Runs a macro's body in a new scope inside `around`.
   value run_macro(const statement& macro, const std::shared_ptr<variable_scope>& around, call_arguments arguments);
-  /// The value of an expression in a scope with the loop's targets set to `item`.
+  /// Whether `item`, assigned to the loop's targets in a new scope, passes the loop's filter.
   bool passes(const statement& loop, const std::shared_ptr<variable_scope>& around, const value& item);
 
  private:
@@ -70,11 +70,11 @@ class interpreter {
   void execute_assignment(const statement& statement);
   void execute_call_block(const statement& statement);
   flow execute_scoped(const statement_list& block);
-  /// What a block prints, in a scope of its own.
+  /// The output of a block, executed in its own scope.
   std::string capture(const statement_list& block);
   void assign(const assignment_target& target, const value& v);
   void set(std::uint32_t variable, value v);
-  /// A macro now points at the current scope.
+  /// Notes that a macro now refers to the current scope.
   void keep_scope();
 
   value evaluate(const expression& e);
@@ -90,7 +90,7 @@ class interpreter {
   call_arguments evaluate_arguments(const std::vector<argument_expression>& arguments);
   value apply_filters(const expression& e, const value* head);
   value look_up(std::uint32_t variable);
-  /// Gives `caller`, `varargs` and `kwargs` to a macro that mentions them, and throws for what has no place.
+  /// Passes `caller`, `varargs` and `kwargs` to a macro that mentions them, and throws for other surplus arguments.
   void bind_surplus(const statement& macro, call_arguments& arguments);
 
   const template_program& program_;
@@ -99,12 +99,12 @@ class interpreter {
   std::uint32_t line_ = 0;
   std::shared_ptr<variable_scope> scope_;
   text_builder* out_ = nullptr;
-  // Macros point at scopes and namespaces at anything, so circles are possible; these are emptied at the end.
+  // Macros refer to scopes, and namespaces to anything, so cycles are possible; these are emptied at the end.
   std::vector<std::shared_ptr<variable_scope>> kept_scopes_;
   std::vector<std::shared_ptr<namespace_object>> kept_namespaces_;
 };
 
-/// namespace(): the one value whose attributes templates may set.
+/// namespace(): the only value whose attributes templates may set.
 class namespace_object final : public object_base {
  public:
   [[nodiscard]] std::string_view type_name() const override { return "Namespace"; }

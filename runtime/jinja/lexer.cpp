@@ -19,7 +19,7 @@ bool is_name_start(char c) {
 }
 bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
 
-/// "\r\n" and "\r" become "\n"; one newline at the very end goes.
+/// Replaces "\r\n" and "\r" by "\n", and removes one newline at the end.
 std::string normalized(std::string_view source) {
   std::string out;
   out.reserve(source.size());
@@ -53,7 +53,7 @@ class lexer {
 
   void push(kind type, std::string text) { tokens_.push_back({type, std::move(text), line_}); }
 
-  /// Moves on, counting lines and remembering whether a newline was the last thing seen.
+  /// Advances, counting lines and remembering whether the last byte was a newline.
   void advance(std::size_t bytes) {
     const std::string_view passed = text_.substr(at_, bytes);
     line_ += static_cast<std::uint32_t>(std::count(passed.begin(), passed.end(), '\n'));
@@ -69,8 +69,7 @@ class lexer {
     }
   }
 
-  /// Where `-%}`-like or plain ends of a tag are: its length without the whitespace it eats, or nothing.
-  /// sign_plus: whether `+` may stand before the close.
+  /// Takes the end of a tag with its optional sign and the whitespace it removes. Returns false if it is not here.
   bool take_tag_end(std::string_view close, bool is_block) {
     if (starts("-" + std::string(close))) {
       advance(1 + close.size());
@@ -87,7 +86,7 @@ class lexer {
     return true;
   }
 
-  /// Applies the whitespace rules that a tag imposes on the text before it.
+  /// Applies a tag's whitespace rules to the text before it.
   [[nodiscard]] std::string_view before_tag(std::string_view data, char sign, bool is_print, bool line_start) const {
     if (sign == '-') return strip(data, strip_side::right);
     if (sign == '+' || is_print) return data;
@@ -133,7 +132,7 @@ class lexer {
       line_ = line;
       fail("expected `#}` at the end of a comment, found the end of the template");
     }
-    // A sign belongs to the end only when the comment has room for it.
+    // A sign belongs to the end only if the comment is long enough for it.
     const bool sign = close > at_ && (text_[close - 1] == '-' || text_[close - 1] == '+');
     advance(close - at_ - (sign ? 1 : 0));
     take_tag_end("#}", true);
@@ -195,7 +194,7 @@ class lexer {
   }
 
   void lex_code(std::string_view close, bool is_block, std::uint32_t line) {
-    std::string brackets;  // the closing brackets still wanted
+    std::string brackets;  // the expected closing brackets
     while (true) {
       if (brackets.empty() && take_tag_end(close, is_block)) {
         push(is_block ? kind::block_end : kind::print_end, "");
@@ -253,7 +252,7 @@ class lexer {
     }
     std::size_t end = digits_end(at_, is_digit);
     bool real = false;
-    // After a dot the digits are an index, as in `row.0.1`.
+    // Digits after a dot are an index, as in `row.0.1`.
     const bool index =
         !tokens_.empty() && tokens_.back().type == kind::symbol && tokens_.back().text == "." && text_[at_ - 1] == '.';
     if (!index && end + 1 < text_.size() && text_[end] == '.' && is_digit(text_[end + 1])) {
@@ -300,7 +299,7 @@ class lexer {
         out += raw[i];
         continue;
       }
-      const char c = raw[++i];  // a backslash is never the last byte: it would have taken the quote
+      const char c = raw[++i];  // a backslash is never the last byte, because it would have escaped the quote
       static constexpr std::string_view from = "\\'\"abfnrtv", to = "\\'\"\a\b\f\n\r\t\v";
       if (const auto simple = from.find(c); simple != from.npos) {
         out += to[simple];

@@ -9,7 +9,7 @@ namespace redline::jinja {
 
 struct token {
   enum class kind {
-    data,         // text to print as it stands
+    data,         // text to print unchanged
     block_begin,  // {%
     block_end,
     print_begin,  // {{
@@ -26,9 +26,10 @@ struct token {
   std::uint32_t line = 0;
 };
 
-/// Splits a template into tokens, the last of which is `end`. Comments are gone, raw blocks are data, and the rules of
-/// whitespace are applied: `-` and `+`, trim_blocks (the newline after a block tag goes), lstrip_blocks (blanks before
-/// a block tag on its line go), and one newline at the end of the source goes. Throws error.
+/// Splits a template into tokens, the last of which is `end`. Comments are dropped, raw blocks are data, and the
+/// whitespace rules are applied: `-` and `+`, trim_blocks (removes the newline after a block tag), lstrip_blocks
+/// (removes whitespace before a block tag on its line), and the removal of one newline at the end of the source. Throws
+/// error.
 std::vector<token> tokenize(std::string_view source);
 
 }  // namespace redline::jinja

@@ -55,7 +55,7 @@ std::vector<std::string_view> split_at_blanks(std::string_view text, std::int64_
   return parts;
 }
 
-/// Likewise from the right.
+/// Splits at whitespace from the right.
 std::vector<std::string_view> rsplit_at_blanks(std::string_view text, std::int64_t splits) {
   std::vector<std::string_view> words = split_at_blanks(text, -1), parts;
   text = strip(text, strip_side::right);
@@ -88,7 +88,7 @@ value split(native_call& call) {
   std::string_view text = self_text(call);
   if (sep == nullptr || sep->is_none()) return list_of(call, split_at_blanks(text, splits));
   const std::string& separator = separator_argument(call, sep);
-  std::vector<value> items;  // text_value charges each part as it comes
+  std::vector<value> items;  // text_value charges each part as it is added
   while (splits-- != 0) {
     const std::size_t at = text.find(separator);
     if (at == text.npos) break;
@@ -124,7 +124,7 @@ value splitlines(native_call& call) {
   return list_of(call, split_lines(self_text(call), boolean_argument(keep, false)));
 }
 
-/// start and end of str methods that take them, as bytes.
+/// The start and end arguments of str methods, as byte offsets.
 std::pair<std::size_t, std::size_t> byte_range(native_call& call, const value* start, const value* end) {
   const std::string& text = self_text(call);
   const bool whole = (start == nullptr || start->is_none()) && (end == nullptr || end->is_none());
@@ -161,7 +161,7 @@ value has_affix(native_call& call, bool at_end) {
 value startswith(native_call& call) { return has_affix(call, false); }
 value endswith(native_call& call) { return has_affix(call, true); }
 
-/// The code point index of a find, or -1.
+/// The code point index of a match, or -1.
 std::int64_t found_at(native_call& call, bool last) {
   const auto [wanted, start, end] = bind_arguments(call, {"sub", "start", "end"});
   const std::string& sub = text_argument(call, wanted, "sub");

@@ -12,13 +12,13 @@ namespace redline::jinja {
 
 class interpreter;
 
-/// What a call passes. Names are views into the template.
+/// The arguments of a call. Names are views into the template.
 struct call_arguments {
   std::vector<value> positional;
   std::vector<std::pair<std::string, value>> keyword;
 };
 
-/// Something with identity: a function, a macro, a namespace, a loop.
+/// A value with identity: a function, a macro, a namespace, a loop.
 class object_base {
  public:
   virtual ~object_base() = default;

@@ -14,7 +14,7 @@ namespace {
 
 using tk = token::kind;
 
-/// Blocks, brackets and signs inside each other; each level costs about a dozen frames of this parser.
+/// Limit of nested blocks, brackets and signs; each level costs about a dozen stack frames of this parser.
 constexpr int nesting_max = 80;
 
 struct binary_operator {
@@ -34,7 +34,7 @@ class parser {
   }
 
  private:
-  /// What the body of a macro mentions; one entry per macro around the current place.
+  /// The special names that a macro's body mentions; one entry per enclosing macro.
   struct mentions {
     bool varargs = false, kwargs = false, caller = false;
   };
@@ -150,8 +150,7 @@ class parser {
 
   // -- statements
 
-  /// Everything up to a tag whose name is one of `ends`, which stays current; or to the end of the template when there
-  /// are none.
+  /// Parses up to a tag whose name is in `ends`, which stays current, or to the end of the template if there are none.
   statement_list parse_block(std::initializer_list<std::string_view> ends) {
     const nested level(*this);
     statement_list block;
@@ -185,20 +184,20 @@ class parser {
     }
   }
 
-  /// A body after the head of a tag: closes the head, reads up to one of `ends`.
+  /// Parses a body after the head of a tag: closes the head, and reads up to one of `ends`.
   statement_list parse_body(std::initializer_list<std::string_view> ends) {
     take_symbol(":");
     expect_block_end();
     return parse_block(ends);
   }
-  /// Likewise, and reads the tag that ends it.
+  /// Parses a body and the tag that ends it.
   statement_list parse_whole_body(std::string_view end) {
     statement_list block = parse_body({end});
     skip();
     expect_block_end();
     return block;
   }
-  /// Likewise; the output is captured, so that break and continue cannot reach a loop outside.
+  /// Parses a body whose output is captured, so that break and continue cannot affect a loop outside.
   statement_list parse_captured_body(std::string_view end) {
     const int loops = std::exchange(loops_, 0);
     statement_list block = parse_whole_body(end);
@@ -391,7 +390,7 @@ class parser {
     return parse_target_list("");
   }
 
-  /// Names with commas between them: one name, or a tuple. Stops before the name `end`.
+  /// Parses names separated by commas: one name, or a tuple. Stops before the name `end`.
   assignment_target parse_target_list(std::string_view end) {
     const nested level(*this);
     assignment_target first = parse_single_target();
@@ -416,7 +415,7 @@ class parser {
 
   // -- expressions
 
-  /// `a` or `a, b`: the widest rule. with_condition: whether `x if y else z` may stand in it.
+  /// Parses `a` or `a, b`, the most general rule. with_condition: whether `x if y else z` is allowed in it.
   expression_ref parse_tuple_or_expression(bool with_condition = true, bool empty_allowed = false) {
     std::vector<expression_ref> items;
     bool is_tuple = false;
@@ -746,7 +745,7 @@ class parser {
     return name;
   }
 
-  /// `| f | g(x)` over `node`, which is null for the head of a filter block. started: the first `|` is left out.
+  /// Parses `| f | g(x)` over `node`, which is null for the head of a filter block. started: without the first `|`.
   expression_ref parse_filters(expression_ref node, bool started = false) {
     while (started || take_symbol("|")) {
       started = false;

@@ -7,8 +7,7 @@
 
 namespace redline::jinja {
 
-/// Throws error with the line for what is malformed and for what is not supported, such as an unknown tag, filter
-/// or test.
+/// Throws error with the line if the source is malformed or not supported, such as an unknown tag, filter or test.
 std::unique_ptr<const template_program> parse_template(std::string_view source);
 
 }  // namespace redline::jinja

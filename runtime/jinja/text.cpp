@@ -19,7 +19,7 @@ bool is_line_end(char32_t c) {
   return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
-/// str.isprintable() of one code point: neither of the categories Other and Separator, but for the blank.
+/// str.isprintable() of one code point: false for the categories Other and Separator, except the space.
 bool is_printable(char32_t c) {
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
     case UTF8PROC_CATEGORY_CC:
@@ -118,7 +118,7 @@ std::string title(std::string_view text) {
 
 namespace {
 
-/// Byte offset of the last code point of `text`, which is not empty.
+/// Byte offset of the last code point of `text`, which must not be empty.
 std::size_t last_code_point(std::string_view text) {
   for (std::size_t back = 2; back <= 4 && back <= text.size(); ++back) {
     if (utf8::decode(text, text.size() - back).size_bytes == back) return text.size() - back;

@@ -11,7 +11,7 @@ namespace {
 
 using kind = value::kind;
 
-/// A test that looks at its subject only.
+/// A test that depends only on its subject.
 template<bool (*holds)(const value&)>
 value plain(native_call& call) {
   expect_no_arguments(call);
@@ -57,7 +57,7 @@ value is_divisible(native_call& call) {
   return value::boolean(remainder(call, integer_argument(call, divisor, 0)) == 0);
 }
 
-/// Whether the text has letters, and all of them this case.
+/// Whether the text has letters, and all of them have this case.
 template<std::string (*convert)(std::string_view)>
 value is_of_case(native_call& call) {
   expect_no_arguments(call);

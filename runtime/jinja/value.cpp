@@ -15,7 +15,7 @@ using entry = std::pair<value, value>;
 using kind = value::kind;
 
 constexpr std::size_t object_overhead_bytes = 64;  // control block, header and allocator slack
-constexpr std::size_t indexed_from_count = 9;      // smaller dicts are searched
+constexpr std::size_t indexed_from_count = 9;      // smaller dicts are searched linearly
 
 std::uint32_t checked_nesting(render_budget& budget, std::uint32_t inner) {
   if (inner + 1 > budget.limits().nesting_max) {
@@ -25,7 +25,7 @@ std::uint32_t checked_nesting(render_budget& budget, std::uint32_t inner) {
   return inner + 1;
 }
 
-/// Of what a value owns without having been charged for it.
+/// Bytes that a value owns without having been charged for them.
 std::size_t uncounted_bytes(const value& v) {
   return v.is_undefined() || v.type() == kind::object ? 2 * object_overhead_bytes : 0;
 }
@@ -36,7 +36,7 @@ void check_hashable(const value& key) {
   }
 }
 
-/// -1, 0, 1, or 2 for "not ordered" (NaN). Exact also between an integer and a real beyond 2^53.
+/// Returns -1, 0, 1, or 2 for "not ordered" (NaN). Exact even between an integer and a real beyond 2^53.
 int compare_numbers(const value& a, const value& b) {
   if (a.is_integral() && b.is_integral()) {
     const auto x = a.as_integer(), y = b.as_integer();
@@ -230,7 +230,7 @@ dict_object::dict_object(render_budget& budget, std::vector<entry> from)
   budget.step(from.size());
   const bool indexed = from.size() >= indexed_from_count;
   std::uint32_t inner = 0;
-  entries.reserve(from.size());  // keys must not move: by_text_ looks into them
+  entries.reserve(from.size());  // keys must not move, because by_text_ refers to them
   for (auto& [key, item] : from) {
     check_hashable(key);
     inner = std::max({inner, key.nesting(), item.nesting()});
@@ -371,7 +371,7 @@ bool less(render_budget& budget, const value& a, const value& b) {
   if (a.is_number() && b.is_number()) return compare_numbers(a, b) == -1;
   if (a.is_string() && b.is_string()) {
     budget.touch(std::min(a.text().size(), b.text().size()));
-    return a.text() < b.text();  // bytes of UTF-8 order as code points do
+    return a.text() < b.text();  // the byte order of UTF-8 is the order of code points
   }
   if (a.is_list() && b.is_list() && a.as_list().is_tuple == b.as_list().is_tuple) {
     const auto &x = a.as_list().items, &y = b.as_list().items;

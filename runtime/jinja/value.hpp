@@ -15,29 +15,29 @@
 
 namespace redline::jinja {
 
-/// How a template fails, thrown between the engine's own files only: an interpreter without exceptions would carry a
-/// result through every node and hide the language. chat_template catches it and returns a failure.
+/// The failure of a template, thrown only within the engine: an interpreter without exceptions would carry a result
+/// through every node and hide the language. chat_template catches it and returns a failure.
 struct error {
   std::string what;
   errc code = errc::invalid_template;
-  std::uint32_t line = 0;  // 0: the statement being rendered
+  std::uint32_t line = 0;  // 0 means the statement being rendered
 };
 
-/// What a template may use. Templates come with model files and are untrusted programs.
+/// Limits for a template. Templates come with model files and are untrusted programs.
 struct template_limits {
   std::size_t source_bytes_max = std::size_t{1} << 20;
-  /// Nodes evaluated, elements visited and each 64 bytes of text touched count as one step; about 0.1 us each.
+  /// Each evaluated node, visited element and 64 bytes of processed text count as one step, about 0.1 us each.
   std::uint64_t steps_max = 5'000'000;
   std::size_t output_bytes_max = std::size_t{16} << 20;
-  /// Live text, lists and dicts of one rendering, approximately.
+  /// Approximate size of the live text, lists and dicts of one rendering.
   std::size_t memory_bytes_max = std::size_t{128} << 20;
-  /// Nodes under evaluation at one time, macro calls included. 150 need less than 256 KiB of stack.
+  /// Nodes under evaluation at one time, including macro calls. 150 need less than 256 KiB of stack.
   std::uint32_t depth_max = 150;
-  /// Lists and dicts inside each other, also in the input.
+  /// Nested lists and dicts, even in the input.
   std::uint32_t nesting_max = 100;
 };
 
-/// Counts what one rendering has used and throws error beyond the limits. Outlives every value made under it.
+/// Counts the resources used by one rendering and throws error beyond the limits. Outlives every value made under it.
 class render_budget {
  public:
   explicit render_budget(const template_limits& limits) : limits_(limits) {}
@@ -75,10 +75,10 @@ class render_budget {
   std::uint32_t depth_ = 0;
 };
 
-/// One level of recursion, for as long as it lives.
+/// One level of recursion, counted during the object's lifetime.
 class depth_guard {
  public:
-  // The constructor may throw after counting; the count then no longer matters, the rendering is over.
+  // The constructor may throw after counting; that is harmless because the rendering is over.
   explicit depth_guard(render_budget& budget) : budget_(budget) { budget_.enter(); }
   ~depth_guard() { budget_.leave(); }
   depth_guard(const depth_guard&) = delete;
@@ -88,7 +88,7 @@ class depth_guard {
   render_budget& budget_;
 };
 
-/// Memory that is counted for as long as it lives.
+/// An amount of memory, counted during the object's lifetime.
 class memory_charge {
  public:
   memory_charge(render_budget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) { budget_.acquire(bytes_); }
@@ -109,14 +109,14 @@ struct list_object;
 struct dict_object;
 class object_base;
 
-/// A Python value as templates see it. Immutable but for the attributes of a namespace; copying shares.
+/// A Python value as templates see it. Immutable except for the attributes of a namespace; copies share data.
 class value {
  public:
   /// In the order of the variant's alternatives.
   enum class kind { undefined, none, boolean, integer, real, string, list, dict, object };
 
   struct undefined_value {
-    std::shared_ptr<const std::string> why;  // what to say when it is used
+    std::shared_ptr<const std::string> why;  // message for its use
   };
   struct none_value {};
   struct text_object {
@@ -132,7 +132,7 @@ class value {
   static value integer(std::int64_t i) { return value(i); }
   static value real(double d) { return value(d); }
   static value string(render_budget& budget, std::string text);
-  /// Text that a template calls safe (markupsafe's Markup): what is added to it is escaped for HTML.
+  /// Text that a template marks as safe (markupsafe's Markup): text added to it is escaped for HTML.
   static value safe_string(render_budget& budget, std::string text);
   static value list(render_budget& budget, std::vector<value> items) {
     return sequence(budget, std::move(items), false);
@@ -140,10 +140,10 @@ class value {
   static value tuple(render_budget& budget, std::vector<value> items) {
     return sequence(budget, std::move(items), true);
   }
-  /// Of two equal keys the last value wins, at the first's place.
+  /// If two keys are equal the last value wins, at the first key's position.
   static value dict(render_budget& budget, std::vector<std::pair<value, value>> entries);
   static value object(std::shared_ptr<object_base> object) { return value(std::move(object)); }
-  /// Fails by error when the document nests too deeply.
+  /// Throws error if the document is nested too deeply.
   static value from_json(render_budget& budget, const nlohmann::ordered_json& json, std::uint32_t depth = 0);
 
   [[nodiscard]] kind type() const { return static_cast<kind>(state_.index()); }
@@ -156,7 +156,7 @@ class value {
   [[nodiscard]] bool is_integral() const { return type() == kind::integer || type() == kind::boolean; }
   [[nodiscard]] bool is_number() const { return is_integral() || type() == kind::real; }
 
-  // Each only for the kind it names.
+  // Each accessor requires the kind it names.
   [[nodiscard]] bool as_boolean() const { return std::get<bool>(state_); }
   [[nodiscard]] const std::string& text() const { return std::get<text_ref>(state_)->text; }
   [[nodiscard]] const list_object& as_list() const { return *std::get<list_ref>(state_); }
@@ -169,12 +169,12 @@ class value {
 
   /// Python's type name, for messages.
   [[nodiscard]] std::string_view type_name() const;
-  /// How many containers are inside each other; 0 for scalars.
+  /// The depth of nested containers; 0 for scalars.
   [[nodiscard]] std::uint32_t nesting() const;
   [[nodiscard]] bool truth() const;
   /// `is`: the same object, or equal scalars of one kind.
   [[nodiscard]] bool same_as(const value& other) const;
-  /// Throws "... is undefined" when undefined.
+  /// Throws "... is undefined" if undefined.
   const value& defined() const;
 
  private:
@@ -191,8 +191,7 @@ class value {
       state_;
 };
 
-/// A list, or a tuple, which only prints and compares differently. Ranges, views and generators of Python are lists
-/// here.
+/// A list, or a tuple, which only prints and compares differently. Python's ranges, views and generators are lists.
 struct list_object {
   std::vector<value> items;
   bool is_tuple;
@@ -202,7 +201,7 @@ struct list_object {
 
 struct dict_object {
   dict_object(render_budget& budget, std::vector<std::pair<value, value>> from);
-  /// nullptr when absent.
+  /// nullptr if absent.
   [[nodiscard]] const value* find(render_budget& budget, const value& key) const;
   [[nodiscard]] const value* find(std::string_view key) const;
 
@@ -210,11 +209,11 @@ struct dict_object {
   std::uint32_t nesting = 1;
 
  private:
-  std::unordered_map<std::string_view, std::size_t> by_text_;  // into the keys of entries
+  std::unordered_map<std::string_view, std::size_t> by_text_;  // refers to the keys of entries
   memory_charge charge_;
 };
 
-/// Grows text under the budget.
+/// Builds text under the budget.
 class text_builder {
  public:
   explicit text_builder(render_budget& budget, std::size_t bytes_max = SIZE_MAX)
@@ -236,20 +235,20 @@ class text_builder {
 std::string to_str(render_budget& budget, const value& v);
 void append_repr(text_builder& out, render_budget& budget, const value& v);
 bool equal(render_budget& budget, const value& a, const value& b);
-/// a < b; throws when Python does not order them.
+/// a < b; throws if Python does not order them.
 bool less(render_budget& budget, const value& a, const value& b);
 /// item in container
 bool contains(render_budget& budget, const value& container, const value& item);
-/// len(value); throws for what has none.
+/// len(value); throws for a value without length.
 std::size_t count_elements(const value& v);
-/// What `for` visits: items, keys or code points.
+/// The values that `for` visits: items, keys or code points.
 std::vector<value> iterate(render_budget& budget, const value& v);
 
 struct json_style {
   std::string item_separator = ", ";
   std::string key_separator = ": ";
   bool has_indent = false;
-  std::string indent;  // of one level
+  std::string indent;  // for one level
   bool ascii_only = false;
   bool sort_keys = false;
 };

@@ -9,15 +9,15 @@
 
 namespace redline::kv {
 
-/// The kinds of memory that sequences take, each counted in its own unit.
+/// The kinds of memory that sequences use, each counted in its own unit.
 enum class kind : std::uint8_t {
-  page,         // page_tokens tokens of all layers, or of those without storage of their own
-  window_page,  // the same tokens in the layers that see a window
+  page,         // page_tokens tokens in all layers, or in those without separate storage
+  window_page,  // the same tokens in the layers that have a window
   state_slot,   // the state of a sequence's recurrent layers
   last_,
 };
 
-/// So much of each kind. Subtraction stops at 0.
+/// A count for each kind. Subtraction stops at 0.
 struct amount {
   std::array<std::uint32_t, static_cast<std::size_t>(kind::last_)> of{};
 
@@ -46,33 +46,33 @@ struct amount {
   bool operator==(const amount&) const = default;
 };
 
-/// `count` pages and nothing else.
+/// An amount of `count` pages and nothing else.
 [[nodiscard]] constexpr amount pages(std::uint32_t count) {
   amount out;
   out[kind::page] = count;
   return out;
 }
 
-/// All that a pool has.
+/// The total amount of a pool.
 [[nodiscard]] constexpr amount amount_of(pool_size size) {
   amount out = pages(size.pages);
   out[kind::window_page] = size.window_pages;
   return out;
 }
 
-/// What a sequence takes as it grows. A value, so that a pass is planned without looking at the memory itself.
+/// The memory that a sequence takes as it grows. A value, so that planning a pass does not access the memory itself.
 struct growth {
-  amount opening;                  // once, with the first token
+  amount opening;                  // taken once, with the first token
   std::uint32_t room = 0;          // tokens that take nothing more
-  amount per_page = pages(1);      // for each further page_tokens begun
-  std::uint32_t drafts_max = ~0U;  // rows of one pass that can be taken back
+  amount per_page = pages(1);      // for each further page_tokens that are begun
+  std::uint32_t drafts_max = ~0U;  // rows of one pass that can be rolled back
 
   [[nodiscard]] constexpr amount taken_by(std::uint32_t tokens) const {
     if (tokens == 0) return {};
     const std::uint32_t beyond = tokens - std::min(tokens, room);
     return opening + per_page * ((beyond + page_tokens - 1) / page_tokens);
   }
-  /// The most tokens for which `free` is enough.
+  /// The most tokens for which `free` suffices.
   [[nodiscard]] constexpr std::uint32_t tokens_within(const amount& free) const {
     if (!opening.fits(free)) return 0;
     const amount left = free - opening;

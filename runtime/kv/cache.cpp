@@ -63,7 +63,7 @@ std::uint32_t cache::rewind(sequence_id sequence, std::uint32_t length) {
   if (it == tables_.end()) return 0;
   page_table& table = it->second;
   length = std::min(length, table.token_count());
-  // What one kind cannot go on from, the others need not either.
+  // If one kind cannot continue from a length, the others need not support it either.
   for (bool is_agreed = false; !is_agreed;) {
     is_agreed = true;
     for (const auto& each : kinds_) {
@@ -114,19 +114,19 @@ bool cache::compact(sequence_id sequence) {
   return it->second.held_count() < held;
 }
 
-/// As far as pages are free that these runs do not need.
+/// Compacts fragmented tables while there are free pages that these runs do not need.
 void cache::compact_fragmented(std::span<const run_range> runs) {
   bool compacted = false;
   for (const run_range& run : runs) {
     const page_table& table = tables_.at(run.sequence);
     if (!table.is_fragmented()) continue;
     const std::uint64_t copied = table.token_count() / page_tokens + 1;
-    // A compacted table may have less room than before: another page for each.
+    // A compacted table may have less free space than before: one more page for each run.
     if (pages_needed(runs) + runs.size() + copied > pool_.available()) continue;
     compact(run.sequence);
     compacted = true;
   }
-  if (compacted) (void)pin(runs);  // no more than before
+  if (compacted) (void)pin(runs);  // keeps no more than before
 }
 
 std::variant<allocated, kv_lost, shortage> cache::allocate(std::span<const run_range> runs) {
@@ -170,7 +170,7 @@ void cache::clear() {
   moves_.clear();
 }
 
-/// Kinds may keep something of known pages.
+/// Kinds may store something about cached pages.
 void cache::forget_given_up() {
   for (const page_id page : pool_.take_given_up()) {
     for (const auto& each : kinds_) each->forget(page);

@@ -13,65 +13,65 @@
 
 namespace redline::kv {
 
-/// The memory of a pass: of each run, in order, and what is copied before it.
+/// The memory of a pass: one entry per run, in order, and the copies to do first.
 struct allocated {
   std::vector<run_memory> runs;
-  std::vector<token_move> moves;  // in order
+  std::vector<token_move> moves;  // to be done in order
 };
-/// These sequences want to go on from a place before which something is gone.
+/// These sequences continue from a position before which some KV is gone.
 struct kv_lost {
   std::vector<sequence_id> sequences;
 };
-/// There is too little for all of the runs.
+/// There is too little memory for all of the runs.
 struct shortage {};
 
-/// The bookkeeping of one model's memory, of all kinds: what each sequence holds, what is free, which prefixes are
-/// known. Whole pages of prefixes stay when their sequence is over, for others of its scope, until memory is needed.
-/// Has no clock, sends nothing, and never reads or writes the bytes in a page.
+/// Manages all kinds of memory of one model: what each sequence has, what is free, and which prefixes are cached. Whole
+/// prefix pages stay after their sequence has ended, for others in its scope, until memory is needed. It has no clock,
+/// sends nothing, and never reads or writes the bytes of a page.
 class cache {
  public:
   explicit cache(pool_size size);
 
-  /// One more kind. To be called before the first sequence.
+  /// Adds another kind. Call it before the first sequence.
   void add(std::unique_ptr<storage> more);
 
-  /// What no sequence holds, with what only known prefixes keep.
+  /// The memory that no sequence uses, including pages that are only cached prefixes.
   [[nodiscard]] amount free() const;
-  /// What the sequence takes when it grows.
+  /// The memory that the sequence takes when it grows.
   [[nodiscard]] growth next(sequence_id sequence) const;
-  /// Tokens that it has memory of.
+  /// The number of tokens for which the sequence has memory.
   [[nodiscard]] std::uint32_t length(sequence_id sequence) const;
 
-  /// Gives a sequence, instead of what it has, the whole pages of the longest known prefix of `log`. Returns the tokens
-  /// that it can go on from. O(pages of the prefix).
+  /// Replaces a sequence's memory by the whole pages of the longest cached prefix of `log`. Returns the number of
+  /// tokens from which it can continue. O(pages of the prefix).
   std::uint32_t adopt(sequence_id sequence, tenant_id scope, std::span<const token> log);
-  /// The first tokens of the sequence's log, which are computed and exact: others of the scope whose logs begin with
-  /// them may have its pages.
+  /// Offers the sequence's leading tokens, which are computed and exact: other sequences of the scope whose logs begin
+  /// with them may use its pages.
   void offer(sequence_id sequence, tenant_id scope, std::span<const token> exact);
-  /// Drops all tokens after the first `length`, or as many more as must be computed again to go on. Returns how many
-  /// are left.
+  /// Drops all tokens after the first `length`, and as many more as must be recomputed to continue. Returns the number
+  /// of tokens left.
   std::uint32_t rewind(sequence_id sequence, std::uint32_t length);
-  /// s: lies within the sequence's memory.
+  /// s: must lie within the sequence's memory.
   void splice(sequence_id sequence, const table_splice& s);
-  /// Copies the tokens of a fragmented sequence together, if that frees pages and there is room for it.
+  /// Moves the tokens of a fragmented sequence together, if that frees pages and there is space for it.
   bool compact(sequence_id sequence);
-  /// The memory for a pass: all runs get theirs, or none. At most one run of a sequence, within its length. No other
-  /// pass begins before this one is done.
+  /// Allocates the memory for a pass, for all runs or none. A sequence may have at most one run, within its length. No
+  /// other pass may begin before this one is done.
   [[nodiscard]] std::variant<allocated, kv_lost, shortage> allocate(std::span<const run_range> runs);
-  /// The sequence has nothing any more.
+  /// Frees all memory of the sequence.
   void release(sequence_id sequence);
-  /// The model's memory is as new: nothing is held or known.
+  /// Resets to the initial state: nothing is used or cached.
   void clear();
 
-  /// From now on changes of the known prefixes are noted for `take_prefix_changes`.
+  /// Records changes of the cached prefixes for `take_prefix_changes` from now on.
   void note_prefix_changes() { prefixes_.note_changes(); }
   [[nodiscard]] std::vector<prefix_change> take_prefix_changes() { return prefixes_.take_changes(); }
-  /// As prefix_index::recent_blocks.
+  /// See prefix_index::recent_blocks.
   [[nodiscard]] std::vector<std::uint64_t> recent_blocks(std::size_t max) const { return prefixes_.recent_blocks(max); }
 
-  /// Aborts when memory is lost or held twice.
+  /// Aborts if memory is lost or owned twice.
   void check_integrity() const;
-  /// The same of about `count` pages of each kind, beginning where the last check ended. Returns how many it looked at.
+  /// Checks about `count` pages of each kind, continuing after the last check. Returns how many it checked.
   std::size_t check_some(std::uint32_t count);
 
  private:
@@ -84,9 +84,9 @@ class cache {
   page_pool pool_;
   prefix_index prefixes_;
   std::unordered_map<sequence_id, page_table> tables_;
-  std::vector<std::unique_ptr<storage>> kinds_;  // beside the pages
+  std::vector<std::unique_ptr<storage>> kinds_;  // in addition to the pages
   std::vector<token_move> moves_;                // for the next pass
-  // How far the checks have come.
+  // The progress of incremental checks.
   std::uint32_t next_page_ = 0;
   std::vector<sequence_id> next_tables_;
   prefix_index::check_progress next_known_;

@@ -10,7 +10,7 @@
 
 namespace redline::kv {
 
-/// What happens when an answer reaches the end of its window. All but `off` drop the oldest tokens.
+/// What happens when an answer reaches the end of its window. All policies except `off` drop the oldest tokens.
 enum class eviction_policy : std::uint8_t {
   off,         // the answer ends
   reevaluate,  // the other tokens are computed again
@@ -42,13 +42,12 @@ inline constexpr std::array<std::string_view, 4> eviction_names = {"off", "reeva
 /// How an answer continues beyond its window.
 struct eviction_options {
   eviction_policy policy = eviction_policy::off;
-  /// Number of first tokens that are never dropped. Absent: the prompt. Of a conversation only whole turns that begin
-  /// after them are dropped.
+  /// Number of first tokens that are never dropped; by default the prompt. In a conversation only whole turns that
+  /// begin after them are dropped.
   std::optional<std::uint32_t> n_keep;
-  /// Number of tokens dropped at a time. Absent: half of those that may be dropped, extended to the start of a line
-  /// where one is near.
+  /// Number of tokens dropped at a time; by default half of the droppable ones, extended to a nearby start of a line.
   std::optional<std::uint32_t> n_discard;
-  /// Length of the window in tokens. 0, or more than the model's context: the model's context.
+  /// Length of the window in tokens. 0, or more than the model's context, means the model's context.
   std::uint32_t n_ctx = 0;
   static constexpr auto fields(auto& self) { return std::tie(self.policy, self.n_keep, self.n_discard, self.n_ctx); }
 };

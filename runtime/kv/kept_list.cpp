@@ -6,7 +6,7 @@
 namespace redline::kv {
 namespace {
 
-// Listeners ask once a second.
+// Listeners poll once a second.
 constexpr std::size_t steps_max = 16;
 
 }  // namespace
@@ -36,7 +36,7 @@ kept_news kept_list::since(std::uint64_t revision) const {
     std::ranges::sort(news.added);
     return news;
   }
-  std::map<std::uint64_t, bool> is_kept;  // of what has changed
+  std::map<std::uint64_t, bool> is_kept;  // final state of the changed keys
   for (auto at = steps_.end() - static_cast<std::ptrdiff_t>(missed); at != steps_.end(); ++at) {
     for (const auto key : at->added) is_kept[key] = true;
     for (const auto key : at->dropped) is_kept[key] = false;

@@ -7,23 +7,23 @@
 
 namespace redline::kv {
 
-/// What a worker says of the beginnings that it keeps: all of them, or what has changed since a revision.
+/// A worker's report of its cached prefixes: all of them, or the changes since a revision.
 struct kept_news {
   std::uint64_t revision = 0;
-  bool is_all = false;                 // `added` is everything
+  bool is_all = false;                 // `added` is the complete set
   std::vector<std::uint64_t> added;    // see prefix_key
   std::vector<std::uint64_t> dropped;  // none is in `added`
   bool operator==(const kept_news&) const = default;
 };
 
-/// A set of beginnings with the changes of late, for listeners that have heard it before.
+/// A set of cached prefixes with its recent changes, for listeners that know an earlier revision.
 class kept_list {
  public:
-  /// first: a number that no other list has, so that none is taken for another one's next.
+  /// first: a number that is unique among lists, so that no list is mistaken for a later state of another.
   explicit kept_list(std::uint64_t first) : revision_(first) {}
 
   void update(const std::vector<std::uint64_t>& keys);
-  /// What somebody lacks who knows this revision; everything, when that is unknown or longer ago.
+  /// The changes since this revision; everything if it is unknown or too old.
   [[nodiscard]] kept_news since(std::uint64_t revision) const;
 
  private:

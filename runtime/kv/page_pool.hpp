@@ -11,40 +11,40 @@
 
 namespace redline::kv {
 
-/// Tokens in one page. 32: the depth of one bf16 tile product, and sharing stays fine-grained.
+/// Tokens in one page. 32 is the depth of one bf16 tile product, and keeps sharing fine-grained.
 inline constexpr std::uint32_t page_tokens = 32;
 
-/// How many pages there are, and window pages (window_pages.hpp), where layers with a window have storage of their own.
+/// The number of pages, and of window pages (window_pages.hpp) if layers with a window have separate storage.
 struct pool_size {
   // Not explicit: most pools have no window pages.
   constexpr pool_size(std::uint32_t pages_count, std::uint32_t windows_count = 0, std::uint32_t tokens = 0)
       : pages(pages_count), window_pages(windows_count), window(tokens) {}
 
   std::uint32_t pages;
-  std::uint32_t window_pages;  // 0: all layers lie in the pages
-  std::uint32_t window;        // tokens that a row of such a layer sees, its own the last; 0 without window pages
+  std::uint32_t window_pages;  // 0 if all layers are stored in the pages
+  std::uint32_t window;  // tokens that a row of a layer with a window sees, including its own; 0 without window pages
 };
 
-/// Reference counts of KV pages: free + held = all. Never touches the bytes in a page. A held page may be kept: one of
-/// its references is the prefix cache's, which can be given up when pages are needed.
+/// Reference counts of KV pages: every page is free or referenced. Never accesses the bytes of a page. A page may be
+/// cached: one of its references then belongs to the prefix cache, and can be dropped when pages are needed.
 class page_pool {
  public:
   explicit page_pool(pool_size size);
 
   [[nodiscard]] std::uint32_t pages_count() const { return static_cast<std::uint32_t>(references_.size()); }
   [[nodiscard]] std::uint32_t free_count() const { return free_count_; }
-  /// Pages that can be allocated now: free ones that can have a window page, where there are such.
+  /// Pages that can be allocated now: free ones, up to the number of free window pages if there are any.
   [[nodiscard]] std::uint32_t available() const {
     return windows_ ? std::min(free_count_, windows_->free_count()) : free_count_;
   }
 
-  /// nullptr: all layers lie in the pages. A page that is allocated has a window page, which the caller holds once. It
-  /// goes with its page, or when no table holds it and another page needs one.
+  /// nullptr if all layers are stored in the pages. An allocated page has a window page with one reference owned by the
+  /// caller. It is freed with its page, or when no table references it and another page needs one.
   [[nodiscard]] window_pages* windows() { return windows_ ? &*windows_ : nullptr; }
   [[nodiscard]] const window_pages* windows() const { return windows_ ? &*windows_ : nullptr; }
 
-  /// A free page with one reference; the page right after `neighbour` when that is free, so that a sequence's slots
-  /// stay consecutive. nullopt when none is available.
+  /// Returns a free page with one reference; the page right after `neighbour` if that is free, so that a sequence's
+  /// slots stay consecutive. nullopt if none is available.
   std::optional<page_id> allocate(std::optional<page_id> neighbour = std::nullopt);
   void retain(page_id page);
   void release(page_id page);
@@ -52,21 +52,21 @@ class page_pool {
 
   /// Adds the prefix cache's reference; a page has at most one.
   void keep(page_id page);
-  /// Drops that reference.
+  /// Drops the prefix cache's reference.
   void give_up(page_id page);
-  /// Pages of which that reference was dropped since the last call.
+  /// The pages whose cache reference was dropped since the last call.
   [[nodiscard]] std::vector<page_id> take_given_up() { return std::exchange(given_up_, {}); }
   [[nodiscard]] bool is_kept(page_id page) const { return kept_[page.value]; }
   [[nodiscard]] std::uint32_t kept_count() const { return kept_count_; }
-  /// Kept pages that have no other reference.
+  /// The number of cached pages without other references.
   [[nodiscard]] std::uint32_t spare_count() const { return spare_count_; }
 
-  /// Of all pages together.
+  /// The sum over all pages.
   [[nodiscard]] std::uint64_t references_total() const { return references_total_; }
 
-  /// Aborts when the free count and the reference counts disagree.
+  /// Aborts if the free count and the reference counts disagree.
   void check_integrity() const;
-  /// The same as far as a page alone can tell, of the pages [first, first + count) that there are.
+  /// Checks what can be checked per page, for existing pages in [first, first + count).
   void check_some(std::uint32_t first, std::uint32_t count) const;
 
  private:

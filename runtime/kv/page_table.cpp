@@ -12,11 +12,11 @@ static_assert(page_tokens == kernels::kv_page_tokens, "kernels and bookkeeping a
 
 namespace {
 
-// Each piece costs attention an incomplete tile, so no more than two per page are tolerated, and eight in a short
-// table.
+// Each piece costs attention an incomplete tile, so no more than two per page are accepted, or eight in a short table.
 constexpr std::size_t pieces_per_page_max = 2;
 constexpr std::size_t pieces_tolerated = 8;
-// Pages beyond what the tokens need: half as many again, so that compaction copies a token at most a few times.
+// Pages beyond what the tokens need: compaction waits for half as many again, so that it copies a token only a few
+// times.
 constexpr std::uint32_t pages_spare_min = 3;
 
 std::uint32_t end_of(const piece& p) { return p.first_slot + p.count; }
@@ -33,13 +33,13 @@ void for_pages(std::uint32_t first_slot, std::uint32_t count, Body body) {
   }
 }
 
-/// Where the slot's token lies in the window pages; nowhere, when its page has none.
+/// The token's slot in the window pages, or `nowhere` if its page has none.
 std::uint32_t window_slot(const page_pool& pool, std::uint32_t slot) {
   const auto page = pool.windows() == nullptr ? std::nullopt : pool.windows()->of(page_id{slot / page_tokens});
   return page ? *page * page_tokens + slot % page_tokens : token_move::nowhere;
 }
 
-/// Whether one move is the other one's rest.
+/// Whether move `b` continues move `a`.
 bool follows(const token_move& a, const token_move& b) {
   const auto goes_on = [&](std::uint32_t x, std::uint32_t y) {
     return x == token_move::nowhere ? y == x : x + a.count == y;
@@ -71,7 +71,7 @@ std::uint32_t page_table::pages_needed(const page_pool& pool, std::uint32_t coun
   return count <= free_slots ? 0 : pages_of(count - free_slots);
 }
 
-/// Splits the piece that holds token `at`, so that one begins there; returns its index.
+/// Splits the piece that contains token `at`, so that a piece begins there; returns its index.
 std::size_t page_table::split_at(std::uint32_t at) {
   if (at == token_count_) return pieces_.size();
   std::size_t i = 0;
@@ -83,7 +83,7 @@ std::size_t page_table::split_at(std::uint32_t at) {
   return i + 1;
 }
 
-/// Joins piece `index` to the one before it where slots and offsets allow.
+/// Merges piece `index` with the previous one if slots and offsets allow.
 void page_table::merge_at(std::size_t index) {
   if (index == 0 || index >= pieces_.size()) return;
   piece& before = pieces_[index - 1];
@@ -114,7 +114,7 @@ void page_table::drop(page_pool& pool, std::uint32_t first_slot, std::uint32_t c
   });
 }
 
-/// Index after the last slot of the page that holds a token of this table.
+/// Index after the last slot of the page that has a token of this table.
 std::uint32_t page_table::end_in_page(std::uint32_t page) const {
   std::uint32_t end = 0;
   for (const piece& p : pieces_) {
@@ -125,15 +125,15 @@ std::uint32_t page_table::end_in_page(std::uint32_t page) const {
   return end;
 }
 
-/// To be called after tokens were dropped. The slots after the last token in the open page are free again; without an
-/// open page the last token's page is reopened.
+/// Call it after tokens were dropped. The slots after the last token in the open page are free again; without an open
+/// page the last token's page is reopened.
 void page_table::reopen(page_pool& pool) {
   if (!open_ && !pieces_.empty()) open_ = page_id{(end_of(pieces_.back()) - 1) / page_tokens};
   open_fill_ = open_ ? end_in_page(open_->value) : 0;
   hold_open(pool);
 }
 
-/// Tokens that are added to the open page need its window page too. Where that is gone the page takes no more.
+/// Tokens added to the open page also need its window page. If that is gone, the page takes no more tokens.
 void page_table::hold_open(page_pool& pool) {
   if (!open_ || pool.windows() == nullptr) return;
   const auto at = std::ranges::lower_bound(windows_held_, open_->value);
@@ -141,13 +141,13 @@ void page_table::hold_open(page_pool& pool) {
   if (!is_held && pool.windows()->hold(*open_)) windows_held_.insert(at, open_->value);
 }
 
-/// The page was allocated just now.
+/// Notes a page that was just allocated.
 void page_table::note_held(const page_pool& pool, page_id page) {
   if (pool.windows() == nullptr) return;
   windows_held_.insert(std::ranges::lower_bound(windows_held_, page.value), page.value);
 }
 
-/// wanted: pages, in order.
+/// wanted: pages in ascending order.
 void page_table::set_held(page_pool& pool, std::vector<std::uint32_t> wanted) {
   for (const std::uint32_t page : windows_held_) {
     if (!std::ranges::binary_search(wanted, page)) pool.windows()->let_go(page_id{page});
@@ -159,7 +159,7 @@ void page_table::set_held(page_pool& pool, std::vector<std::uint32_t> wanted) {
   hold_open(pool);
 }
 
-/// Calls body(page, first slot, count, offset) for the tokens [from, end), a page after the other.
+/// Calls body(page, first slot, count, offset) for the tokens [from, end), page by page.
 template<class Body>
 void page_table::for_pages_of(std::uint32_t from, std::uint32_t end, Body body) const {
   std::uint32_t first = token_count_;
@@ -319,7 +319,7 @@ bool page_table::is_fragmented() const {
          held_count() > wanted + std::max(pages_spare_min, wanted / 2);
 }
 
-/// The tokens a page after the other, in order.
+/// The tokens page by page, in order.
 std::vector<page_table::part> page_table::parts(const page_pool& pool) {
   std::vector<part> out;
   const std::size_t boundary = split_at(exact_count_);
@@ -334,8 +334,8 @@ std::vector<page_table::part> page_table::parts(const page_pool& pool) {
   return out;
 }
 
-/// Pages for those that do not stay. Tokens whose window page is gone do not share a page with others, which would lose
-/// theirs.
+/// The number of pages for parts that do not stay. Tokens whose window page is gone do not share a page with others,
+/// which would lose theirs.
 std::uint32_t page_table::pages_wanted(std::span<const part> parts) {
   std::uint32_t wanted = 0;
   std::uint32_t room = 0;
@@ -350,8 +350,8 @@ std::uint32_t page_table::pages_wanted(std::span<const part> parts) {
   return wanted;
 }
 
-// Whole pages of a piece stay where they are. The rest is copied in token order. Exact tokens have offset 0 and keep
-// it, so their bits stay; the others take the last token's offset, as tokens that are added later will.
+// Whole pages of a piece stay in place. The rest is copied in token order. Exact tokens have offset 0 and keep it, so
+// their bits stay; the others take the last token's offset, as tokens that are added later do.
 std::vector<token_move> page_table::compact(page_pool& pool) {
   hold_windows(pool, 0);
   const std::vector<part> all = parts(pool);
@@ -412,7 +412,7 @@ std::vector<page_id> page_table::whole_pages(std::uint32_t count) const {
   std::vector<page_id> out;
   const std::uint32_t most = std::min(count, exact_count_ / page_tokens);
   for (const piece& p : pieces_) {
-    // Pieces before this one were whole pages, so it begins where a page of tokens does.
+    // Pieces before this one were whole pages, so it begins at a page boundary of tokens.
     for (std::uint32_t at = 0; out.size() < most && p.count - at >= page_tokens; at += page_tokens) {
       if (p.first_slot % page_tokens != 0) return out;
       out.push_back(page_id{(p.first_slot + at) / page_tokens});

@@ -80,8 +80,8 @@ void prefix_index::add(page_pool& pool, tenant_id tenant, std::span<const token>
   use(path);
 }
 
-/// Erases the subtree, leaves first: without this page, the ones below could not be found any more. Sequences keep
-/// their references. Not by recursion: a chain of a million tokens is 32,000 nodes deep.
+/// Erases the subtree, leaves first: without this page, those below could no longer be found. Sequences keep their
+/// references. Not recursive: a chain of a million tokens is 32,000 nodes deep.
 void prefix_index::erase(page_pool& pool, node_id top) {
   const auto parent = nodes_.find(nodes_.at(top).parent);
   if (parent != nodes_.end()) std::erase(parent->second.children, top);

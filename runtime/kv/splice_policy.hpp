@@ -4,8 +4,8 @@
 
 namespace redline::kv {
 
-/// What happens to the KV of the tokens after a change in the middle of a sequence. (Ignoring the edit altogether, the
-/// "reuse" of the literature, needs no policy: the cache is not told.)
+/// What happens to the KV of the tokens after a change in the middle of a sequence. (Ignoring the edit, called "reuse"
+/// in the literature, needs no policy: the cache is not notified.)
 enum class splice_policy : std::uint8_t {
   exact,     // computed again
   lazy,      // for a moved window: kept, at another position offset

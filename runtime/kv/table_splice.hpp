@@ -6,10 +6,10 @@
 
 namespace redline::kv {
 
-/// A change in the middle of a sequence's memory, which holds only the tokens that have KV: tokens
-/// [at, at + removed_count) go, and those after them move.
+/// A change in the middle of a sequence's memory, which contains only the tokens that have KV: tokens [at, at +
+/// removed_count) are dropped, and those after them move.
 struct table_splice {
-  std::uint32_t keep_count = 0;  // before that, all tokens after the first keep_count are dropped
+  std::uint32_t keep_count = 0;  // before the splice, all tokens after the first keep_count are dropped
   std::uint32_t at = 0;
   std::uint32_t removed_count = 0;
   std::int32_t shift = 0;  // positions by which the tokens after the splice move

@@ -12,7 +12,7 @@ void window_storage::add_growth(sequence_id, const page_table&, growth& to) cons
   to.per_page[kind::window_page] = 1;
 }
 
-/// A run from a place whose window is gone is refused by `pin`: until then another sequence may bring it back.
+/// `pin` refuses a run at a position whose window is gone: until then another sequence may restore it.
 std::uint32_t window_storage::resume_at(sequence_id, const page_table&, std::uint32_t length) const { return length; }
 
 void window_storage::rewind(sequence_id, page_table& table) { table.hold_windows(pool_, table.token_count()); }

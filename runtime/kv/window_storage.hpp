@@ -4,11 +4,11 @@
 
 namespace redline::kv {
 
-/// The window pages of a pool, as a kind of memory (window_pages.hpp). Tables hold what their next rows will see, and
-/// what was let go is still there while nothing else needs the memory.
+/// The window pages of a pool as a kind of memory (window_pages.hpp). Tables keep what their next rows will see;
+/// released window pages stay while nothing else needs the memory.
 class window_storage final : public storage {
  public:
-  /// pool: has window pages, and outlives this.
+  /// pool: must have window pages and outlive this.
   explicit window_storage(page_pool& pool) : pool_(pool) {}
 
   [[nodiscard]] amount free() const override;
@@ -17,7 +17,7 @@ class window_storage final : public storage {
                                         std::uint32_t length) const override;
   void rewind(sequence_id sequence, page_table& table) override;
   [[nodiscard]] bool pin(sequence_id sequence, page_table& table, std::uint32_t length) override;
-  void extend(const run_range&, page_table&) override {}  // a page is allocated with its window page
+  void extend(const run_range&, page_table&) override {}  // a page is allocated together with its window page
   void describe(const run_range& run, const page_table& table, run_memory& out) const override;
   void note_pass(const run_range& run, page_table& table) override;
   [[nodiscard]] std::uint32_t adopt(sequence_id sequence, page_table& table) override;

@@ -15,12 +15,12 @@ struct run {
   /// Position of tokens[0]; the others follow by one.
   position first_position = 0;
   /// The sequence's page table including this run: the last tokens.size() slots receive the run's keys and values, the
-  /// slots before them hold the sequence's earlier ones.
+  /// slots before them contain the sequence's earlier ones.
   std::span<const kv::piece> table;
-  /// Logits are computed for rows [logits_begin, tokens.size()); tokens.size() for none.
+  /// Logits are computed for rows [logits_begin, tokens.size()); tokens.size() means none.
   std::uint32_t logits_begin = 0;
-  /// Where layers with a window have storage of their own: the run's tokens there, and those before it that its first
-  /// row sees. Empty elsewhere.
+  /// If layers with a window have separate storage: the slots there of the run's tokens, and of the earlier tokens that
+  /// its first row sees. Otherwise empty.
   std::span<const kv::piece> window_table = {};
 
   [[nodiscard]] std::uint32_t logits_count() const {

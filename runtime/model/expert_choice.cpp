@@ -12,10 +12,10 @@
 namespace redline::model {
 namespace {
 
-// Below every probability. What is no number counts as less than any, and stays one as a weight.
+// Below every probability. A NaN counts as smaller than any score, and stays a NaN as a weight.
 constexpr float taken = -std::numeric_limits<float>::infinity();
 
-/// The first of the greatest that are not taken; the size where all are.
+/// The first of the greatest scores that are not taken; the size if all are taken.
 std::size_t best_of(std::span<const float> scores) {
   std::size_t best = scores.size();
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -27,7 +27,7 @@ std::size_t best_of(std::span<const float> scores) {
   return best;
 }
 
-/// Leaves the experts of the best groups.
+/// Keeps only the experts of the best groups.
 void keep_groups(std::span<float> scores, std::uint32_t groups, std::uint32_t groups_used) {
   std::array<float, architecture::experts_max> sums;
   const std::size_t size = scores.size() / groups;
@@ -59,7 +59,7 @@ void choose_experts(const kernels::kernel_table& table, std::span<float> logits,
   const bool by_sigmoid = weighting.gates == architecture::gating::sigmoid;
   if (by_sigmoid) {
     for (float& logit : logits) {
-      float both[] = {logit, 0};  // of two logits, the softmax is the sigmoid of their difference
+      float both[] = {logit, 0};  // the softmax of two logits is the sigmoid of their difference
       table.softmax(both, 2);
       logit = both[0];
     }
@@ -72,7 +72,7 @@ void choose_experts(const kernels::kernel_table& table, std::span<float> logits,
     scores[e] = weighting.selection_bias.empty() ? logits[e] : logits[e] + weighting.selection_bias[e];
   }
   if (weighting.groups > 1) keep_groups(scores, weighting.groups, weighting.groups_used);
-  float sum = by_sigmoid ? 1e-20F : 0;  // sigmoids may all be nothing
+  float sum = by_sigmoid ? 1e-20F : 0;  // all sigmoids may be zero
   for (expert_share& share : chosen) {
     const std::size_t best = best_of(scores);
     share = {static_cast<std::uint32_t>(best), logits[best]};

@@ -45,7 +45,7 @@ void feed_forward::compute(const layer_weights& layer, const float* x, std::size
   sum(layer.mixture, rows, out);
 }
 
-/// Which experts every row goes to.
+/// Chooses the experts of every row.
 void feed_forward::choose(const mixture_weights& mixture, const float* x, std::size_t rows) {
   if (mixture.shared_router.rows() != 0) {
     products_.multiply(x, rows,
@@ -66,7 +66,7 @@ void feed_forward::choose(const mixture_weights& mixture, const float* x, std::s
   });
 }
 
-/// Rows of the same expert next to each other, in their order, as groups of the experts that have any.
+/// Gathers rows by expert, in their order, as one group for each expert that has rows.
 void feed_forward::gather(const mixture_weights& mixture, const float* x, std::size_t rows) {
   const std::size_t used = config_.experts_used;
   const std::span<const expert_share> shares(shares_.data(), rows * used);
@@ -93,7 +93,7 @@ void feed_forward::add_group(const feed_forward_weights& w, const float* x, std:
   hidden_used_ += rows * w.up.rows();
 }
 
-/// In stretches of hidden outputs that stay in the cache between the steps, then the way back to the width.
+/// Computes spans of hidden outputs that stay in the cache between the steps, then the product back to the width.
 void feed_forward::compute_groups() {
   const bool gated = config_.kind->activation != architecture::feed_forward_kind::gelu;
   const auto prepare_if = [&](auto takes) {
@@ -118,8 +118,8 @@ void feed_forward::compute_groups() {
       activate(g.gate + at, gated ? g.up + at : nullptr, count);
     }
   };
-  // A few panels of both matrices in turns: what they give stays in the first-level cache, and each reads its own next
-  // ones ahead.
+  // Alternates between a few panels of both matrices: their output stays in the first-level cache, and each prefetches
+  // its own next panels.
   products_.for_panels(panels_, [&](std::size_t which, std::size_t begin, std::size_t end, std::uint32_t) {
     for (; begin < end; begin += step) multiply(which, begin, std::min(end, begin + step));
   });
@@ -162,7 +162,7 @@ void feed_forward::sum(const mixture_weights& mixture, std::size_t rows, float* 
     if (mixture.shared_router.rows() == 0) {
       return table.add_scaled(to, 1, of_shared_.data() + row * width, width);
     }
-    float sigmoid[] = {shared_logits_.data()[row], 0};  // of two logits, the softmax is the sigmoid of their difference
+    float sigmoid[] = {shared_logits_.data()[row], 0};  // the softmax of two logits is the sigmoid of their difference
     table.softmax(sigmoid, 2);
     table.add_scaled(to, sigmoid[0], of_shared_.data() + row * width, width);
   });

@@ -8,7 +8,7 @@ namespace {
 
 using kernels::tile_tokens;
 
-/// Moves `count` tokens of a tile from one lane to another: rows of the tile, each of 16 elements.
+/// Moves `count` tokens of a tile from one lane to another: in each row of the tile, which has 16 elements.
 void copy_lanes(std::byte* to, std::size_t to_lane, const std::byte* from, std::size_t from_lane, std::size_t count,
                 std::size_t rows, std::size_t element) {
   for (std::size_t row = 0; row < rows; ++row) {

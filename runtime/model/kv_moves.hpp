@@ -7,7 +7,7 @@
 
 namespace redline::model {
 
-/// Copies the move's keys and values within one (layer, KV head).
+/// Copies the move's keys and values within one layer and KV head.
 void copy_tokens(const kernels::kv_view& kv, const kv::token_move& move, std::size_t head_dim);
 
 /// Appends the slot's key to `out`, as floats.

@@ -37,7 +37,7 @@ void latent_projections::read(const layer_weights& layer, const float* x, std::s
             .y_step = config_.head_dim});
 }
 
-/// The row's key, its value, and what is rotated of its queries.
+/// Computes the row's key, its value, and the rotated part of its queries.
 void latent_projections::read_row(const layer_weights& layer, std::size_t row, float* query, float* key, float* value) {
   const std::size_t rotated = config_.rotated(), rank = shape_.rank, plain = shape_.plain_dim;
   const float* down = down_.data() + row * (rank + rotated);

@@ -68,7 +68,7 @@ result<const kernel_table*> table_for(const gguf::gguf_file& file, const kernel_
 std::string name_of_products(const kernel_table& table) {
   if (kernels::multiplies_integers(table)) return "int8";
   if (rounds_to_bf16(table)) return "bf16";
-  // avx512fp16 turns keys in a way of its own.
+  // avx512fp16 rotates keys differently.
   if (table.one_chain && table.name != "avx512fp16") return "float";
   return std::string(table.name);
 }

@@ -14,12 +14,12 @@ struct measured_pass {
   std::uint32_t logits = 0;
   std::uint32_t context = 0;
   microseconds took{0};
-  std::uint64_t experts = 0;  // distinct ones that were touched, over all layers; 0 in a dense model
+  std::uint64_t experts = 0;  // distinct experts that were touched, over all layers; 0 in a dense model
 };
 
 /// Measures passes of 1, 2, 4, ... rows, some without logits, some after a long context: enough to estimate any other.
-/// In a mixture of experts also passes of one token that is repeated, which touch few experts. Stops early after about
-/// `patience`. Overwrites the contents of the transformer's pages.
+/// For a mixture of experts it also measures passes of one repeated token, which touch few experts. Stops early after
+/// about `patience`. Overwrites the contents of the transformer's pages.
 std::vector<measured_pass> measure_passes(transformer& t, microseconds patience);
 
 }  // namespace redline::model

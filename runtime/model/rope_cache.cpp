@@ -10,13 +10,13 @@ namespace {
 constexpr std::int64_t block_positions = 64;
 constexpr std::size_t blocks_max = 4096;  // 262 144 positions: 128 MB at 128 rotated dimensions
 
-/// The pair, as a number with a fraction, that turns `turns` times within the original context.
+/// The pair, as a fractional index, that turns `turns` times within the original context.
 double pair_of(double turns, const architecture::yarn_scaling& yarn, const model_shape& c) {
   return c.rotated() * std::log(yarn.original_context / (turns * 2 * std::numbers::pi)) /
          (2 * std::log(static_cast<double>(c.rope_base)));
 }
 
-/// By how much each pair's frequency is multiplied.
+/// The factor of each pair's frequency.
 double yarn_multiplier(std::uint32_t pair, const architecture::yarn_scaling& yarn, const model_shape& c) {
   const double first = pair_of(yarn.turns_kept, yarn, c), last = pair_of(yarn.turns_slowed, yarn, c);
   const double low = std::max(0.0, c.kind->yarn_whole_pairs ? std::floor(first) : first);

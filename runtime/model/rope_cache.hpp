@@ -17,14 +17,14 @@ using architecture::model_shape;
 /// offsets move queries. One thread may call `at`; the returned angles may be read by many.
 class rope_cache {
  public:
-  /// factors: divisors of the frequencies; empty for none.
+  /// factors: divisors of the frequencies; may be empty.
   rope_cache(const model_shape& config, std::span<const float> factors);
 
-  /// cos[rotary_dim / 2], then sin[rotary_dim / 2], of a query or key at the position; valid until `forget_if_large`.
+  /// cos[rotary_dim / 2], then sin[rotary_dim / 2], for a query or key at the position; valid until `forget_if_large`.
   kernels::rope_angles at(std::int64_t position);
-  /// Likewise of what turns a rotated key by a number of positions, and leaves its length.
+  /// Angles that turn a rotated key by a number of positions and keep its length; valid until `forget_if_large`.
   kernels::rope_angles turn(std::int64_t positions);
-  /// Drops all angles when there are very many. To be called between forward passes.
+  /// Drops all angles if there are very many. Call it between forward passes.
   void forget_if_large();
 
  private:
@@ -34,7 +34,7 @@ class rope_cache {
   std::vector<double> frequencies_;  // radians per position
   double magnitude_ = 1;
   block_map blocks_;
-  block_map turns_;  // where magnitude_ is not 1
+  block_map turns_;  // used if magnitude_ is not 1
 };
 
 }  // namespace redline::model

@@ -6,7 +6,7 @@
 
 namespace redline::model {
 
-/// Products of integers are for weights in blocks; a file may have others beside them.
+/// Products of integers need weights in blocks; a file may also have other weights.
 bool row_products::takes_prepared(const kernels::packed_weights& matrix) const {
   return !kernels::multiplies_integers(table_) || kernels::block_columns(matrix.view().type) > 1;
 }

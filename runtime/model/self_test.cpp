@@ -24,26 +24,26 @@ using kernels::kernel_table;
 using kernels::weight_type;
 using kernels::worker_team;
 
-/// Batch sizes that together reach every way in which the kernels block rows.
+/// Batch sizes that together exercise every way in which the kernels block rows.
 constexpr std::array<std::uint32_t, 7> batch_sizes = {1, 2, 3, 5, 8, 17, 64};
 constexpr std::uint32_t rows_most = 64;
-/// Few, because the definition is slow, and any row alone is computed the same way.
+/// Few, because the reference is slow, and every single row is computed the same way.
 constexpr std::size_t rows_defined = 8;
-/// Panels that are computed eight, two and one at a time, the last one incomplete.
+/// Panels that are computed eight, two and one at a time, with the last one incomplete.
 constexpr std::size_t outputs = 165;
-/// Several blocks, and several stretches as the kernels cut the columns of eight panels.
+/// Several blocks, and several column segments as the kernels divide eight panels.
 constexpr std::size_t columns_of(weight_type type) {
   return std::max<std::size_t>(192, 2 * kernels::block_columns(type));
 }
 
-/// Random numbers that depend on the seed and the stream only.
+/// Random numbers that depend only on the seed and the stream.
 class noise {
  public:
   noise(std::uint64_t seed, std::uint32_t stream)
       : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, stream_(stream) {}
 
   std::uint32_t word() { return philox4x32({index_++, stream_, 0, 0}, key_)[0]; }
-  /// In [-1, 1).
+  /// Uniform in [-1, 1).
   std::vector<float> floats(std::size_t count) {
     std::vector<float> numbers(count);
     for (float& n : numbers) n = static_cast<float>(static_cast<std::int32_t>(word())) * 0x1p-31F;
@@ -62,7 +62,7 @@ std::string exactly(float f) {
   return text;
 }
 
-/// Describes the first value of `found` that neither has the same bits nor is within the tolerance. Both: [rows,
+/// Describes the first value of `found` that neither has the same bits nor is within the tolerance. Both are [rows,
 /// width].
 std::optional<std::string> difference(std::span<const float> wanted, std::span<const float> found, std::size_t width,
                                       float tolerance = 0) {
@@ -83,13 +83,13 @@ std::string with_threads(const worker_team& team) {
 struct product_case {
   weight_type type;
   std::size_t columns = 0;
-  std::vector<std::byte> matrix;  // [outputs, columns] as a file holds it
+  std::vector<std::byte> matrix;  // [outputs, columns] as stored in a file
   std::vector<float> bias;        // [outputs]
   std::vector<float> x;           // [rows_most, columns]
   std::vector<float> expected;    // [rows_defined, outputs]
 };
 
-/// One chain of fused multiply-adds per output, then the bias.
+/// Computes one chain of fused multiply-adds per output, then adds the bias.
 void define_output(product_case& c, std::size_t output) {
   std::vector<float> weights(c.columns);
   const std::byte* row = c.matrix.data() + output * kernels::row_bytes(c.type, c.columns);
@@ -101,7 +101,7 @@ void define_output(product_case& c, std::size_t output) {
   }
 }
 
-/// Random blocks of a type that is only read: any bytes are one, but for the scale.
+/// Fills in random blocks of a type that can only be read: any bytes are valid, except for the scale.
 void fill_blocks(weight_type type, noise& random, std::vector<std::byte>& matrix) {
   constexpr float scale = 0x1p-9F;  // weights are below 1
   for (std::byte& b : matrix) b = static_cast<std::byte>(random.word() & 255);
@@ -128,7 +128,7 @@ product_case make_case(weight_type type, std::uint64_t seed, worker_team& team) 
   return c;
 }
 
-/// Computes rows [first, first + count): in one call with a team of one, else split as finely as the table allows.
+/// Computes rows [first, first + count): in one call for a team of one, else split as finely as the table allows.
 std::vector<float> multiply(const kernel_table& table, worker_team& team, const kernels::packed_weights& w,
                             const product_case& c, std::size_t first, std::size_t count) {
   std::vector<float> y(count * outputs, std::numeric_limits<float>::quiet_NaN());
@@ -152,15 +152,14 @@ std::vector<float> multiply(const kernel_table& table, worker_team& team, const 
 }
 
 /// A sum of k products loses at most k roundings of its largest partial sum. Weights and rows are about 1 at most, and
-/// the sums stay far below k.
-/// The errors of single products are random: sqrt(k) times one of them, with a margin.
+/// the sums stay far below k. The errors of single products are random: sqrt(k) times one of them, with a margin.
 float rounding_bound(const kernel_table& table, std::size_t columns) {
   if (table.one_chain) return 0;
   const auto k = static_cast<float>(columns);
   return 4 * k * std::numeric_limits<float>::epsilon() + std::sqrt(k) * table.product_error;
 }
 
-/// expected: the outputs of the first rows, from which the table may be `tolerance` away.
+/// expected: the outputs of the first rows; the table may differ by `tolerance`.
 std::string try_products(const kernel_table& table, worker_team& one, worker_team& many, const product_case& c,
                          std::span<const float> expected, float tolerance) {
   const kernels::packed_weights w(table, many, c.type, outputs, c.columns, c.matrix.data());
@@ -198,14 +197,14 @@ struct prompt_case {
 /// The prompt has one chunk of each size.
 constexpr std::array<std::uint32_t, 7> chunk_sizes = {1, 2, 3, 5, 8, 17, 33};
 constexpr std::uint32_t prompt_tokens = std::accumulate(chunk_sizes.begin(), chunk_sizes.end(), 0U);
-/// Pages for the prompt in scattered pieces, then for a second sequence in order.
+/// Pages for the prompt in scattered pieces, followed by pages for a second sequence in order.
 constexpr std::uint32_t scattered_pages = 16;
 constexpr std::uint32_t all_pages = scattered_pages + prompt_tokens / kv::page_tokens + 1;
 
 constexpr kv::piece contiguous[] = {{0, prompt_tokens, 0}};
 constexpr kv::piece neighbours_place[] = {{scattered_pages * kv::page_tokens, prompt_tokens, 0}};
 
-/// Pieces of uneven lengths that begin within pages, from the last page to the first.
+/// Pieces of uneven lengths that begin inside pages, from the last page to the first.
 std::vector<kv::piece> scattered() {
   std::vector<kv::piece> pieces;
   std::uint32_t left = prompt_tokens;
@@ -242,7 +241,7 @@ result<std::vector<float>> at_once(const prompt_case& c, worker_team& team, std:
   return std::vector<float>(logits.begin(), logits.end());
 }
 
-/// The same from chunks of all sizes, each batched with a chunk of a second sequence that wants no logits.
+/// Logits from chunks of all sizes, each batched with a chunk of a second sequence that wants no logits.
 result<std::vector<float>> in_chunks(const prompt_case& c, worker_team& team, std::span<const kv::piece> pieces) {
   REDLINE_TRY_ASSIGN(const auto t, make_transformer(c, team));
   std::vector<float> all;
@@ -294,14 +293,14 @@ class tester {
     if (on_check_) on_check_(found_.back());
   }
 
-  /// Every target's are those of the reference.
+  /// Checks that every target gives the reference's results.
   void try_integer_products(const product_case& c) {
     const kernel_table* reference = kernels::int8_table_of(o_.reference);
     if (reference == nullptr) return;
     const kernels::packed_weights w(*reference, many_, c.type, outputs, c.columns, c.matrix.data());
     const auto expected = multiply(*reference, one_, w, c, 0, rows_defined);
     const std::string claim = "products of integers with " + std::string(name_of(c.type)) + " weights";
-    // They are near the definition in floats, too.
+    // They must be near the definition in floats, too.
     const float tolerance = rounding_bound(*reference, c.columns);
     if (const auto d = difference(c.expected, expected, outputs, tolerance)) note(reference->name, claim, *d);
     for (const kernel_table* table : o_.tables) {
@@ -359,7 +358,7 @@ class tester {
   std::vector<token> prompt_;
   struct {
     const kernel_table* table = nullptr;
-    std::string numerics;                                                      // as claims name them
+    std::string numerics;                                                      // as named in claims
     std::array<std::vector<float>, kernels::all_element_types.size()> logits;  // by type of keys and values
   } reference_;
   std::vector<self_check> found_;

@@ -28,21 +28,21 @@ struct prepared_run {
   std::uint32_t first_row = 0;
   std::uint32_t row_count = 0;
   std::uint32_t logits_begin = 0;
-  std::uint32_t first_token = 0;                // index in the table of the first row
-  std::array<std::size_t, 2> tiles_begin = {};  // of state::tiles, by storage
+  std::uint32_t first_token = 0;                // index in the table of the first row's token
+  std::array<std::size_t, 2> tiles_begin = {};  // in state::tiles, by storage
   std::array<std::size_t, 2> tiles_end = {};
-  std::size_t angles_begin = 0;  // of state::query_angles: [offset_count][row_count]
+  std::size_t angles_begin = 0;  // in state::query_angles: [offset_count][row_count]
   std::uint32_t offset_count = 0;
 };
 
-/// Rows [row_begin, row_end) of a run: attended together.
+/// Rows [row_begin, row_end) of a run, which are attended together.
 struct row_block {
   std::uint32_t run = 0;
   std::uint32_t row_begin = 0;
   std::uint32_t row_end = 0;
 };
 
-/// One for layers that see everything, and where layers with a window rotate differently one for those.
+/// One cache for layers that see all tokens, and another if layers with a window rotate differently.
 std::vector<rope_cache> make_ropes(const model_shape& config, std::span<const float> factors) {
   std::vector<rope_cache> ropes;
   ropes.emplace_back(config, factors);
@@ -56,15 +56,15 @@ std::vector<rope_cache> make_ropes(const model_shape& config, std::span<const fl
   return ropes;
 }
 
-/// From one head's keys and values in a page to the next one's. No multiple of 4 KiB, so that pages are none either:
-/// else a head's keys and values would share a few sets of a cache, and the block that is read ahead would push out the
-/// one at hand.
+/// The distance from one head's keys and values in a page to the next one's. It is not a multiple of 4 KiB, so that
+/// page sizes are not either. Otherwise a head's keys and values would map to a few sets of a cache, and the prefetched
+/// block would evict the current one.
 std::uint64_t head_stride(const model_shape& config, kv_type type) {
   const std::uint64_t bytes = kernels::kv_head_bytes(type, config.head_dim);
   return bytes % 4096 == 0 ? bytes + 64 : bytes;
 }
 
-/// Kernels name the ways to pair dimensions in the same order.
+/// The kernels list the pairings of dimensions in the same order.
 kernels::rope_pairs pairs_of(const model_shape& config) {
   using architecture::rope_pairs;
   static_assert(static_cast<int>(rope_pairs::adjacent) == static_cast<int>(kernels::rope_pairs::adjacent));
@@ -82,7 +82,7 @@ struct transformer::state {
   state(std::shared_ptr<const weights> the_weights, const kernels::kernel_table& the_table,
         kernels::worker_team& the_team, const options& how);
 
-  // Before the layers.
+  // Preparation before the layers.
   void prepare(std::span<const run> batch);
   void prepare_run(const run& r);
   void append_slots(const run& r);
@@ -92,11 +92,11 @@ struct transformer::state {
   void reserve_scratch();
   void embed();
 
-  // The halves of a layer.
+  // The two halves of a layer.
   void remember_and_attend(std::size_t layer);
   void add_feed_forward(std::size_t layer);
 
-  // Inside a layer.
+  // The steps inside a layer.
   void multiply(const float* rows_of_x, std::initializer_list<row_products::product> those);
   void make_queries_keys_values(const layer_weights& l);
   void normalise_row(const norm_weights& norm, const float* from, float* to);
@@ -121,7 +121,7 @@ struct transformer::state {
   template<class Body>
   void timed(double& seconds, Body body);
   [[nodiscard]] kernels::kv_view kv_of(std::size_t layer, std::size_t kv_head) const;
-  /// Index in `kv`: 1 where layers with a window have storage of their own, and this is one.
+  /// Index in `kv`: 1 if layers with a window have separate storage and this is one of them.
   [[nodiscard]] std::size_t storage_of(std::size_t layer) const {
     return how.window_pages_count != 0 && config.window_of(layer) != 0 ? 1 : 0;
   }
@@ -143,34 +143,35 @@ struct transformer::state {
   std::optional<latent_projections> latents;
   std::vector<rope_cache> ropes;
   std::array<std::uint64_t, 2> bytes_of_page;  // by storage
-  std::array<kernels::memory_block, 2> kv;     // page by page, each [its layers][kv head] of kv_head_bytes
-  std::vector<std::size_t> place_in_page;      // by layer: how many layers of its storage are before it
+  std::array<kernels::memory_block, 2> kv;     // page by page, each [layers of the storage][kv head] of kv_head_bytes
+  std::vector<std::size_t> place_in_page;      // by layer: the number of earlier layers in its storage
   times spent;
 
-  // Activations of the rows in flight; the widths are fixed, see the constructor.
+  // Activations of the current rows; the widths are fixed, see the constructor.
   std::size_t attention_width;
   std::size_t kv_width;
   float_buffer x, normed, query, key, value, attended, delta;
   float_buffer logits;
-  float_buffer picked;                  // rows of one step of the head
-  std::vector<kernels::row_best> best;  // of the same
+  float_buffer picked;                  // rows of one step of the output head
+  std::vector<kernels::row_best> best;  // for these rows
   std::vector<float_buffer> scratch;    // one per worker
-  std::size_t rows = 0;                 // in the activations: all, then only those that want logits
+  std::size_t rows = 0;                 // rows in the activations: all, then only those that want logits
 
-  // The batch at hand, as `prepare` left it.
+  // The current batch, as set by `prepare`.
   std::vector<prepared_run> runs;
-  std::vector<token> tokens;                                                  // by row
-  std::array<std::vector<std::uint32_t>, 2> slots;                            // by storage, by row
-  std::array<std::vector<kernels::rope_angles>, 2> key_angles, query_angles;  // as `ropes`: by row; by run, offset, row
-  std::array<std::vector<attention_tile>, 2> tiles;                           // by storage, by run, in token order
-  std::vector<float> query_scales;                                            // by row; empty: none is scaled
-  std::vector<std::int32_t> offsets;                                          // distinct ones of the run at hand
-  std::vector<row_block> blocks, wanted_blocks;                               // the second: only rows that want logits
+  std::vector<token> tokens;                        // by row
+  std::array<std::vector<std::uint32_t>, 2> slots;  // by storage, by row
+  std::array<std::vector<kernels::rope_angles>, 2> key_angles,
+      query_angles;                                  // indexed as `ropes`: by row; by run, offset, row
+  std::array<std::vector<attention_tile>, 2> tiles;  // by storage, by run, in token order
+  std::vector<float> query_scales;                   // by row; empty if none is scaled
+  std::vector<std::int32_t> offsets;                 // distinct offsets of the current run
+  std::vector<row_block> blocks, wanted_blocks;      // wanted_blocks has only rows that want logits
   struct kv_split {
     std::size_t attention;  // index in split_calls
     std::size_t index;
   };
-  std::vector<kernels::attention_args> split_calls;  // of one layer, where contexts are split
+  std::vector<kernels::attention_args> split_calls;  // calls for one layer, if contexts are split
   std::vector<kv_split> kv_splits;
   float_buffer split_records;
   std::vector<std::uint32_t> wanted_rows;
@@ -255,14 +256,14 @@ std::size_t transformer::forward_body(std::span<const run> batch) {
         s.remember_and_attend(layer);
         break;
     }
-    if (s.rows == 0) return 0;  // the cache is all that was asked for
+    if (s.rows == 0) return 0;  // only KV was requested
     s.add_feed_forward(layer);
   }
   return s.rows;
 }
 
-/// The first half of a layer with attention: leaves what it gives in delta. In the last layer rows that want no logits
-/// go.
+/// The first half of a layer with attention: leaves its output in delta. In the last layer, rows that want no logits
+/// are dropped.
 void transformer::state::remember_and_attend(std::size_t layer) {
   const layer_weights& l = w->layers[layer];
   const bool last = layer + 1 == w->layers.size();
@@ -282,7 +283,7 @@ void transformer::state::remember_and_attend(std::size_t layer) {
   });
 }
 
-/// Adds what the first half gave, and the second half.
+/// Adds the output of the first half, then that of the second half.
 void transformer::state::add_feed_forward(std::size_t layer) {
   const layer_weights& l = w->layers[layer];
   const bool last = layer + 1 == w->layers.size();
@@ -296,7 +297,7 @@ void transformer::state::add_feed_forward(std::size_t layer) {
   });
 }
 
-/// Some of the rows that want logits, one after the other.
+/// Copies the chosen rows that want logits, consecutively.
 const float* transformer::state::picked_rows(std::span<const std::uint32_t> which) {
   picked.grow(which.size() * config.width);
   for (std::size_t i = 0; i < which.size(); ++i) {
@@ -306,7 +307,7 @@ const float* transformer::state::picked_rows(std::span<const std::uint32_t> whic
   return picked.data();
 }
 
-/// from: [count, width], normed.
+/// from: [count, width], normalized.
 void transformer::state::make_logits(const float* from, std::size_t count) {
   products.multiply(from, count, {{w->output_head(), logits.data()}});
   if (config.logit_multiplier() == 1 && config.logit_cap == 0) return;
@@ -319,7 +320,7 @@ void transformer::state::make_logits(const float* from, std::size_t count) {
   });
 }
 
-/// Runs body and, when asked to profile, adds the time it took.
+/// Runs body and, if profiling is on, adds the time it took.
 template<class Body>
 void transformer::state::timed(double& seconds, Body body) {
   if (!how.profile) return body();
@@ -381,8 +382,8 @@ void transformer::state::prepare_run(const run& r) {
   split_into_blocks(static_cast<std::uint32_t>(runs.size() - 1));
 }
 
-/// Finds the slots and rotations of the run's own keys: a key at position p in a piece with an offset is rotated for
-/// p - offset, so that all keys of a piece agree.
+/// Finds the slots and rotations of the run's own keys. A key at position p in a piece with an offset is rotated for p
+/// - offset, so that all keys of a piece agree.
 void transformer::state::append_slots(const run& r) {
   const std::size_t first = slots[0].size();
   slots[0].resize(first + r.tokens.size());
@@ -400,7 +401,7 @@ void transformer::state::append_slots(const run& r) {
   }
 }
 
-/// The slots of the run's own keys in the storage of layers with a window, and the tiles there.
+/// Finds the slots of the run's own keys in the storage of layers with a window, and the tiles there.
 void transformer::state::append_windows(const run& r, prepared_run& p) {
   std::uint32_t token_count = 0;
   for (const kv::piece& piece : r.window_table) token_count += piece.count;
@@ -439,14 +440,14 @@ void transformer::state::append_tiles(std::span<const kv::piece> pieces, std::ui
   p.tiles_end[storage] = to.size();
 }
 
-/// Enough rows for keys and values, once read, to be used for many query vectors.
+/// Blocks have enough rows that keys and values, once read, are used for many query vectors.
 void transformer::state::split_into_blocks(std::uint32_t run_index) {
   const prepared_run& p = runs[run_index];
   const std::uint32_t group = config.heads / config.kv_heads;
   const auto height = static_cast<std::uint32_t>(std::max<std::size_t>(1, table.attention_vectors / group));
   const auto split = [&](std::uint32_t begin, std::vector<row_block>& into) {
     const std::uint64_t all = p.row_count - begin, count = (all + height - 1) / height;
-    for (std::uint64_t i = 0; i < count; ++i) {  // of nearly equal height: 16 rows are 8 + 8, not 13 + 3
+    for (std::uint64_t i = 0; i < count; ++i) {  // nearly equal heights: 16 rows become 8 + 8, not 13 + 3
       into.push_back({run_index, static_cast<std::uint32_t>(begin + all * i / count),
                       static_cast<std::uint32_t>(begin + all * (i + 1) / count)});
     }
@@ -458,7 +459,7 @@ void transformer::state::split_into_blocks(std::uint32_t run_index) {
 void transformer::state::reserve_scratch() {
   const std::size_t group = config.heads / config.kv_heads;
   std::size_t most = 0;
-  // Blocks of the rows with logits are split differently from blocks of all rows; either can hold the largest.
+  // Blocks of rows with logits are split differently from blocks of all rows; either can contain the largest.
   for (const auto* list : {&blocks, &wanted_blocks}) {
     for (const row_block& b : *list) {
       const prepared_run& p = runs[b.run];
@@ -485,7 +486,7 @@ void transformer::state::embed() {
   });
 }
 
-/// to = norm(from), a row each; from itself where there is no norm.
+/// to = norm(from), one row; a copy if there is no norm.
 void transformer::state::normalise_row(const norm_weights& norm, const float* from, float* to) {
   if (norm.scale.empty()) {
     if (from != to) std::copy_n(from, config.width, to);
@@ -513,7 +514,7 @@ void transformer::state::add(const norm_weights& post_norm) {
   for_rows([&](std::size_t row) { add_row(row, post_norm); });
 }
 
-/// Then normed = next(x)
+/// add_row for every row, then normed = next(x)
 void transformer::state::add_and_normalise(const norm_weights& post_norm, const norm_weights& next) {
   for_rows([&](std::size_t row) {
     add_row(row, post_norm);
@@ -557,7 +558,7 @@ void transformer::state::normalise_heads(const layer_weights& l) {
   });
 }
 
-/// model_shape::temperature_scale says it. The same double on every machine.
+/// See model_shape::temperature_scale. The same double on every machine.
 float transformer::state::query_scale(std::int64_t position) const {
   const double times = std::floor(static_cast<double>(position) / config.yarn->original_context);
   return static_cast<float>(1 + config.temperature_scale * portable_log(1 + std::max(times, 0.0)));
@@ -638,8 +639,8 @@ void transformer::state::attend(std::size_t layer, std::span<const row_block> so
                     [&](std::size_t item, std::uint32_t) { table.join_attention(split_calls[item]); });
 }
 
-/// Splits the contexts among the threads, since a few rows after long contexts would leave most of them idle. False
-/// when no context is long enough. The bits stay the same: sums are always made KV split by KV split.
+/// Splits the contexts among the threads, because a few rows after long contexts would leave most of them idle. Returns
+/// false if no context is long enough. The bits stay the same: sums are always made KV split by KV split.
 bool transformer::state::split_contexts(std::size_t layer, std::span<const row_block> some_blocks) {
   kv_splits.clear();
   split_calls.clear();
@@ -666,12 +667,13 @@ bool transformer::state::split_contexts(std::size_t layer, std::span<const row_b
 
 /// After the last attention a row matters only for its own logits: drops the rows that want none.
 void transformer::state::keep_wanted_rows() {
-  for (std::size_t to = 0; to < wanted_rows.size(); ++to) {  // ascending, so a row never lands on one still needed
+  for (std::size_t to = 0; to < wanted_rows.size();
+       ++to) {  // ascending, so a row never overwrites one that is still needed
     const std::size_t from = wanted_rows[to];
     if (from == to) continue;
     std::copy_n(x.data() + from * config.width, config.width, x.data() + to * config.width);
     std::copy_n(attended.data() + from * attention_width, attention_width, attended.data() + to * attention_width);
-    if (!w->layers.back().reads_one_norm()) continue;  // else the feed-forward part reads what attention read
+    if (!w->layers.back().reads_one_norm()) continue;  // otherwise the feed-forward part reads attention's input
     std::copy_n(normed.data() + from * config.width, config.width, normed.data() + to * config.width);
   }
   rows = wanted_rows.size();
@@ -681,7 +683,7 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
   if (moves.empty()) return;
   state& s = *state_;
   for (rope_cache& each : s.ropes) each.forget_if_large();
-  std::array<std::vector<kernels::rope_angles>, 2> angles;  // as `ropes`
+  std::array<std::vector<kernels::rope_angles>, 2> angles;  // indexed as `ropes`
   for (const kv::token_move& m : moves) {
     REDLINE_ASSERT(std::uint64_t{std::max(m.from_slot, m.to_slot)} + m.count <= s.slots_count(0),
                    "the slots are within the storage");
@@ -739,7 +741,7 @@ std::uint32_t window_of(const model_shape& config) {
 }
 
 std::uint64_t buffer_bytes(const model_shape& config, std::uint32_t rows_max, std::uint32_t logits_rows_max) {
-  // As the constructors of the state, of feed_forward and of latent_projections make them.
+  // The buffers made by the constructors of the state, of feed_forward and of latent_projections.
   const std::uint64_t attention = std::uint64_t{config.heads} * config.head_dim;
   const std::uint64_t keys = std::uint64_t{config.kv_heads} * config.head_dim;
   const std::uint64_t mixed =

@@ -19,103 +19,103 @@ namespace redline::model {
 
 using architecture::model_shape;
 
-/// f32, f16 or bf16.
+/// One of f32, f16 and bf16.
 using kv_type = kernels::element_type;
 
 /// A model's weights, repacked for one kernel target. Immutable; may be shared.
 class weights;
 
-/// Checks every tensor's name, shape and type against the configuration, then repacks it (in parallel on `team`).
-/// progress(done_bytes, all_bytes) is called repeatedly. context_max: tokens that a sequence will have at most; 0: as
-/// many as the model's context. It matters to models with LongRoPE (uses_long_factors). Failures name the tensor.
+/// Checks every tensor's name, shape and type against the configuration, then repacks it (in parallel on `team`). Calls
+/// progress(done_bytes, all_bytes) repeatedly. context_max: the maximum number of tokens of a sequence; 0 means the
+/// model's context. It matters for models with LongRoPE (uses_long_factors). Failures name the tensor.
 result<std::shared_ptr<const weights>> load_weights(
     const gguf::gguf_file& file, const kernels::kernel_table& table, kernels::worker_team& team,
     const std::function<void(std::uint64_t, std::uint64_t)>& progress = {}, std::uint32_t context_max = 0);
 
 [[nodiscard]] const model_shape& shape_of(const weights& w);
-/// Bytes of memory that the file's weights take, repacked for the table.
+/// Bytes of memory for the file's weights, repacked for the table.
 [[nodiscard]] std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table);
-/// Bytes of one KV page of this model, all layers in it.
+/// Bytes of one KV page of this model, including all layers in it.
 [[nodiscard]] std::uint64_t page_bytes(const model_shape& config, kv_type type);
-/// Bytes of one window page: of these, what layers with a window have.
+/// Bytes of one window page: the part of layers with a window.
 [[nodiscard]] std::uint64_t window_page_bytes(const model_shape& config, kv_type type);
-/// Bytes of the storage for so many pages and window pages.
+/// Bytes of the storage for this many pages and window pages.
 [[nodiscard]] std::uint64_t storage_bytes(const model_shape& config, kv_type type, const kv::pool_size& size);
-/// Tokens that a row of a layer with a window sees, its own among them; 0: no layer has one.
+/// Tokens that a row of a layer with a window sees, including its own; 0 if no layer has one.
 [[nodiscard]] std::uint32_t window_of(const model_shape& config);
 
-/// Bytes of a transformer's own buffers for passes of so many rows: logits and activations, without scratch.
+/// Bytes of a transformer's own buffers for passes of this many rows: logits and activations, without scratch.
 [[nodiscard]] std::uint64_t buffer_bytes(const model_shape& config, std::uint32_t rows_max,
                                          std::uint32_t logits_rows_max);
 
 struct expert_use;  // feed_forward.hpp
 
-/// Runs forward passes of one model over its own KV storage. One thread may call it; the work is shared by `team`.
-/// The bits of a row's logits depend on the row's sequence only: not on the batch, the chunking, the pieces of the page
-/// table, or the number of threads.
+/// Runs forward passes of one model over its own KV storage. One thread may call it; `team` shares the work. The bits
+/// of a row's logits depend only on the row's sequence: not on the batch, the chunking, the pieces of the page table,
+/// or the number of threads.
 class transformer {
  public:
   struct options {
     std::uint32_t pages_count = 0;
-    std::uint32_t window_pages_count = 0;  // of the storage for layers with a window; 0: they lie with the others
+    std::uint32_t window_pages_count = 0;  // separate storage for layers with a window; 0 means shared storage
     kv_type kv = kv_type::f16;
-    std::uint32_t rows_max = 512;       // most rows of one pass; buffers are sized for them
-    std::uint32_t logits_rows_max = 0;  // of these, rows that want logits (their buffer is made at once); 0: all
-    bool profile = false;               // measure time_spent()
+    std::uint32_t rows_max = 512;  // maximum rows of one pass; buffers are sized for them
+    std::uint32_t logits_rows_max =
+        0;                 // limit of rows that want logits, whose buffer is allocated at once; 0 means all rows
+    bool profile = false;  // measure time_spent()
   };
-  /// Fails when the KV storage cannot be allocated.
+  /// Fails if the KV storage cannot be allocated.
   static result<std::unique_ptr<transformer>> create(std::shared_ptr<const weights> w,
                                                      const kernels::kernel_table& table, kernels::worker_team& team,
                                                      options how);
   ~transformer();
 
   [[nodiscard]] const model_shape& config() const;
-  /// The threads that share a pass, for what is done with its logits before the next one.
+  /// The threads that share a pass, for processing its logits before the next one.
   [[nodiscard]] kernels::worker_team& team() const;
   [[nodiscard]] kv::pool_size size() const;
   [[nodiscard]] std::uint32_t rows_max() const;
   [[nodiscard]] std::uint32_t logits_rows_max() const;
 
-  /// Seconds spent so far in each part of a pass, when options.profile.
+  /// Seconds spent so far in each part of a pass, if options.profile is set.
   struct times {
     double prepare = 0;  // tables, tiles and angles of the batch; embedding
     double query_key_value = 0;
     double store = 0;  // rotating and storing keys and values
     double attention = 0;
-    double output = 0;        // the attention's output product
+    double output = 0;        // the output projection of attention
     double feed_forward = 0;  // gate, up and down
     double norms = 0;
     double head = 0;
   };
   [[nodiscard]] const times& time_spent() const;
-  /// What a mixture of experts was asked for so far; zeros in a dense model.
+  /// How much a mixture of experts was used so far; zeros in a dense model.
   [[nodiscard]] const expert_use& experts() const;
 
-  /// Copies keys and values between slots and rotates keys, in every layer, one move after the other; in layers with
-  /// storage of their own between its slots, if the move has any. The caller guarantees that slots are within the
-  /// storage.
+  /// Copies keys and values between slots and rotates keys, in every layer, one move after the other. In layers with
+  /// separate storage it uses that storage's slots, if the move has any. The caller guarantees that slots are within
+  /// the storage.
   void move_tokens(std::span<const kv::token_move> moves);
 
-  /// The stored keys of one slot (of the layer's storage), for all heads of a layer one after the other; for
-  /// benchmarks.
+  /// The stored keys of one slot (of the layer's storage), for all heads of a layer consecutively; for benchmarks.
   [[nodiscard]] std::vector<float> key_at(std::uint32_t layer, std::uint32_t slot) const;
 
-  /// Computes the batch's keys and values into their slots, and logits.
-  /// Returns [rows with logits, vocabulary] in batch order, valid until the next call. The caller guarantees: at most
-  /// rows_max() rows, of which logits_rows_max() want logits, token ids within the vocabulary, slots within the
-  /// storage, no slot written twice, window tables that cover what is seen.
+  /// Computes the batch's keys and values into their slots, and logits. Returns [rows with logits, vocabulary] in batch
+  /// order, valid until the next call. The caller guarantees: at most rows_max() rows, of which at most
+  /// logits_rows_max() want logits; token ids within the vocabulary; slots within the storage, none written twice;
+  /// window tables that cover what is seen.
   std::span<const float> forward(std::span<const run> batch);
 
-  /// The same but for the head, whose rows may not all be needed: then they are computed in steps. Returns how many
-  /// rows want logits, in batch order.
+  /// Computes a pass without the output head, for callers that may not need all rows: the head is then computed in
+  /// steps. Returns how many rows want logits, in batch order.
   std::size_t forward_body(std::span<const run> batch);
-  /// Of such rows (their indices, ascending or not): logits [rows, vocabulary], or the best of each. Valid until the
+  /// The logits [rows, vocabulary] of some of these rows (by index, in any order), or the best of each. Valid until the
   /// next call of any of these.
   std::span<const float> logits_of(std::span<const std::uint32_t> rows);
   std::span<const kernels::row_best> best_of(std::span<const std::uint32_t> rows);
-  /// Of a row that logits_of gave; any thread may call it.
+  /// The best of a row that logits_of returned; thread-safe.
   [[nodiscard]] kernels::row_best best_of_row(std::span<const float> logits) const;
-  /// Rows of one step for which the head is about as fast as for one row.
+  /// The number of rows for which one step of the head is about as fast as for one row.
   [[nodiscard]] std::size_t head_step_rows() const;
 
  private:

@@ -41,13 +41,13 @@ std::string shape_text(std::span<const std::uint64_t> dimensions) {
   return text + "]";
 }
 
-/// Rows of Q, K and V.
+/// The rows of Q, K and V.
 std::vector<std::uint64_t> attention_rows(const model_shape& c) {
   const std::uint64_t keys = size_of(dim::keys, c);
   return {size_of(dim::queries, c), keys, keys};
 }
 
-/// The matrices that lie one above the other in a tensor of two dimensions, by their rows.
+/// The row counts of the matrices that are stacked in a two-dimensional tensor.
 std::vector<std::uint64_t> rows_of_each(const gguf::tensor& t, const model_shape& c) {
   std::vector<std::uint64_t> fused;
   if (c.kind != nullptr && c.kind->has(role::query_key_value) && t.name.ends_with(".attn_qkv.weight")) {
@@ -60,18 +60,18 @@ std::vector<std::uint64_t> rows_of_each(const gguf::tensor& t, const model_shape
   return fits ? fused : std::vector{t.dimensions[1]};
 }
 
-/// Bytes of a matrix's panels, to a multiple of 64.
+/// Bytes of a matrix's panels, rounded up to a multiple of 64.
 std::uint64_t matrix_bytes(weight_type type, std::uint64_t rows, std::uint64_t columns,
                            const kernels::kernel_table& table) {
   return kernels::round_up(kernels::panels_for(rows) * table.panel_bytes(type, columns), 64);
 }
 
-/// Older files of latent attention have of each head the matrix that makes keys above the one that makes values. The
-/// first is multiplied the other way round, so it is turned, and then no block of a row is one any more: floats.
+/// Older files of latent attention stack, for each head, the matrix that makes keys above the one that makes values.
+/// The first is used transposed, which breaks up the blocks of its rows: it is stored as floats.
 constexpr std::string_view keys_and_values = ".attn_kv_b.weight";
 constexpr weight_type turned_type = weight_type::f32;
 
-/// 0 for what is kept as floats.
+/// 0 for tensors that are stored as floats.
 std::uint64_t matrix_bytes(const gguf::tensor& t, const model_shape& c, const kernels::kernel_table& table) {
   const std::optional<weight_type> type = matrix_type(t.type);
   const bool has_rows = t.dimensions.size() == 2 || t.dimensions.size() == 3;
@@ -93,11 +93,11 @@ std::uint64_t matrix_bytes(const gguf::gguf_file& file, const model_shape& c, co
   return bytes;
 }
 
-/// The tensors of a layer, or those that a model has once, by what they are for.
+/// The tensors of a layer, or those that a model has once, by role.
 class tensor_list {
  public:
   explicit tensor_list(std::vector<tensor> all) : all_(std::move(all)) {}
-  /// Null: there is none.
+  /// Null if there is none.
   [[nodiscard]] const tensor* find(role is) const {
     const auto it = std::ranges::find(all_, is, &tensor::is);
     return it == all_.end() ? nullptr : &*it;
@@ -110,14 +110,14 @@ class tensor_list {
 /// Reads tensors from a file one by one, checks them, and remembers which were used.
 class loader {
  public:
-  /// memory: matrix_bytes of the file, for its matrices.
+  /// memory: for the file's matrices, as sized by matrix_bytes.
   loader(const gguf::gguf_file& file, const kernels::kernel_table& table, kernels::worker_team& team,
          const std::function<void(std::uint64_t, std::uint64_t)>& progress, const kernels::memory_block& memory)
       : file_(file), table_(table), team_(team), progress_(progress), free_(memory.data(), memory.size()) {
     for (const gguf::tensor& t : file.tensors()) all_bytes_ += t.bytes.size();
   }
 
-  /// These read nothing where there is no tensor.
+  /// Returns an empty result if there is no tensor, as do the functions below.
   result<kernels::packed_weights> matrix(const tensor* t) {
     if (t == nullptr) return kernels::packed_weights();
     REDLINE_TRY_ASSIGN(std::vector<kernels::packed_weights> only, stacked(*t, {t->rows}));
@@ -128,7 +128,7 @@ class loader {
     return floats(t->gguf, t->dimensions(), t->rows * t->count);
   }
 
-  /// Likewise; numbers that are not finite are refused.
+  /// Reads a vector and refuses numbers that are not finite.
   result<std::vector<float>> finite(const tensor* t) {
     REDLINE_TRY_ASSIGN(std::vector<float> values, vector(t));
     const auto odd = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
@@ -137,16 +137,16 @@ class loader {
                    file_.path() + ": tensor '" + t->gguf + "': expected finite numbers, found " + std::to_string(*odd)};
   }
 
-  /// A tensor of several matrices, one above the other.
+  /// Reads a tensor of several stacked matrices.
   result<std::vector<kernels::packed_weights>> stacked(const tensor& t, const std::vector<std::uint64_t>& rows) {
     return matrices(t.gguf, t.dimensions(), rows);
   }
-  /// A tensor of [count, rows, columns], matrix by matrix.
+  /// Reads a tensor of [count, rows, columns], matrix by matrix.
   result<std::vector<kernels::packed_weights>> matrices(const tensor& t) {
     return matrices(t.gguf, t.dimensions(), std::vector(t.count, t.rows));
   }
 
-  /// A tensor of [heads][keys + values, columns]: the keys' matrices turned, [columns, keys], then the values'.
+  /// A tensor of [heads][keys + values, columns]: the keys' matrices transposed, [columns, keys], then the values'.
   struct turned_matrices {
     std::vector<kernels::packed_weights> keys, values;
   };
@@ -179,7 +179,7 @@ class loader {
     }
   }
 
-  /// A vector, as a matrix of one row.
+  /// Reads a vector as a matrix of one row.
   result<kernels::packed_weights> row(const tensor* t) {
     if (t == nullptr) return kernels::packed_weights();
     REDLINE_TRY_ASSIGN(const std::vector<float> values, vector(t));
@@ -191,7 +191,7 @@ class loader {
     }
   }
 
-  /// A tensor of [count, length], vector by vector.
+  /// Reads a tensor of [count, length], vector by vector.
   result<std::vector<std::vector<float>>> vectors(const tensor& t) {
     REDLINE_TRY_ASSIGN(const std::vector<float> all, vector(&t));
     std::vector<std::vector<float>> each;
@@ -206,7 +206,7 @@ class loader {
     return floats(name, wanted, length);
   }
 
-  /// Fails for a tensor that was not used, because ignoring it would change the result.
+  /// Fails if a tensor was not used, because ignoring it would change the result.
   [[nodiscard]] result<void> check_all_used(const model_shape& c) const {
     for (const gguf::tensor& t : file_.tensors()) {
       if (used_.contains(t.name) || c.is_extra(t.name)) continue;
@@ -265,7 +265,7 @@ class loader {
     }
   }
 
-  /// The type of a matrix whose rows have so many numbers, which must be whole blocks.
+  /// The type of a matrix whose rows have this many numbers, which must be whole blocks.
   [[nodiscard]] result<weight_type> block_type(const gguf::tensor& t, std::uint64_t columns) const {
     const std::optional<weight_type> type = matrix_type(t.type);
     if (!type) return wrong_type(t, "one of " + known_types());
@@ -281,7 +281,7 @@ class loader {
                                 std::to_string(t.bytes.size()) + " bytes"};
   }
 
-  /// A place for a matrix; nullptr when there is none, because it was taken before (a file that names one twice).
+  /// Takes memory for a matrix; nullptr if none is left, because a file names a matrix twice.
   std::byte* take(std::uint64_t bytes) {
     if (bytes > free_.size()) return nullptr;
     std::byte* place = free_.data();
@@ -304,7 +304,7 @@ class loader {
   const kernels::kernel_table& table_;
   kernels::worker_team& team_;
   const std::function<void(std::uint64_t, std::uint64_t)>& progress_;
-  std::span<std::byte> free_;  // of the memory for matrices
+  std::span<std::byte> free_;  // rest of the memory for matrices
   std::set<std::string_view> used_;
   std::uint64_t done_bytes_ = 0;
   std::uint64_t all_bytes_ = 0;
@@ -319,7 +319,7 @@ result<norm_weights> load_norm(loader& from, const model_shape& c, const tensor*
   return n;
 }
 
-/// Gate and up may be one tensor, `up`.
+/// Loads gate, up and down; gate and up may be one tensor, `up`.
 result<feed_forward_weights> load_feed_forward(loader& from, const model_shape& c, const tensor* gate, const tensor* up,
                                                const tensor* down) {
   feed_forward_weights f;
@@ -387,7 +387,7 @@ result<void> load_latents(loader& from, const model_shape& c, const tensor_list&
   return {};
 }
 
-/// Q, K and V, and their norms.
+/// Loads Q, K and V, and their norms.
 result<void> load_inputs_of_attention(loader& from, const model_shape& c, const tensor_list& t, layer_weights& l) {
   if (const tensor* all = t.find(role::query_key_value)) {
     REDLINE_TRY_ASSIGN(auto parts, from.stacked(*all, attention_rows(c)));
@@ -434,7 +434,7 @@ result<layer_weights> load_layer(loader& from, const model_shape& c, std::uint32
   return l;
 }
 
-/// By what frequencies are divided: rotary_dim / 2 positive numbers.
+/// Loads the divisors of frequencies: rotary_dim / 2 positive numbers.
 result<std::vector<float>> load_divisors(loader& from, const gguf::gguf_file& file, const model_shape& c,
                                          const std::string& name) {
   REDLINE_TRY_ASSIGN(std::vector<float> divisors, from.vector(name, c.rotated() / 2));
@@ -488,11 +488,11 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
 std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table) {
   std::uint64_t bytes = 0;
   const auto read = architecture::read_shape(file);
-  const model_shape config = read ? *read : model_shape();  // without one nothing is loaded
+  const model_shape config = read ? *read : model_shape();  // without a shape nothing is loaded
   for (const gguf::tensor& t : file.tensors()) {
     if (config.is_extra(t.name)) continue;
     const std::uint64_t packed = matrix_bytes(t, config, table);
-    bytes += packed != 0 ? packed : t.element_count() * sizeof(float);  // vectors are kept as floats
+    bytes += packed != 0 ? packed : t.element_count() * sizeof(float);  // vectors are stored as floats
   }
   return bytes;
 }

@@ -7,7 +7,7 @@
 
 namespace redline::model {
 
-/// [width] each; an RMS norm has no shift, a layer norm without one has zeros. Empty: nothing is normalised.
+/// [width] each; an RMS norm has no shift, a layer norm without a shift has zeros. Empty means no normalization.
 struct norm_weights {
   std::vector<float> scale;
   std::vector<float> shift;
@@ -15,7 +15,7 @@ struct norm_weights {
 
 /// The feed-forward part of a layer, or one expert of a mixture.
 struct feed_forward_weights {
-  kernels::packed_weights gate, up, down;  // gate: empty when the activation has none
+  kernels::packed_weights gate, up, down;  // gate: empty if the activation has none
   std::vector<float> gate_bias, up_bias, down_bias;
 };
 
@@ -23,37 +23,37 @@ struct feed_forward_weights {
 struct mixture_weights {
   kernels::packed_weights router;             // [experts, width]
   std::vector<float> router_bias;             // [experts], or empty
-  std::vector<float> selection_bias;          // likewise
-  std::vector<feed_forward_weights> experts;  // empty: the layer has no mixture
+  std::vector<float> selection_bias;          // [experts], or empty
+  std::vector<feed_forward_weights> experts;  // empty if the layer has no mixture
   kernels::packed_weights shared_router;      // [1, width]; empty without an expert that all rows go to
   feed_forward_weights shared;
 };
 
-/// What latent attention has beside queries and the output product (latent_shape).
+/// The weights of latent attention in addition to queries and the output projection (latent_shape).
 struct latent_weights {
-  kernels::packed_weights query_down;             // [query_rank, width]; empty where queries are made of the row itself
-  std::vector<float> query_norm;                  // [query_rank]
-  kernels::packed_weights down;                   // [rank + rotary_dim, width]
-  std::vector<float> norm;                        // [rank]
+  kernels::packed_weights query_down;  // [query_rank, width]; empty if queries are computed from the row itself
+  std::vector<float> query_norm;       // [query_rank]
+  kernels::packed_weights down;        // [rank + rotary_dim, width]
+  std::vector<float> norm;             // [rank]
   std::vector<kernels::packed_weights> of_query;  // by head: [rank, plain_dim]
   std::vector<kernels::packed_weights> of_value;  // by head: [value_dim, rank]
 };
 
-/// One decoder layer. Matrices are [outputs, inputs]; empty biases mean none.
+/// One decoder layer. Matrices are [outputs, inputs]; an empty bias means none.
 struct layer_weights {
   norm_weights attention_norm;
   kernels::packed_weights query, key, value, output;  // key, value: empty with latents
   latent_weights latents;
   std::vector<float> query_bias, key_bias, value_bias, output_bias;
-  std::vector<float> query_norm, key_norm;  // [head_dim], or of all heads of a row; empty: they are not normalised
-  std::vector<float> head_shift;            // [head_dim] zeros, where heads have layer norms
+  std::vector<float> query_norm, key_norm;  // [head_dim], or for all heads of a row; empty for no normalization
+  std::vector<float> head_shift;            // [head_dim] zeros, if heads have layer norms
   std::vector<float> sinks;                 // [heads], or empty
   norm_weights feed_forward_norm;
-  norm_weights attention_post_norm, feed_forward_post_norm;  // of what the halves add
-  feed_forward_weights feed_forward;                         // empty where the layer has a mixture
+  norm_weights attention_post_norm, feed_forward_post_norm;  // for the output of each half
+  feed_forward_weights feed_forward;                         // empty if the layer has a mixture
   mixture_weights mixture;
 
-  /// Both halves read what the first norm gives.
+  /// Whether both halves read the output of the first norm.
   [[nodiscard]] bool reads_one_norm() const { return !attention_norm.scale.empty() && feed_forward_norm.scale.empty(); }
 };
 
@@ -61,11 +61,11 @@ class weights {
  public:
   model_shape config;
   const kernels::kernel_table* table = nullptr;  // the matrices have its layout
-  kernels::memory_block matrices;                // all of them: one block lies in huge pages, many small ones do not
+  kernels::memory_block matrices;                // one block for all, which fits huge pages, unlike many small ones
   kernels::packed_weights embedding;             // [vocabulary, width]
-  kernels::packed_weights head;                  // likewise; empty when tied
+  kernels::packed_weights head;                  // [vocabulary, width]; empty when tied
   norm_weights output_norm;
-  std::vector<float> rope_factors;  // divisors of the frequencies; empty for none
+  std::vector<float> rope_factors;  // divisors of the frequencies; may be empty
   std::vector<layer_weights> layers;
 
   [[nodiscard]] const kernels::packed_weights& output_head() const { return config.tied_head ? embedding : head; }

@@ -13,32 +13,32 @@
 namespace redline::sampling {
 
 /// The outcome of one verification: the accepted part of the draft and one token of the model's own (the correction at
-/// the first disagreement, or a bonus token when all was accepted).
+/// the first disagreement, or a bonus token if all was accepted).
 struct acceptance {
-  bool is_usable = true;  // false: a row that decides has no finite logits, and nothing else is set
+  bool is_usable = true;  // false if a row that decides has no finite logits; nothing else is set then
   std::uint32_t accepted_count = 0;
   std::vector<token> tokens;              // accepted_count + 1
-  std::vector<emitted_logprob> logprobs;  // one per token when asked for, else empty
+  std::vector<emitted_logprob> logprobs;  // one per token if requested, else empty
 };
 
-/// A row of logits, or of a row of which nothing else matters only the best of them.
+/// A row of logits, or only its best logit if nothing else of the row matters.
 struct judged_row {
   std::span<const float> logits;  // [vocabulary] or empty
-  best_logit best;                // of the logits as the model gives them
+  best_logit best;                // best of the model's unmodified logits
 };
 
 /// How a draft is verified.
 struct verification_options {
   std::optional<std::uint32_t> logprobs_count = {};  // alternatives per token; nullopt: no log-probabilities
-  row_filter* filter = nullptr;                      // a grammar's masks, or null; it may end the walk early
+  row_filter* filter = nullptr;                      // a grammar's masks, or null; it may end verification early
   chooser_of_answer chooser = {};                    // may replace a row's sample after sampling
-  bool scores = false;  // the draft stands whatever the model says: see `score`; needs logprobs_count
+  bool scores = false;  // the draft is accepted whatever the model says: see `score`; needs logprobs_count
 };
 
 /// Lossless verification of a draft (Leviathan et al. 2023, by common random numbers instead of rejection): samples row
 /// after row as plain decoding would, and continues while the sample equals the draft. So the tokens are those of plain
-/// decoding. Row i predicts draft[i]; rows are given one after the other, as long as any matter: those after the first
-/// refusal need not be computed. Refers to its arguments.
+/// decoding. Row i predicts draft[i]. Rows are judged one after the other while they matter: those after the first
+/// rejection need not be computed. Refers to its arguments.
 class draft_verification {
  public:
   /// before: the committed tokens before the draft.
@@ -46,14 +46,14 @@ class draft_verification {
                      const verification_options& how = {});
 
   [[nodiscard]] bool is_done() const { return is_done_; }
-  /// The row that is judged next, and how many are left if none is refused.
+  /// The row to judge next, and how many are left if none is rejected.
   [[nodiscard]] std::size_t next_row() const { return next_; }
   [[nodiscard]] std::size_t rows_left() const { return is_done_ ? 0 : draft_.size() + 1 - next_; }
-  /// Whether rows may come without their logits.
+  /// Whether rows may be judged without their logits.
   [[nodiscard]] bool needs_only_best() const;
   /// Judges the next row.
   void judge(const judged_row& r);
-  /// Once it is done.
+  /// Returns the outcome; requires is_done().
   acceptance take() { return std::move(out_); }
 
  private:
@@ -67,14 +67,14 @@ class draft_verification {
   bool is_done_ = false;
 };
 
-/// The same with all rows at hand. logits: [draft.size() + 1, vocabulary].
+/// Verifies with all rows available. logits: [draft.size() + 1, vocabulary].
 acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
                   const sampling_params& params, const token_context& before,
                   std::optional<std::uint32_t> logprobs_count = std::nullopt, row_filter* filter = nullptr,
                   const chooser_of_answer& chooser = {});
 
-/// What the model says of tokens that stand, whatever it would have written: all of the draft counts as accepted, and
-/// one more token comes after it, the most probable one. logprobs: of the logits as they are.
+/// The model's probabilities of fixed tokens, whatever it would have written: the whole draft counts as accepted,
+/// followed by the most probable next token. logprobs: from the unmodified logits.
 acceptance score(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
                  std::uint32_t logprobs_count);
 

@@ -13,7 +13,7 @@ constexpr std::uint32_t of_sampling = 0x5265646cu;
 std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 
-/// philox4x32 in lanes; compilers turn the loops into vectors of the function that this becomes a part of.
+/// philox4x32 in lanes; compilers vectorize the loops for the target of the function into which this is inlined.
 [[gnu::always_inline]] inline std::uint32_t draw(std::uint64_t seed, std::uint64_t index, std::uint32_t first_block,
                                                  many_noise_words& out) {
   constexpr std::size_t n = blocks_together;

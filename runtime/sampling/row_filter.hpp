@@ -11,9 +11,9 @@ namespace redline::sampling {
 class row_filter {
  public:
   virtual ~row_filter() = default;
-  /// The tokens that the next row may choose, one bit each; empty: any. Valid until the next call.
+  /// The tokens that the next row may choose, one bit each; empty means any. Valid until the next call.
   virtual std::span<const std::uint64_t> next_token_mask() = 0;
-  /// Consumes the row's token. False when the model does not decide what follows it: the later rows do not count.
+  /// Consumes the row's token. Returns false if the model does not decide what follows it: later rows do not count.
   virtual bool accept_token(token chosen) = 0;
 };
 

@@ -49,7 +49,7 @@ double gumbel(std::uint32_t word) {
 constexpr double gumbel_max = 22.9;
 constexpr int gumbel_floor = -4;
 
-/// [k]: words up to this one certainly have less noise than gumbel_floor + k.
+/// [k]: words up to this value certainly have less noise than gumbel_floor + k.
 const std::array<std::uint32_t, 28>& word_thresholds() {
   static const auto table = [] {
     std::array<std::uint32_t, 28> t{};
@@ -62,13 +62,13 @@ const std::array<std::uint32_t, 28>& word_thresholds() {
   return table;
 }
 
-/// Finds the token with the greatest scaled logit plus noise. Skips tokens that no noise can lift over the best so far,
-/// and most others after one comparison of their random word; neither changes the result.
+/// Finds the token with the greatest scaled logit plus noise. Skips tokens that no noise can lift above the best so
+/// far, and most others after one comparison of their random word; neither changes the result.
 class gumbel_race {
  public:
   gumbel_race(std::uint64_t seed, std::uint64_t index) : seed_(seed), index_(index) {}
 
-  /// Tokens with a scaled logit below this cannot win any more.
+  /// Tokens with a scaled logit below this can no longer win.
   [[nodiscard]] double reach() const { return winning_ - gumbel_max; }
   [[nodiscard]] token winner() const { return winner_; }
 
@@ -90,8 +90,8 @@ class gumbel_race {
   [[nodiscard]] std::array<std::uint32_t, 4> words(std::size_t block) const {
     return noise_words(seed_, index_, static_cast<std::uint32_t>(block));
   }
-  /// Those of blocks_together blocks, unless `enter` would pass over all of their tokens because of them: scaled: the
-  /// greatest of these. As both of its tests grow with what a token needs, that of the greatest decides for all.
+  /// Draws the words of blocks_together blocks. Returns false if `enter` would skip all their tokens. scaled: their
+  /// greatest scaled logit. Both tests of `enter` grow with what a token needs, so the greatest word decides for all.
   [[nodiscard]] bool find_words(std::size_t block, double scaled, many_noise_words& out) const {
     const std::uint32_t greatest = draw_noise_words(seed_, index_, static_cast<std::uint32_t>(block), out);
     const double needed = winning_ - scaled;
@@ -141,7 +141,7 @@ bool before_in_rank(const candidate& a, const candidate& b) {
   return a.scaled != b.scaled ? a.scaled > b.scaled : a.id < b.id;
 }
 
-/// The `count` best by rank, unordered; of those at minus infinity, which nobody draws, some may be left out.
+/// The `count` best by rank, unordered; tokens at minus infinity, which are never drawn, may be left out.
 std::vector<candidate> ranked_first(std::span<const float> logits, double temperature, std::size_t count) {
   std::vector<candidate> best;
   if (count == 0) return best;
@@ -158,7 +158,7 @@ std::vector<candidate> ranked_first(std::span<const float> logits, double temper
     }
     return best;
   }
-  // A heap with the last in rank on top. No greater logit, no greater quotient: most tokens cost a comparison.
+  // A heap with the last in rank on top. A smaller logit has no greater quotient, so most tokens cost one comparison.
   std::size_t i = 0;
   for (; best.size() < count; ++i) best.push_back(at(i));
   std::make_heap(best.begin(), best.end(), before_in_rank);
@@ -182,18 +182,19 @@ std::vector<candidate> ranked_first(std::span<const float> logits, double temper
   return best;
 }
 
-/// Most probable first. Of many by their digits, since a hundred thousand are no rare case: top_p 0.9999 at a high
-/// temperature.
+/// Sorts the most probable first. Many candidates are sorted by radix, because a hundred thousand are not rare: top_p
+/// 0.9999 at a high temperature.
 void sort_by_rank(std::vector<candidate>& c) {
   constexpr std::size_t few = 4096;
   if (c.size() <= few) return std::sort(c.begin(), c.end(), before_in_rank);
-  // As floats, whose order is that of the doubles but for equals; the bits of a greater one are a smaller number here.
+  // Sorts by floats, which have the order of the doubles except for ties; greater values get smaller keys.
   struct entry {
     std::uint32_t key, at;
   };
   std::vector<entry> now(c.size()), next(c.size());
   for (std::uint32_t i = 0; i < c.size(); ++i) {
-    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(c[i].scaled) + 0.0F);  // one zero
+    const auto bits =
+        std::bit_cast<std::uint32_t>(static_cast<float>(c[i].scaled) + 0.0F);  // adds 0 to normalize the sign of zero
     now[i] = {(bits >> 31) != 0 ? bits : ~bits & 0x7fffffffU, i};
   }
   for (const unsigned shift : {0U, 11U, 22U}) {
@@ -213,7 +214,7 @@ void sort_by_rank(std::vector<candidate>& c) {
   c = std::move(sorted);
 }
 
-/// exp of a difference to the best logit; 0 where it is too small to matter next to 1.
+/// exp of a difference from the best logit; 0 if it is too small to matter next to 1.
 double weight(double below_best) { return below_best < -60 ? 0 : portable_exp(below_best); }
 
 /// The tokens that top_p and min_p can keep, unordered, and the sum of all weights (if top_p needs it).
@@ -229,8 +230,8 @@ nucleus nucleus_of(std::span<const float> logits, const sampling_params& p, doub
   double floor = -infinity;
   if (p.top_p < 1) {
     for (std::size_t i = 0; i < logits.size(); ++i) out.total += weight(scaled(i) - best);
-    // Tokens below (1 - top_p) / vocabulary sum to less than 1 - top_p, so the others reach top_p. Half of that,
-    // because the sums round.
+    // Tokens below (1 - top_p) / vocabulary sum to less than 1 - top_p, so the others reach top_p. Half of that is
+    // used, because the sums round.
     const double share = (1 - static_cast<double>(p.top_p)) / static_cast<double>(logits.size()) / 2;
     floor = std::min(best, best + portable_log(out.total * share));
   }
@@ -241,8 +242,8 @@ nucleus nucleus_of(std::span<const float> logits, const sampling_params& p, doub
   return out;
 }
 
-/// Keeps the fewest tokens in rank order that reach top_p of the probability, then those that min_p allows; at least
-/// the best one.
+/// Keeps the fewest tokens in rank order that reach top_p of the probability, then those that min_p allows; always the
+/// best one.
 void truncate(std::vector<candidate>& c, const sampling_params& p, double total) {
   sort_by_rank(c);
   const double best = c.front().scaled;
@@ -271,14 +272,14 @@ token draw(std::span<const float> logits, const sampling_params& p, token best_i
   if (top_k) {
     from.candidates = ranked_first(logits, temperature, static_cast<std::size_t>(p.top_k));
     if (cuts_by_probability) {
-      sort_by_rank(from.candidates);  // also the order of the sum
+      sort_by_rank(from.candidates);  // this is also the order of the sum
       for (const candidate& c : from.candidates) from.total += weight(c.scaled - best);
     }
   } else {
     from = nucleus_of(logits, p, best);
   }
   if (cuts_by_probability) truncate(from.candidates, p, from.total);
-  race.enter(best_id, best);  // first, so that most others can be skipped; it is one of them
+  race.enter(best_id, best);  // first, so that most others can be skipped; it is among the candidates
   for (const candidate& c : from.candidates) race.enter(c.id, c.scaled);
   return race.winner();
 }
@@ -376,7 +377,7 @@ token row_sampler::choose(std::span<const float> logits, std::span<const std::ui
     logits = changed_;
   }
   token best = known ? known->id : greedy(logits);
-  // Where bans leave none of the tokens that are allowed, what is allowed counts more.
+  // If bans leave none of the allowed tokens, the allowed list takes precedence.
   if (!params_.allowed.empty() && !std::isfinite(logits[static_cast<std::size_t>(best)]) &&
       in_vocabulary(params_.allowed.front(), logits.size())) {
     best = params_.allowed.front();
@@ -389,14 +390,14 @@ token row_sampler::choose(std::span<const float> logits, std::span<const std::ui
 
 namespace {
 
-/// exp(x) for x <= 0 with an error of a millionth, without branches; next to 0 for NaN and far below zero.
+/// exp(x) for x <= 0 with an error of a millionth, without branches; almost 0 for NaN and far below zero.
 float exp_below_zero(float x) {
   constexpr float log2_e = 1.44269504F;
   const float clamped = x > -80.0F ? x : -80.0F;
   const float scaled = clamped * log2_e;
-  const auto whole = static_cast<std::int32_t>(scaled - 0.5F);  // nearest, for it is not above zero
+  const auto whole = static_cast<std::int32_t>(scaled - 0.5F);  // nearest, because it is not above zero
   const float part = scaled - static_cast<float>(whole);        // -0.5 to 0.5
-  // 2^part, the series of exp(part * ln 2).
+  // 2^part, by the series of exp(part * ln 2).
   float power = 1.54035304e-4F;
   power = power * part + 1.33335581e-3F;
   power = power * part + 9.61812911e-3F;
@@ -407,7 +408,7 @@ float exp_below_zero(float x) {
   return power * std::bit_cast<float>((whole + 127) << 23);
 }
 
-/// log of the sum of exponentials, in order of ids; nullopt when no logit is finite.
+/// log of the sum of exponentials, in order of ids; nullopt if no logit is finite.
 std::optional<double> log_sum_exp(std::span<const float> logits) {
   const double best = clean(logits[static_cast<std::size_t>(greedy(logits))]);
   if (!std::isfinite(best)) return std::nullopt;
@@ -420,7 +421,7 @@ std::optional<double> log_sum_exp(std::span<const float> logits) {
 
 bool is_usable(std::span<const float> logits) { return std::isfinite(greatest(logits)); }
 
-// Drafters need it in each pass, and it decides no token: it need not be exact to the last bit.
+// Drafters need it in each pass, and it decides no token, so it need not be exact to the last bit.
 float top_probability(std::span<const float> logits) {
   const float best = greatest(logits);
   if (!std::isfinite(best)) return 0;

@@ -17,25 +17,25 @@ namespace redline::sampling {
 
 /// How the next token is chosen from logits. The default is greedy.
 struct sampling_params {
-  float temperature = 0;         // 0: greedy
-  std::int32_t top_k = 0;        // 0: all
-  float top_p = 1;               // 1: all
-  float min_p = 0;               // 0: all
-  float repetition_penalty = 1;  // over prompt and output; 1: off
+  float temperature = 0;         // 0 means greedy
+  std::int32_t top_k = 0;        // 0 means all
+  float top_p = 1;               // 1 means all
+  float min_p = 0;               // 0 means all
+  float repetition_penalty = 1;  // over prompt and output; 1 means off
   float presence_penalty = 0;    // over the output
   float frequency_penalty = 0;   // over the output
   std::uint64_t seed = 0;
   std::vector<std::pair<token, float>> logit_bias;
   std::vector<token> banned_early;  // never chosen at an index below `banned_before` (end tokens, for min_tokens)
   std::uint32_t banned_before = 0;
-  std::vector<token> allowed;  // in order; no others are chosen; empty: all may be
-  /// Each is never completed by the output: its last token is not chosen after the others.
+  std::vector<token> allowed;  // in order; only these may be chosen; empty means all
+  /// Sequences that the output never completes: the last token is not chosen after the others.
   std::vector<std::vector<token>> banned_sequences;
 
   [[nodiscard]] bool has_penalties() const {
     return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0;
   }
-  /// How many of the latest tokens decide about banned sequences.
+  /// How many of the latest tokens determine banned sequences.
   [[nodiscard]] std::size_t sequences_reach() const {
     std::size_t longest = 1;
     for (const auto& sequence : banned_sequences) longest = std::max(longest, sequence.size());
@@ -72,15 +72,15 @@ struct emitted_logprob {
 
 /// The committed tokens before the ones being chosen.
 struct token_context {
-  std::span<const token> log;      // may be empty unless params.needs_history()
-  std::uint64_t count = 0;         // of committed tokens; more than log.size() when some were evicted from the window
-  std::uint32_t prompt_count = 0;  // of these, tokens of the prompt
-  /// What penalties need of the log, counted before; the log may then be the output's end, as far as
-  /// sampling_params::sequences_reach(), without a prompt.
+  std::span<const token> log;  // may be empty unless params.needs_history()
+  std::uint64_t count = 0;     // number of committed tokens; more than log.size() if some were evicted from the window
+  std::uint32_t prompt_count = 0;  // the leading tokens that are the prompt
+  /// Counts of the log's tokens for penalties, made beforehand. The log may then be only the end of the output, as far
+  /// as sampling_params::sequences_reach(), without a prompt.
   std::optional<std::span<const token_count>> counts{};
 };
 
-/// The greatest of a row's logits, NaN aside: the first of equal ones. Minus infinity and 0 where none is greater.
+/// The greatest of a row's logits, ignoring NaN; the first on a tie. Minus infinity and 0 if none is greater.
 struct best_logit {
   float value = -std::numeric_limits<float>::infinity();
   token id = 0;
@@ -91,19 +91,20 @@ best_logit best_of(std::span<const float> logits);
 /// Chooses the tokens of consecutive rows of logits; counts the log once. Refers to `params`.
 ///
 /// Order of processing: logit bias, repetition penalty (over prompt and output), presence and frequency penalties (over
-/// the output), bans, the tokens that are allowed at all, the mask, temperature, top-k, top-p, min-p. A NaN logit
-/// counts as minus infinity. Of the tokens that top-k leaves, top-p keeps the fewest most probable ones whose sum
+/// the output), bans, the allowed tokens, the mask, temperature, top-k, top-p, min-p. A NaN logit counts as minus
+/// infinity. Of the tokens that top-k leaves, top-p keeps the fewest most probable ones whose sum reaches it. Ties, at
+/// every boundary, go to the lowest id.
 /// reaches it. Ties, at every boundary, go to the lowest id.
 ///
-/// Randomness depends on (seed, index) only, where index is the number of earlier tokens, prompt included: Gumbel-max
-/// with noise from a counter-based generator keyed by (seed, index, token). So a draft model that samples with the same
-/// parameters tends to agree with its target, and the same logits give the same token on every machine.
+/// Randomness depends only on (seed, index), where index is the number of earlier tokens, including the prompt:
+/// Gumbel-max with noise from a counter-based generator keyed by (seed, index, token). So a draft model that samples
+/// with the same parameters tends to agree with its target, and the same logits give the same token on every machine.
 class row_sampler {
  public:
   row_sampler(const sampling_params& params, const token_context& before);
-  /// logits: [vocabulary], not empty. allowed: one bit per token that may be chosen; empty: all may. best: of the
-  /// logits, where it is known already; the greedy choice without bias, bans, penalties and mask then reads no logits.
-  /// It allocates nothing.
+  /// logits: [vocabulary], not empty. allowed: one bit per token that may be chosen; empty means all. best: the best
+  /// logit if it is already known; a greedy choice without bias, bans, penalties and mask then reads no logits.
+  /// Allocates nothing.
   token choose(std::span<const float> logits, std::span<const std::uint64_t> allowed = {},
                std::optional<best_logit> best = std::nullopt);
   /// Commits the token at this index, which then counts as output for the following rows.
@@ -116,19 +117,19 @@ class row_sampler {
 
   const sampling_params& params_;
   std::uint64_t index_;
-  /// Number of occurrences in the output, by token of prompt or output; empty unless penalties need it.
+  /// Occurrences in the output, by token of prompt or output; empty unless penalties need it.
   std::unordered_map<token, std::uint32_t> output_counts_;
   std::vector<token> latest_;  // the end of the output, as far as banned sequences reach
   std::vector<float> changed_;
 };
 
-/// Whether a token can be chosen at all: one of the logits is a number and none is plus infinity. logits: [vocabulary].
+/// Whether a token can be chosen at all: at least one logit is finite and none is plus infinity. logits: [vocabulary].
 bool is_usable(std::span<const float> logits);
 
 /// The model's probability of its most probable token. logits: [vocabulary].
 float top_probability(std::span<const float> logits);
 
-/// Log-probability of `id` and of the `top_count` most probable tokens. logits: [vocabulary].
+/// Log-probability of `id`, and of the `top_count` most probable tokens. logits: [vocabulary].
 emitted_logprob logprob_of(std::span<const float> logits, token id, std::uint32_t top_count);
 
 }  // namespace redline::sampling

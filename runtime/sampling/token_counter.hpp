@@ -11,14 +11,14 @@
 
 namespace redline::sampling {
 
-/// A token, and how often the output has it; 0: it is in the prompt only.
+/// A token and its number of occurrences in the output; 0 if it is only in the prompt.
 using token_count = std::pair<token, std::uint32_t>;
 
-/// What penalties need of a log that grows: counts what is new of it only.
+/// Token counts of a growing log for penalties: counts only new tokens.
 class token_counter {
  public:
-  /// The tokens of the log, or of its output alone, each once. The log begins with what was counted before, unless
-  /// forget() was called since.
+  /// Counts the tokens of the log, or only of its output; each token is listed once. The log must begin with what was
+  /// counted before, unless forget() was called since.
   const std::vector<token_count>& count(std::span<const token> log, std::size_t prompt_count, bool with_prompt) {
     if (prompt_count != prompt_count_ || with_prompt != with_prompt_) forget();
     prompt_count_ = prompt_count;
@@ -33,9 +33,9 @@ class token_counter {
     counted_ = log.size();
     return counts_;
   }
-  /// Tokens of the log that the counts are of.
+  /// The number of tokens of the log that were counted.
   [[nodiscard]] std::size_t counted() const { return counted_; }
-  /// The log has changed: the next count begins anew.
+  /// The log has changed: the next count starts over.
   void forget() {
     places_.clear();
     counts_.clear();
@@ -44,7 +44,7 @@ class token_counter {
 
  private:
   std::vector<token_count> counts_;
-  std::unordered_map<token, std::size_t> places_;  // in counts_
+  std::unordered_map<token, std::size_t> places_;  // indices in counts_
   std::size_t counted_ = 0, prompt_count_ = 0;
   bool with_prompt_ = false;
 };

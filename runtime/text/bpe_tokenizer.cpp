@@ -14,11 +14,11 @@
 namespace redline::text {
 namespace {
 
-/// GPT-2's alphabet: one printable character for each byte; the bytes that are not printable in Latin-1 take the
-/// characters from U+0100 on, in order.
+/// GPT-2's alphabet: one printable character for each byte; bytes that are not printable in Latin-1 get the characters
+/// from U+0100 on, in order.
 struct byte_alphabet {
   std::array<std::string, 256> characters;
-  std::array<int, 0x144> bytes;  // by code point; -1 for none
+  std::array<int, 0x144> bytes;  // by code point; -1 if there is none
 
   byte_alphabet() {
     bytes.fill(-1);
@@ -36,7 +36,7 @@ struct byte_alphabet {
     }
   }
 
-  /// The bytes a token's text stands for; nullopt when it has a character outside of the alphabet.
+  /// The bytes that a token's text represents; nullopt if it has a character outside the alphabet.
   [[nodiscard]] std::optional<std::string> decoded(std::string_view text) const {
     std::string out;
     while (!text.empty()) {
@@ -58,7 +58,7 @@ const byte_alphabet& alphabet() {
   return one;
 }
 
-/// Bytes that no UTF-8 text contains. Vocabularies may lack them.
+/// Whether the byte never occurs in UTF-8 text. Vocabularies may lack such bytes.
 bool never_in_utf8(std::size_t byte) { return byte == 0xC0 || byte == 0xC1 || byte >= 0xF5; }
 
 std::uint64_t pair_of(std::int32_t left, std::int32_t right) {
@@ -72,16 +72,16 @@ std::size_t hash_of(std::uint64_t pair) {
 
 }  // namespace
 
-/// Reused from piece to piece of one text.
+/// Reused for all pieces of one text.
 struct bpe_tokenizer::scratch {
   static constexpr std::int32_t none = -1;
-  /// Doubly linked in the order of the text; a merge takes the left one's place, the right one is left out.
+  /// Doubly linked in the order of the text; a merge replaces the left part and unlinks the right one.
   struct part {
     symbol what;
     std::int32_t before;
     std::int32_t after;
     std::uint32_t begin;
-    std::uint32_t size;  // 0: merged away
+    std::uint32_t size;  // 0 means merged away
   };
   struct possible_merge {
     std::int32_t rank;
@@ -90,12 +90,12 @@ struct bpe_tokenizer::scratch {
     symbol left_symbol;
     symbol right_symbol;
     symbol outcome;
-    /// For std::push_heap, which keeps the greatest on top: the lowest rank, then the leftmost.
+    /// For std::push_heap, which puts the greatest on top: the lowest rank, then the leftmost.
     bool operator<(const possible_merge& other) const {
       return rank != other.rank ? rank > other.rank : left > other.left;
     }
   };
-  /// Where in the output an equal piece was encoded before. Code repeats itself.
+  /// The output position where an equal piece was encoded before, because code repeats itself.
   struct earlier_piece {
     std::string_view piece;
     std::size_t begin = 0;
@@ -128,7 +128,7 @@ result<void> bpe_tokenizer::load_symbols(const gguf::gguf_file& file) {
     const std::string_view text = vocab().text(id);
     auto bytes = alphabet().decoded(text);
     const bool spelled = bytes.has_value();
-    // A text outside of the alphabet never comes out of merging; all it can mean is itself.
+    // Merging never yields a text outside the alphabet, so it represents itself.
     std::string& piece = piece_entry(id);
     piece = spelled ? std::move(*bytes) : std::string(text);
     if (!spelled) continue;
@@ -149,7 +149,7 @@ result<void> bpe_tokenizer::load_symbols(const gguf::gguf_file& file) {
     }
     byte_tokens_[byte] = {*vocab().unknown()};
   }
-  // U+FFFD for the bytes that only broken text has.
+  // Bytes that occur only in invalid text become U+FFFD.
   for (std::size_t byte = 0; byte < 256; ++byte) {
     if (!byte_tokens_[byte].empty()) continue;
     for (const std::size_t part : {0xEF, 0xBF, 0xBD}) byte_tokens_[byte].push_back(byte_tokens_[part].front());
@@ -170,7 +170,7 @@ result<void> bpe_tokenizer::load_merges(const gguf::gguf_file& file) {
   std::unordered_map<std::string, symbol> symbols;
   symbols.reserve(vocab().size() + 256);
   for (std::size_t byte = 0; byte < 256; ++byte) {
-    // Room for a symbol of every byte, so that a merge may name one that has no token.
+    // Reserves a symbol for every byte, so that a merge may name a byte that has no token.
     if (byte_symbols_[byte] < 0) byte_symbols_[byte] = static_cast<symbol>(vocab().size() + byte);
     symbols[alphabet().characters[byte]] = byte_symbols_[byte];
   }
@@ -203,7 +203,7 @@ void bpe_tokenizer::insert(const merge& added) {
   const std::size_t mask = merges_.size() - 1;
   std::size_t at = hash_of(added.pair) & mask;
   while (merges_[at].pair != no_pair && merges_[at].pair != added.pair) at = (at + 1) & mask;
-  if (merges_[at].pair == no_pair) merges_[at] = added;  // Of a pair listed twice the first rank counts.
+  if (merges_[at].pair == no_pair) merges_[at] = added;  // If a pair is listed twice, the first rank counts.
 }
 
 const bpe_tokenizer::merge* bpe_tokenizer::find(symbol left, symbol right) const {
@@ -216,7 +216,7 @@ const bpe_tokenizer::merge* bpe_tokenizer::find(symbol left, symbol right) const
 }
 
 void bpe_tokenizer::encode_ordinary(std::string_view text, bool, std::vector<token>& out) const {
-  // 2^30: positions inside a piece are 32 bits wide. Cutting is by far the lesser harm for a text of that size.
+  // 2^30, because positions inside a piece have 32 bits. Cutting a text of that size is by far the lesser harm.
   constexpr std::size_t piece_bytes_max = 1U << 30;
   std::vector<std::string_view> pieces;
   pretokenizer_->split(text, pieces);
@@ -271,7 +271,7 @@ void bpe_tokenizer::encode_piece(std::string_view piece, scratch& work, std::vec
     work.heap.pop_back();
     auto& left = parts[static_cast<std::size_t>(best.left)];
     auto& right = parts[static_cast<std::size_t>(best.right)];
-    // Stale when one side has merged since: it is then gone or another symbol, and never becomes the old one again.
+    // Stale if one side has merged since: it is then gone or another symbol, and never becomes the old one again.
     if (left.size == 0 || right.size == 0 || left.what != best.left_symbol || right.what != best.right_symbol) continue;
     left.what = best.outcome;
     left.size += right.size;

@@ -11,15 +11,15 @@
 
 namespace redline::text {
 
-/// Byte-level byte-pair encoding as GPT-2 made it: text is cut by a pre-tokenizer, each piece starts as one symbol for
-/// each byte, and the pair with the lowest rank merges until none is left.
+/// Byte-level byte-pair encoding as in GPT-2: a pre-tokenizer cuts the text, each piece starts as one symbol per byte,
+/// and the pair with the lowest rank is merged until none is left.
 class bpe_tokenizer final : public tokenizer {
  public:
   static result<std::shared_ptr<const tokenizer>> make(vocabulary vocab, const gguf::gguf_file& file);
 
  private:
-  /// A symbol is a text that can stand in the course of merging: the tokens' texts have the tokens' numbers; further
-  /// ones, from merges whose outcome is no token, are numbered after them.
+  /// A symbol is a text that can occur during merging. The texts of tokens have the tokens' numbers; further symbols,
+  /// from merges whose result is not a token, are numbered after them.
   using symbol = std::int32_t;
   struct merge {
     std::uint64_t pair = no_pair;  // left symbol, right symbol
@@ -43,13 +43,13 @@ class bpe_tokenizer final : public tokenizer {
   void append_bytes(std::string_view bytes, std::vector<token>& out) const;
 
   std::unique_ptr<pretokenizer> pretokenizer_;
-  /// A piece that is itself a token is taken without merging (llama 3).
+  /// Whether a piece that is itself a token is taken without merging (llama 3).
   bool whole_pieces_first_ = false;
   std::unordered_map<std::string_view, token> by_bytes_;  // only for `whole_pieces_first_`
   std::array<symbol, 256> byte_symbols_{};
-  /// What a byte becomes when nothing merged it: its token, or what stands in for it.
+  /// What an unmerged byte becomes: its token, or a replacement.
   std::array<std::vector<token>, 256> byte_tokens_;
-  /// Open addressing with linear probing, a power of two in size, at most half full.
+  /// Uses open addressing with linear probing; the size is a power of two, at most half full.
   std::vector<merge> merges_;
 };
 

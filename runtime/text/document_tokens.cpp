@@ -7,10 +7,10 @@
 namespace redline::text {
 namespace {
 
-// An edit encodes one or two chunks, some 512 bytes, in microseconds; shorter ones would only lengthen the list.
+// An edit encodes one or two chunks, about 512 bytes, in microseconds; shorter chunks would only lengthen the list.
 constexpr std::size_t chunk_bytes_min = 256;
 
-/// Where a chunk that begins at `begin` ends.
+/// The end of a chunk that begins at `begin`.
 std::size_t chunk_end(const tokenizer& tokenizer, std::string_view text, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin + chunk_bytes_min; i < end; ++i) {
     if (tokenizer.cuts_between(text[i - 1], text[i])) return i;
@@ -57,8 +57,8 @@ token_splice document_tokens::replace(std::string_view text, std::size_t at, std
                                       std::size_t inserted_bytes) {
   REDLINE_ASSERT(at + removed_bytes <= bytes_ && bytes_ - removed_bytes + inserted_bytes == text.size(),
                  "the edit and the text belong together");
-  // A cut stays one while the bytes at its two sides do: the chunk before it begins before the edit, the one after
-  // begins after at least one byte that the edit left.
+  // A cut remains valid while the bytes on its two sides stay: the chunk before it begins before the edit, the one
+  // after it begins after at least one byte that the edit left.
   const place first = find_before(at);
   place last = first;
   while (last.chunk < chunks_.size() && (last.chunk == first.chunk || last.byte <= at + removed_bytes)) {
@@ -100,7 +100,7 @@ std::vector<token> document_tokens::before(std::string_view text, std::size_t by
 
 std::vector<token> document_tokens::after(std::string_view text, std::size_t bytes) const {
   if (bytes >= text.size()) return {};
-  // The chunk that holds the first byte: it begins before the next byte.
+  // The chunk that contains the first byte: it begins before the next byte.
   const place p = find_before(bytes + 1);
   const std::size_t end = p.byte + chunks_[p.chunk].bytes;
   std::vector<token> out = tokenizer_->encode(text.substr(bytes, end - bytes));

@@ -11,7 +11,7 @@
 
 namespace redline::text {
 
-/// A change of a token sequence: `remove_count` tokens from `at` give way to `insert`.
+/// A change of a token sequence: `insert` replaces `remove_count` tokens from `at` on.
 struct token_splice {
   std::uint32_t at = 0;
   std::uint32_t remove_count = 0;
@@ -21,24 +21,24 @@ struct token_splice {
   bool operator==(const token_splice&) const = default;
 };
 
-/// The tokens of a text that is being edited: always those that `tokenizer::encode` gives for the text as it is now.
-/// The text is kept as chunks that end where the tokenizer's `cuts_between` says that the tokens of the parts are those
-/// of the whole; an edit encodes the chunks that it touches and no others. A text without such places is one chunk.
+/// The tokens of a text that is being edited: always equal to `tokenizer::encode` of the current text. The text is
+/// divided into chunks at positions where the tokenizer's `cuts_between` guarantees that the tokens of the parts equal
+/// those of the whole; an edit encodes only the chunks that it touches. A text without such positions is one chunk.
 class document_tokens {
  public:
   document_tokens(std::shared_ptr<const tokenizer> tokenizer, std::string_view text);
 
-  /// Follows an edit of the text: `removed_bytes` bytes at `at` gave way to `inserted_bytes` ones, and `text` is the
-  /// outcome. The splice is as short as its two ends allow; empty when no token changed.
+  /// Follows an edit of the text: `inserted_bytes` bytes replaced `removed_bytes` bytes at `at`, and `text` is the
+  /// result. The splice is trimmed at both ends; it is empty if no token changed.
   token_splice replace(std::string_view text, std::size_t at, std::size_t removed_bytes, std::size_t inserted_bytes);
 
   [[nodiscard]] std::span<const token> tokens() const { return tokens_; }
-  /// That all edits so far have had encoded: their cost.
+  /// The number of bytes that all edits so far had to encode: their cost.
   [[nodiscard]] std::uint64_t encoded_bytes() const { return encoded_bytes_; }
   [[nodiscard]] std::size_t held_bytes() const {
     return tokens_.capacity() * sizeof(token) + chunks_.capacity() * sizeof(chunk);
   }
-  /// What `encode` gives for the first `bytes` bytes of `text`, the text that the tokens are of.
+  /// What `encode` gives for the first `bytes` bytes of `text`, which must be the current text.
   [[nodiscard]] std::vector<token> before(std::string_view text, std::size_t bytes) const;
   /// What `encode` gives for all but the first `bytes` bytes.
   [[nodiscard]] std::vector<token> after(std::string_view text, std::size_t bytes) const;
@@ -51,7 +51,7 @@ class document_tokens {
   struct place {
     std::size_t chunk = 0;
     std::size_t byte = 0;   // where the chunk begins
-    std::size_t token = 0;  // of its first token
+    std::size_t token = 0;  // index of its first token
   };
 
   /// The last chunk that begins before `offset`, or the first.

@@ -12,13 +12,13 @@ namespace redline::text {
 namespace {
 
 constexpr std::string_view mark = "\xEF\xBB\xBF";
-// Two versions of a file with several line ends are compared by this many differences at most. With more the lines in
-// their midst find their ends by what they say.
+// Versions of a file with mixed line ends are compared by at most this many differences. Beyond it, the lines in the
+// middle get their ends by their content.
 constexpr std::ptrdiff_t differences_max = 256;
 
 struct line {
   std::string_view content;
-  std::string_view end;  // "\n" with the carriage returns before it; empty of a last line without one
+  std::string_view end;  // "\n" with preceding carriage returns; empty for a last line without one
 };
 
 std::vector<line> lines_of(std::string_view bytes) {
@@ -49,7 +49,7 @@ std::string with_line_feeds(std::string_view bytes) {
   return out;
 }
 
-/// The line end of all lines that have one; nullopt where they differ. "\n" where none has one.
+/// The line end of all lines that have one; nullopt if they differ. "\n" if no line has one.
 std::optional<std::string_view> common_end(const std::vector<line>& lines) {
   std::optional<std::string_view> found;
   for (const line& one : lines) {
@@ -60,7 +60,7 @@ std::optional<std::string_view> common_end(const std::vector<line>& lines) {
   return found.value_or("\n");
 }
 
-/// The end that each content has in a file; empty where it has several.
+/// The line end of each content in a file; empty if there are several.
 std::map<std::string_view, std::string_view> known_ends(const std::vector<line>& lines) {
   std::map<std::string_view, std::string_view> out;
   for (const line& one : lines) {
@@ -71,12 +71,12 @@ std::map<std::string_view, std::string_view> known_ends(const std::vector<line>&
   return out;
 }
 
-/// `after` has line feeds only.
+/// `after` must have only line feeds.
 std::string with_ends_of(const std::vector<line>& before, const std::string& shown, const std::string& after) {
   const auto known = known_ends(before);
   std::string_view last = before.front().end;
   std::string out;
-  std::size_t at = 0;  // in the old file
+  std::size_t at = 0;  // index in the old file
   for (const diff_line& d : diff_lines(shown, after, differences_max)) {
     if (d.what == diff_line::kind::removed) {
       if (!before[at].end.empty()) last = before[at].end;
@@ -115,7 +115,7 @@ std::string shown_text(std::string_view bytes) { return with_line_feeds(without_
 std::string with_form_of(std::string_view before, std::string_view after) {
   const bool has_mark = before.starts_with(mark);
   const auto old_lines = lines_of(without_mark(before));
-  // A model may write the mark although it was shown none.
+  // A model may write the mark although it was not shown one.
   const bool writes_mark = has_mark && !without_mark(before).starts_with(mark);
   std::string text = writes_mark ? shown_text(after) : with_line_feeds(after);
   if (!old_lines.empty()) {

@@ -12,7 +12,7 @@ void append(std::vector<diff_line>& out, diff_line::kind what, const lines& from
   for (std::ptrdiff_t i = begin; i < end; ++i) out.push_back({what, from[static_cast<std::size_t>(i)]});
 }
 
-/// Myers' greedy search over diagonals, keeping each round's frontier to walk back along.
+/// Myers' greedy search over diagonals; each round's frontier is kept for walking back.
 void search(const lines& a, const lines& b, std::ptrdiff_t differences_max, std::vector<diff_line>& out) {
   const auto n = static_cast<std::ptrdiff_t>(a.size());
   const auto m = static_cast<std::ptrdiff_t>(b.size());

@@ -8,7 +8,7 @@
 namespace redline::text {
 namespace {
 
-/// What one or more edits changed: bytes [begin, end) of the text after them.
+/// The effect of one or more edits: they changed bytes [begin, end) of the resulting text.
 struct span_of_edits {
   std::size_t begin;
   std::size_t end;
@@ -21,7 +21,7 @@ struct span_of_edits {
     end = std::max(end, replaced.end) + inserted - (replaced.end - replaced.begin);
     grown += growth(replaced, inserted);
   }
-  /// Bytes of the text before them that they replaced.
+  /// The number of bytes that they replaced in the text before them.
   [[nodiscard]] std::size_t removed() const {
     return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(end - begin) - grown);
   }
@@ -54,8 +54,8 @@ result<live_document::change> live_document::apply(std::int64_t base, std::int64
     auto splice = changed.tokens_.replace(changed.text(), of.begin, of.removed(), of.end - of.begin);
     if (!splice.empty()) done.splices.push_back(std::move(splice));
   };
-  // Where edits fall into large chunks, most of them would encode the same text again: once as much as the text has was
-  // encoded, the others are followed together.
+  // Edits in large chunks would mostly encode the same text again. Once as many bytes as the text has were encoded, the
+  // remaining edits are processed together.
   const std::size_t bytes_max = text().size();
   std::optional<span_of_edits> rest;
   for (std::size_t i = 0; i < edits.size(); ++i) {

@@ -23,8 +23,8 @@ struct releases {
 
 }  // namespace
 
-/// One compiled expression. Texts are checked before, so PCRE2 need not check them again at every match, which would
-/// make a long text quadratic.
+/// One compiled expression. Texts are validated beforehand, so that PCRE2 need not validate them at every match, which
+/// would make long texts quadratic.
 class pretokenizer::pattern {
  public:
   explicit pattern(std::string_view expression) {
@@ -33,10 +33,10 @@ class pretokenizer::pattern {
     code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
                               PCRE2_UTF | PCRE2_UCP | PCRE2_NO_UTF_CHECK, &error, &where, nullptr));
     REDLINE_ASSERT(code_ != nullptr, "a pre-tokenizer's expression must compile");
-    // Where the system forbids new code at run time, the interpreter does the work.
+    // If the system forbids new code at run time, the interpreter is used.
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
-    // The expressions take time linear in a run of white space or letters, whose length is the client's choice: the
-    // default limits would be reached by valid texts.
+    // The expressions take time linear in a span of whitespace or letters, whose length the client chooses: valid texts
+    // would reach the default limits.
     limits_.reset(pcre2_match_context_create(nullptr));
     if (limits_ == nullptr) throw std::bad_alloc();
     pcre2_set_match_limit(limits_.get(), std::numeric_limits<std::uint32_t>::max());
@@ -44,7 +44,7 @@ class pretokenizer::pattern {
     pcre2_set_heap_limit(limits_.get(), std::numeric_limits<std::uint32_t>::max());
   }
 
-  /// Appends, for each of `texts`, the matches in it and what lies between them.
+  /// Appends, for each of `texts`, the matches in it and the text between them.
   void split(std::span<const std::string_view> texts, std::vector<std::string_view>& pieces) const {
     const std::unique_ptr<pcre2_match_data, releases<pcre2_match_data_free>> match(pcre2_match_data_create(1, nullptr));
     if (match == nullptr) throw std::bad_alloc();

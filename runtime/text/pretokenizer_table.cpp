@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-// The expressions are those that the models' tokenizer.json files publish. tests/runtime/text/pretokenizer_vectors
+// The expressions are those published in the models' tokenizer.json files. tests/runtime/text/pretokenizer_vectors
 // compares them with another engine's matches.
 
 namespace redline::text {
@@ -11,16 +11,16 @@ namespace {
 
 using patterns = std::string_view[];
 
-// Of PCRE2, \s would add U+180E, which Unicode took out of the white space, and \p{Han} all marks that Han texts use.
+// PCRE2's \s also matches U+180E, which Unicode removed from whitespace, and its \p{Han} all marks used in Han texts.
 #define SPACE "\\p{wspace}"
 #define NEWLINES SPACE "*[\\r\\n]+|"
 #define BLANKS SPACE "+(?!\\P{wspace})|" SPACE "+"
-// In either case, but not the long s that a case-insensitive match would admit.
+// In either case, but without the long s that a case-insensitive match would accept.
 #define CONTRACTION "'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]"
 #define WORD "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
 #define SYMBOLS(newlines) " ?[^" SPACE "\\p{L}\\p{N}]+" newlines "*|"
 #define LLAMA3_WORDS(digits) CONTRACTION "|" WORD digits "|" SYMBOLS("[\\r\\n]") NEWLINES BLANKS
-// Words that end before a capital letter: getLength is get and Length.
+// Words end before a capital letter: getLength becomes get and Length.
 #define UPPER "\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}"
 #define LOWER "\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}"
 #define CASED_WORDS(suffix) \
@@ -51,7 +51,7 @@ constexpr patterns youtu = {
     "[!\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}"
     "\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+|[\\x{3105}-\\x{312F}]+|[" CJK KANA "]+",
     CASED_WORDS("(?:" CONTRACTION ")?") "\\p{N}|" CASED_TAIL};
-// As gpt4o, with runs of Han characters apart.
+// Like gpt4o, but with spans of Han characters separated.
 #define NOT_HAN(set) "(?:(?!\\p{sc:Han})[" set "])"
 constexpr patterns kimi_k2 = {"\\p{sc:Han}+|[^\\r\\n\\p{L}\\p{N}]?" NOT_HAN(UPPER) "*" NOT_HAN(
     LOWER) "+(?:" CONTRACTION
@@ -63,7 +63,7 @@ constexpr patterns starcoder = {"\\p{N}", GPT2_WORDS};
 constexpr patterns falcon = {"[\\p{P}\\$\\+<=>\\^~\\|`]+", GPT2_WORDS, "[0-9][0-9][0-9]"};
 constexpr patterns deepseek_coder = {"[\\r\\n]", SPACE "?\\p{L}+", SPACE "?\\p{P}+",
                                      "[\\x{0800}-\\x{9FA5}\\x{AC00}-\\x{D7FF}]+", "\\p{N}"};
-// Letters that have two cases, of the scripts that have them; then signs, and ASCII letters once more.
+// Letters with two cases, from all scripts that have them; then symbols, and ASCII letters again.
 #define CASED_LETTERS                                                                                        \
   "A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}"            \
   "\\x{295}-\\x{2AF}\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37B}-\\x{37D}\\x{37F}\\x{386}\\x{388}-\\x{38A}"     \

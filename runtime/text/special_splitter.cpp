@@ -100,8 +100,8 @@ std::vector<std::string_view> special_splitter::always_matched() const {
   return texts;
 }
 
-// Candidate by candidate, longest first, each from left to right; a place that is taken is of a token at least as long,
-// so whether two overlap shows at the first or the last byte.
+// Takes candidates longest first, each from left to right. A span that is already taken belongs to a token at least as
+// long, so an overlap shows at the first or the last byte.
 std::vector<fragment> special_splitter::split(std::string_view text, bool parse_special) const {
   std::vector<fragment> out;
   std::vector<occurrence> found = occurrences(text, parse_special);

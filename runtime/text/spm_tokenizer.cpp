@@ -20,7 +20,7 @@ std::size_t pair_index(char left, char right) {
   return static_cast<std::size_t>(static_cast<unsigned char>(left)) * 256 + static_cast<unsigned char>(right);
 }
 
-/// Length of the character at `at`, 1 where there is none.
+/// Length of the character at `at`; 1 if it is not a valid character.
 std::size_t character_bytes(std::string_view text, std::size_t at) {
   const utf8::unit unit = utf8::first_unit(text.substr(at));
   return unit.what == utf8::unit::kind::character ? unit.size_bytes : 1;
@@ -42,7 +42,7 @@ struct spm_tokenizer::scratch {
   static constexpr std::int32_t none = -1;
   struct part {
     std::uint32_t begin;
-    std::uint32_t size;  // 0: merged away
+    std::uint32_t size;  // 0 means merged away
     std::int32_t before;
     std::int32_t after;
   };
@@ -51,7 +51,7 @@ struct spm_tokenizer::scratch {
     std::int32_t left;
     std::int32_t right;
     std::uint32_t size;
-    /// For std::push_heap, which keeps the greatest on top: the highest score, then the leftmost.
+    /// For std::push_heap, which puts the greatest on top: the highest score, then the leftmost.
     bool operator<(const possible_merge& other) const {
       return score != other.score ? score < other.score : left > other.left;
     }
@@ -101,7 +101,7 @@ result<void> spm_tokenizer::load(const gguf::gguf_file& file) {
 }
 
 void spm_tokenizer::encode_ordinary(std::string_view text, bool first_of_stretch, std::vector<token>& out) const {
-  // Positions are 32 bits wide; escaping makes a text at most three times longer.
+  // Positions have 32 bits; escaping makes a text at most three times longer.
   constexpr std::size_t stretch_bytes_max = 1U << 29;
   std::string escaped;
   for (bool first = first_of_stretch; !text.empty(); first = false) {
@@ -163,7 +163,7 @@ void spm_tokenizer::encode_section(std::string_view section, scratch& work, std:
     work.heap.pop_back();
     auto& left = parts[static_cast<std::size_t>(best.left)];
     auto& right = parts[static_cast<std::size_t>(best.right)];
-    // Stale when one side has grown or gone since.
+    // Stale if one side has grown or is gone.
     if (left.size == 0 || right.size == 0 || left.size + right.size != best.size) continue;
     left.size = best.size;
     right.size = 0;

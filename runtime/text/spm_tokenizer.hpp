@@ -11,8 +11,9 @@
 
 namespace redline::text {
 
-/// SentencePiece's BPE: blanks become U+2581, each character starts as one symbol, and the neighbours whose joined text
-/// is the token with the highest score merge until none is left. What is no token then is spelled in bytes.
+/// SentencePiece's BPE: spaces become U+2581, each character starts as one symbol, and the adjacent symbols whose
+/// joined text is the token with the highest score are merged until none is left. The remaining symbols that are not
+/// tokens are encoded as bytes.
 class spm_tokenizer final : public tokenizer {
  public:
   static result<std::shared_ptr<const tokenizer>> make(vocabulary vocab, const gguf::gguf_file& file);
@@ -28,11 +29,11 @@ class spm_tokenizer final : public tokenizer {
   void encode_section(std::string_view section, scratch& work, std::vector<token>& out) const;
   void push_pair(scratch& work, std::int32_t left) const;
 
-  /// Texts that merging may produce: not those of control, unknown and byte tokens, which text cannot spell.
+  /// Texts that merging may produce. Control, unknown and byte tokens are excluded, because text cannot express them.
   std::unordered_map<std::string_view, token> mergeable_;
   std::size_t mergeable_bytes_max_ = 0;
-  /// Which bytes stand side by side inside a mergeable text; by left * 256 + right. Between two that never do, no merge
-  /// can reach across, so a long text falls apart into short sections that give the same tokens.
+  /// Whether two bytes are adjacent in some mergeable text, by left * 256 + right. No merge can cross two bytes that
+  /// never are, so a long text is divided into short sections that give the same tokens.
   std::vector<bool> side_by_side_ = std::vector<bool>(65536);
   std::array<token, 256> byte_tokens_{};
 };

@@ -10,23 +10,23 @@
 
 namespace redline::text {
 
-/// Cuts streamed text at the first stop string. The cut is the one that a server checking after every byte would make:
-/// the stop string that is complete first wins, and of several complete at the same byte the longest, so the text
-/// passed on never contains a whole stop string. The outcome therefore depends on the text alone, not on how tokens or
-/// rounds cut it, and nothing passed on is ever taken back.
+/// Cuts streamed text at the first stop string, like a server that checks after every byte: the stop string that is
+/// complete first wins, and of several complete at the same byte the longest. So the text passed on never contains a
+/// whole stop string. The result depends only on the text, not on how tokens or rounds divide it, and nothing passed on
+/// is ever taken back.
 class stop_matcher {
  public:
   static constexpr std::size_t stops_max = 40;
   static constexpr std::size_t stop_bytes_max = 4096;
 
-  /// Refuses more than `stops_max` strings, empty ones and ones longer than `stop_bytes_max`. No strings: text passes
-  /// through unchanged.
+  /// Refuses more than `stops_max` strings, empty ones and ones longer than `stop_bytes_max`. Without strings, text
+  /// passes through unchanged.
   static result<stop_matcher> make(std::vector<std::string> stops);
 
-  /// Text that can no longer be part of a match. After a match it is what stood before the stop string, and every later
-  /// call gives nothing.
+  /// Returns text that can no longer be part of a match. After a match this is the text before the stop string, and
+  /// later calls return nothing.
   [[nodiscard]] std::string feed(std::string_view piece);
-  /// The text ended: what was held back, as it matches nothing. Empty after a match.
+  /// Ends the text: returns what was delayed, because it matches nothing. Empty after a match.
   [[nodiscard]] std::string finish();
 
   /// Index of the stop string that matched.
@@ -46,7 +46,7 @@ class stop_matcher {
   static void advance(pattern& p, char byte);
 
   std::vector<pattern> patterns_;
-  /// The longest end of the text so far that begins a stop string.
+  /// The longest suffix of the text so far that begins a stop string.
   std::string held_;
   std::optional<std::size_t> matched_;
 };

@@ -16,7 +16,7 @@ std::string described(text_position p) {
   return "line " + std::to_string(p.line) + ", character " + std::to_string(p.character);
 }
 
-/// Appends the starts of lines whose line ends lie in [begin, end); the text may go on after `end`.
+/// Appends the starts of lines whose line ends lie in [begin, end); the text may continue after `end`.
 void find_line_begins(std::string_view text, std::size_t begin, std::size_t end, std::vector<std::uint32_t>& out) {
   for (std::size_t i = begin; i < end; ++i) {
     const bool ends = text[i] == '\n' || (text[i] == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'));
@@ -35,16 +35,16 @@ result<void> check_size(std::size_t bytes, std::size_t bytes_max) {
   return bad("expected a text of at most " + std::to_string(bytes_max) + " bytes, found " + std::to_string(bytes));
 }
 
-/// A character's width; the four-byte ones are those that UTF-16 writes as a pair.
+/// A character's width; UTF-16 encodes the four-byte characters as a pair.
 std::size_t units_of(std::size_t bytes, position_encoding units) {
   return units == position_encoding::utf8 ? bytes : bytes == 4 ? 2 : 1;
 }
 
 struct step {
-  std::size_t at = 0;           // a byte
-  std::size_t units_count = 0;  // from the beginning to there
+  std::size_t at = 0;           // byte offset
+  std::size_t units_count = 0;  // units from the beginning to `at`
 };
-/// From `begin` over whole characters until `wanted` units have been passed or `end` is reached.
+/// Walks from `begin` over whole characters until `wanted` units have been passed or `end` is reached.
 step walk(std::string_view text, std::size_t begin, std::size_t end, std::size_t wanted, position_encoding units) {
   step s{begin, 0};
   while (s.at < end && s.units_count < wanted) {
@@ -154,8 +154,8 @@ std::size_t text_document::line_at(std::size_t offset) const {
   return static_cast<std::size_t>(behind - line_begins_.begin()) - 1;
 }
 
-/// Looks for lines again from the one before the range, whose "\r" may meet a "\n" or lose one, to the end of the
-/// range's last line: the end of that one is still an end.
+/// Finds lines again from the one before the range, whose "\r" may meet or lose a "\n", to the last line of the range,
+/// whose end stays an end.
 void text_document::splice(byte_range range, std::string_view with) {
   const std::size_t first = line_at(range.begin == 0 ? 0 : range.begin - 1);
   const std::size_t behind = line_at(range.end) + 1;

@@ -11,10 +11,10 @@
 
 namespace redline::text {
 
-/// In which units a position counts along its line, as the Language Server Protocol names them.
+/// The units in which a position counts along its line, named as in the Language Server Protocol.
 enum class position_encoding : std::uint8_t { utf8, utf16 };
 
-/// A place between two characters; both count from 0.
+/// A position between two characters; both numbers count from 0.
 struct text_position {
   std::uint32_t line = 0;
   std::uint32_t character = 0;
@@ -34,35 +34,34 @@ struct whole_text {
   bool operator==(const whole_text&) const = default;
 };
 
-/// Puts `text` in the place of a range; an empty range inserts.
+/// Replaces a range by `text`; an empty range inserts.
 struct text_edit {
   std::variant<whole_text, position_range, byte_range> where;
   std::string text;
 };
 
-/// A text in UTF-8 and where its lines begin. A line ends with "\n", "\r\n" or "\r", as in the Language Server
-/// Protocol.
+/// A UTF-8 text and the starts of its lines. A line ends with "\n", "\r\n" or "\r", as in the Language Server Protocol.
 class text_document {
  public:
-  /// Fails for what is no UTF-8 or has more than `bytes_max` bytes.
+  /// Fails for text that is not UTF-8 or has more than `bytes_max` bytes.
   static result<text_document> make(std::string text, std::size_t bytes_max);
 
-  /// Changes the text, or fails and leaves it: a range that ends before it begins, lies outside of the text or its
-  /// line, or cuts a character (in UTF-16 also: a surrogate pair); new text that is no UTF-8, or too much of it. The
-  /// result is the range that was replaced, in bytes of the text before.
+  /// Changes the text, or fails and leaves it unchanged: for a range that ends before it begins, lies outside the text
+  /// or its line, or cuts a character (in UTF-16 also a surrogate pair), and for new text that is not UTF-8 or too
+  /// long. Returns the replaced range, in bytes of the old text.
   result<byte_range> replace(const text_edit& edit, position_encoding units);
 
   /// A line's terminator is not part of it, so no position lies inside "\r\n". A position after the end of its line is
-  /// a failure: the caller has another text in mind.
+  /// a failure: the caller refers to another text.
   [[nodiscard]] result<std::size_t> offset_of(text_position where, position_encoding units) const;
-  /// As the Language Server Protocol reads a position: after the end of its line or of the text it is that end. Inside
-  /// a character it is where that begins.
+  /// Interprets a position as the Language Server Protocol does: after the end of its line or of the text it means that
+  /// end, inside a character the start of the character.
   [[nodiscard]] std::size_t offset_near(text_position where, position_encoding units) const;
-  /// Where a byte is; inside a character or "\r\n" where that begins, after the text its end.
+  /// The position of a byte; inside a character or "\r\n" its start, after the text the text's end.
   [[nodiscard]] text_position position_of(std::size_t offset, position_encoding units) const;
 
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// At least 1: an empty text has one empty line.
+  /// At least 1, because an empty text has one empty line.
   [[nodiscard]] std::size_t lines_count() const { return line_begins_.size(); }
   [[nodiscard]] std::size_t held_bytes() const {
     return text_.capacity() + line_begins_.capacity() * sizeof(std::uint32_t);

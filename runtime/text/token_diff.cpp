@@ -8,11 +8,11 @@ namespace {
 
 using tokens = std::span<const token>;
 
-// The trace of the search is quadratic in the differences: this many are four megabytes.
+// The trace of the search is quadratic in the differences: this many take four megabytes.
 constexpr std::int32_t differences_max = 1024;
 constexpr std::size_t places_max = 64;
 
-/// Tokens [before, before + removed) of one sequence stand where [after, after + added) of the other do.
+/// Tokens [before, before + removed) of one sequence correspond to [after, after + added) of the other.
 struct hunk {
   std::int32_t before = 0;
   std::int32_t after = 0;
@@ -20,7 +20,7 @@ struct hunk {
   std::int32_t added = 0;
 };
 
-/// The furthest that each diagonal gets with `steps` differences: index k + steps of frontier k.
+/// The furthest position on each diagonal with `steps` differences: index k + steps of frontier k.
 using frontier = std::vector<std::int32_t>;
 
 std::int32_t get(const frontier& f, std::int32_t k) {
@@ -28,7 +28,7 @@ std::int32_t get(const frontier& f, std::int32_t k) {
   return i < 0 || i >= static_cast<std::int32_t>(f.size()) ? -1 : f[static_cast<std::size_t>(i)];
 }
 
-/// Where a step onto diagonal k begins on it: by removing a token (from k - 1) or adding one (from k + 1).
+/// Where a step onto diagonal k starts on it: by removing a token (from k - 1) or adding one (from k + 1).
 struct step_onto {
   bool adds = false;
   std::int32_t x = 0;
@@ -40,7 +40,7 @@ step_onto step(const frontier& last, std::int32_t k) {
   return by_adding >= by_removing ? step_onto{true, by_adding} : step_onto{false, by_removing};
 }
 
-/// All frontiers up to the one that reaches both ends; nothing when that is too far.
+/// All frontiers up to the one that reaches both ends; nullopt if that is too far.
 std::optional<std::vector<frontier>> search(tokens a, tokens b) {
   const auto n = static_cast<std::int32_t>(a.size());
   const auto m = static_cast<std::int32_t>(b.size());
@@ -49,7 +49,7 @@ std::optional<std::vector<frontier>> search(tokens a, tokens b) {
     frontier now(static_cast<std::size_t>(2 * d + 1), -1);
     for (std::int32_t k = -d; k <= d; k += 2) {
       std::int32_t x = d == 0 ? 0 : step(trace.back(), k).x;
-      // Beyond either end there is nothing to go on with.
+      // Nothing follows beyond either end.
       if (x < 0 || x > n || x - k > m || x - k < 0) continue;
       while (x < n && x - k < m && a[static_cast<std::size_t>(x)] == b[static_cast<std::size_t>(x - k)]) ++x;
       now[static_cast<std::size_t>(k + d)] = x;
@@ -113,7 +113,7 @@ std::vector<token_splice> diff_tokens(tokens before, tokens after, std::uint32_t
   std::vector<token_splice> out;
   for (const hunk& h : hunks) {
     const auto inserted = new_middle.subspan(static_cast<std::size_t>(h.after), static_cast<std::size_t>(h.added));
-    // Of the sequence as the splices before leave it: there what is before is as in the new one.
+    // Positions refer to the sequence that the previous splices leave: before them it equals the new one.
     out.push_back({static_cast<std::uint32_t>(head + h.after),
                    static_cast<std::uint32_t>(h.removed),
                    {inserted.begin(), inserted.end()}});

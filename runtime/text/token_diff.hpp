@@ -7,10 +7,10 @@
 
 namespace redline::text {
 
-/// What leads from one token sequence to another: a shortest edit script (Myers, "An O(ND) difference algorithm",
-/// 1986), but for runs of fewer than `kept_min` tokens between two changes, which are replaced with them. Sequences
-/// that differ too much for the search, or in too many places, differ in one. The splices are in order of place and
-/// hold one after the other; none is empty, and between two of them lie kept tokens.
+/// The changes from one token sequence to another: a shortest edit script (Myers, "An O(ND) difference algorithm",
+/// 1986), except that fewer than `kept_min` tokens between two changes are replaced with them. Sequences with too many
+/// differences or changes are replaced in one splice. Splices are ordered by position and applied one after the other;
+/// none is empty, and kept tokens lie between them.
 [[nodiscard]] std::vector<token_splice> diff_tokens(std::span<const token> before, std::span<const token> after,
                                                     std::uint32_t kept_min);
 

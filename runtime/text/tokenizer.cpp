@@ -35,7 +35,7 @@ void tokenizer::encode_stretch(std::string_view text, bool parse_special, bool f
   }
 }
 
-/// Control tokens are found in the text with its shields, all others between them, without.
+/// Control tokens are found in the text with its shields; other tokens in the spans between them, without shields.
 void tokenizer::encode_shielded(std::string_view text, encode_options options, std::vector<token>& out) const {
   std::string stretch;
   bool first_of_stretch = !options.continues;
@@ -84,8 +84,8 @@ void tokenizer::set_cuts(const std::function<bool(char left, char right)>& can_c
   const auto never_behind = [this](char left) {
     for (std::size_t right = 0; right < ascii_count; ++right) cuts_[cut_index(left, static_cast<char>(right))] = false;
   };
-  // Behind a text matched as a whole a stretch begins anew and white space may be swallowed: a continuation, which does
-  // not see what it continues, would know of neither.
+  // After a text matched as a whole, a new span begins and whitespace may be swallowed. A continuation does not see
+  // what precedes it, so it would miss both.
   const bool swallows = specials_.swallows_space(false);
   for (const std::string_view matched : specials_.always_matched()) {
     for (std::size_t i = 1; i < matched.size(); ++i) {

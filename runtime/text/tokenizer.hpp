@@ -17,26 +17,26 @@
 namespace redline::text {
 
 struct encode_options {
-  /// Text that spells a control token becomes that token. Off for what a user wrote, on for a rendered template.
+  /// Whether the text of a control token becomes that token. Off for user text, on for a rendered template.
   bool parse_special = false;
-  /// Puts BOS in front and EOS at the end where the file asks for them.
+  /// Puts BOS in front and EOS at the end if the file requests them.
   bool add_bos_eos = false;
-  /// The text goes on after a cut (`cuts_between`): no blank is put before its first word.
+  /// The text continues after a cut (`cuts_between`): no space is put before its first word.
   bool continues = false;
-  /// With parse_special: a character that stands inside what spells a control token and is not to be one (`shield`). It
-  /// is taken out again. Empty: none.
+  /// With parse_special: a character inside the text of a control token that must not become one (`shield`). It is
+  /// removed again. May be empty.
   std::string_view shield = {};
 };
 
 struct decode_options {
-  /// Control, unknown and unused tokens give their text instead of nothing.
+  /// Whether control, unknown and unused tokens give their text instead of nothing.
   bool render_special = false;
-  /// Takes off the blank that `encode` put before the first word (SentencePiece); for whole texts, not for the
+  /// Removes the space that `encode` put before the first word (SentencePiece); for whole texts, not for the
   /// continuation of one.
   bool strip_space_prefix = false;
 };
 
-/// Bytes <-> tokens of one model file. Immutable, so safe to use from any number of threads.
+/// Converts between bytes and tokens of one model file. Immutable and thread-safe.
 class tokenizer {
  public:
   /// Byte-level BPE (`tokenizer.ggml.model` = "gpt2") or SentencePiece ("llama"). A failure names the file and the key.
@@ -46,34 +46,34 @@ class tokenizer {
   tokenizer(const tokenizer&) = delete;
   tokenizer& operator=(const tokenizer&) = delete;
 
-  /// Any bytes; time grows as n log n whatever they are.
+  /// Accepts any bytes; takes O(n log n) time for all of them.
   [[nodiscard]] std::vector<token> encode(std::string_view text, encode_options options = {}) const;
 
-  /// The text holds what parse_special makes a control token of.
+  /// Whether the text contains something that parse_special turns into a control token.
   [[nodiscard]] bool spells_control(std::string_view text) const { return !specials_.find_parsed_only(text).empty(); }
-  /// The text with `mark` put into each place that spells a control token, after its first character, so that it does
-  /// not. mark: one character of UTF-8 that the text does not hold.
+  /// Inserts `mark` into each text of a control token, after its first character, so that it is not recognized. mark:
+  /// one character of UTF-8 that does not occur in the text.
   [[nodiscard]] std::string shield(std::string_view text, std::string_view mark) const;
 
-  /// True when a text without special tokens parsed may be cut between these two bytes: the tokens of the parts, the
-  /// second encoded with `continues`, are those of the whole, whatever else the parts hold. Never between bytes of
-  /// characters beyond ASCII. A vocabulary may have no such place.
+  /// Whether a text without parse_special may be cut between these two bytes: the tokens of the parts, the second
+  /// encoded with `continues`, equal those of the whole, whatever else the parts contain. Never true between bytes of
+  /// characters beyond ASCII. A vocabulary may have no such cut.
   [[nodiscard]] bool cuts_between(char left, char right) const {
     return is_ascii(left) && is_ascii(right) && cuts_[cut_index(left, right)];
   }
 
-  /// The bytes that one token stands for; user-defined tokens give their text. Empty for special tokens (unless
-  /// rendered) and for ids outside of the vocabulary. May be part of a character.
+  /// The bytes that one token represents; user-defined tokens give their text. Empty for special tokens (unless
+  /// rendered) and for ids outside the vocabulary. May be a part of a character.
   [[nodiscard]] std::string_view piece(token id, bool render_special = false) const;
-  /// The pieces joined; invalid_argument for an id outside of the vocabulary.
+  /// Joins the pieces; invalid_argument for an id outside the vocabulary.
   [[nodiscard]] result<std::string> decode(std::span<const token> ids, decode_options options = {}) const;
 
-  /// True when `decode(encode(x))` is x for every x, UTF-8 or not. Byte-level BPE promises it when every byte has a
-  /// token; a few vocabularies lack those that UTF-8 never uses, and write U+FFFD for them. SentencePiece cannot
-  /// promise it: a literal U+2581 comes back as a blank.
+  /// Whether `decode(encode(x))` is x for every x, UTF-8 or not. Byte-level BPE guarantees it if every byte has a
+  /// token; a few vocabularies lack bytes that UTF-8 never uses, and write U+FFFD for them. SentencePiece cannot
+  /// guarantee it: a literal U+2581 becomes a space.
   [[nodiscard]] bool keeps_every_byte() const { return keeps_every_byte_ && covers_every_byte(); }
 
-  /// False when white space after some tokens is in no token.
+  /// False if whitespace after some tokens is in no token.
   [[nodiscard]] bool covers_every_byte() const { return !specials_.swallows_space(true); }
 
   [[nodiscard]] const vocabulary& vocab() const { return vocab_; }
@@ -84,16 +84,16 @@ class tokenizer {
  protected:
   explicit tokenizer(vocabulary vocab) : vocab_(std::move(vocab)), specials_(vocab_), pieces_(vocab_.size()) {}
 
-  /// Appends the tokens of ordinary text, never empty. `first_of_stretch`: it starts the text or follows a token that
-  /// was matched as a whole.
+  /// Appends the tokens of ordinary text, which is never empty. `first_of_stretch`: it starts the text or follows a
+  /// token that was matched as a whole.
   virtual void encode_ordinary(std::string_view text, bool first_of_stretch, std::vector<token>& out) const = 0;
 
-  /// What ordinary tokens stand for; set by the derived class while it is built. Special and user-defined tokens'
-  /// entries stay empty: they are their text.
+  /// The bytes of an ordinary token; set by the derived class during construction. Entries of special and user-defined
+  /// tokens stay empty, because their text represents them.
   std::string& piece_entry(token id) { return pieces_[static_cast<std::size_t>(id)]; }
   void set_keeps_every_byte(bool keeps) { keeps_every_byte_ = keeps; }
-  /// Called once while the object is built: where merging, as the derived class does it, can never reach across. What
-  /// the texts matched as a whole add to that is known here.
+  /// Sets the cuts that the derived class's merging can never cross; called once during construction. Texts matched as
+  /// a whole are handled here.
   void set_cuts(const std::function<bool(char left, char right)>& can_cut);
 
  private:

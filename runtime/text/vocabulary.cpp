@@ -13,7 +13,7 @@ failure malformed(const gguf::gguf_file& file, std::string_view key, const std::
   return {errc::file_malformed, file.path() + ": metadata '" + std::string(key) + "': " + why};
 }
 
-/// An array with one number for each token.
+/// Reads an array with one number for each token.
 result<const gguf::array*> per_token(const gguf::gguf_file& file, std::string_view key, std::size_t token_count) {
   REDLINE_TRY_ASSIGN(const gguf::array* out, file.get_array(key));
   if (out->element_type == gguf::value_type::string) return malformed(file, key, "expected numbers, found strings");
@@ -28,7 +28,7 @@ result<const gguf::array*> per_token(const gguf::gguf_file& file, std::string_vi
 result<std::optional<token>> id_at(const gguf::gguf_file& file, std::string_view key, std::size_t token_count) {
   if (file.find(key) == nullptr) return std::optional<token>();
   REDLINE_TRY_ASSIGN(const std::uint64_t id, file.get_unsigned(key));
-  // Converters write -1, as 32 bits, for "none".
+  // Converters write -1, as 32 bits, to mean none.
   if (id == std::numeric_limits<std::uint32_t>::max()) return std::optional<token>();
   if (id >= token_count) {
     return malformed(file, key,
@@ -39,7 +39,7 @@ result<std::optional<token>> id_at(const gguf::gguf_file& file, std::string_view
 
 constexpr const char* message_end = "<|end|>";
 
-/// In harmony, gpt-oss's format, <|end|> ends a message, after which the answer goes on; these end the answer.
+/// Whether the format is harmony (gpt-oss), where <|end|> only ends a message and other tokens end the answer.
 bool has_harmony_ends(const vocabulary& v) {
   const auto is_control = [&](std::string_view text) {
     const auto id = v.find(text);
@@ -143,7 +143,7 @@ std::optional<token> vocabulary::find_special(std::string_view text) const {
   const auto id = find(text);
   if (!id) return std::nullopt;
   const bool special = type(*id) == token_type::control || type(*id) == token_type::user_defined;
-  // CodeLlama's files type these as ordinary pieces; no text other than theirs begins like that.
+  // CodeLlama's files type these as ordinary pieces; no other files have texts that begin like that.
   const bool code_llama = text.starts_with("\u2581<");
   return special || code_llama ? id : std::nullopt;
 }
@@ -167,7 +167,7 @@ result<void> vocabulary::load_special_ids(const gguf::gguf_file& file) {
   REDLINE_TRY_ASSIGN(unknown_, special_id(file, {"tokenizer.ggml.unknown_token_id"}, {}));
   REDLINE_TRY_ASSIGN(padding_, special_id(file, {"tokenizer.ggml.padding_token_id"}, {}));
   if (kind_ == vocabulary_kind::sentencepiece) {
-    // Files of this kind may leave out the ids that SentencePiece itself fixes.
+    // Files of this kind may leave out the ids that SentencePiece itself defines.
     if (!unknown_ && type(0) == token_type::unknown) unknown_ = 0;
     if (!bos_ && find("<s>") && type(*find("<s>")) == token_type::control) bos_ = find("<s>");
     if (!eos_ && find("</s>") && type(*find("</s>")) == token_type::control) eos_ = find("</s>");
@@ -206,7 +206,7 @@ void vocabulary::mark_ends() {
   mark(fim_.repository);
   mark(fim_.file_separator);
   const bool harmony = has_harmony_ends(*this);
-  // Only control tokens: "</s>" as a user-defined token is also a piece of ordinary HTML.
+  // Considers only control tokens: "</s>" as a user-defined token is also a piece of ordinary HTML.
   for (const std::string_view text :
        {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", message_end, "<|EOT|>", "<EOT>",
         "<end_of_turn>", "</s>", "<eos>", "<｜end▁of▁sentence｜>", "<|return|>", "<|call|>"}) {

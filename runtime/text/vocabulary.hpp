@@ -18,7 +18,7 @@ enum class token_type : std::uint8_t {
   undefined = 0,
   normal = 1,
   unknown = 2,
-  control = 3,       // never spelled by text unless the caller asks for it: <|im_end|>
+  control = 3,       // not produced from text unless the caller requests it: <|im_end|>
   user_defined = 4,  // always matched as a whole, before anything else
   unused = 5,
   byte = 6,  // SentencePiece's byte fallback: <0x0A>
@@ -26,7 +26,7 @@ enum class token_type : std::uint8_t {
 
 enum class vocabulary_kind : std::uint8_t { byte_level_bpe, sentencepiece };
 
-/// Tokens for filling in the middle of a file.
+/// Tokens for fill-in-the-middle.
 struct fim_tokens {
   std::optional<token> prefix;
   std::optional<token> suffix;
@@ -38,9 +38,9 @@ struct fim_tokens {
   [[nodiscard]] bool complete() const { return prefix && suffix && middle; }
 };
 
-/// The tokens of a model file and what the file says about them; checked once: lengths agree, types are known, every
-/// id is a token. Texts are as the file spells them (byte-level or with U+2581 for a blank), not the bytes they stand
-/// for. Independent of the file once loaded.
+/// The tokens of a model file and the file's settings for them, validated once: lengths agree, types are known, every
+/// id is a token. Texts are as in the file (byte-level or with U+2581 for a space), not the bytes they represent.
+/// Independent of the file once loaded.
 class vocabulary {
  public:
   static result<vocabulary> load(const gguf::gguf_file& file);
@@ -49,17 +49,17 @@ class vocabulary {
   [[nodiscard]] std::size_t size() const { return texts_.size(); }
   [[nodiscard]] bool contains(token id) const { return id >= 0 && static_cast<std::size_t>(id) < texts_.size(); }
 
-  /// For an id that `contains`.
+  /// Requires an id that `contains` accepts.
   [[nodiscard]] std::string_view text(token id) const { return texts_[static_cast<std::size_t>(id)]; }
   [[nodiscard]] token_type type(token id) const { return types_[static_cast<std::size_t>(id)]; }
-  /// SentencePiece only: the higher, the earlier a piece is merged.
+  /// SentencePiece only: pieces with higher scores are merged earlier.
   [[nodiscard]] float score(token id) const { return scores_[static_cast<std::size_t>(id)]; }
-  /// Of several tokens with one text the last, as other runtimes have it.
+  /// If several tokens have the same text, the last one, as in other runtimes.
   [[nodiscard]] std::optional<token> find(std::string_view text) const;
 
   [[nodiscard]] std::optional<token> bos() const { return bos_; }
   [[nodiscard]] std::optional<token> eos() const { return eos_; }
-  /// End of a turn in a conversation: the file's, else a well-known one.
+  /// The end of a turn in a conversation: from the file, else a well-known token.
   [[nodiscard]] std::optional<token> eot() const { return eot_; }
   [[nodiscard]] std::optional<token> unknown() const { return unknown_; }
   [[nodiscard]] std::optional<token> padding() const { return padding_; }
@@ -67,22 +67,22 @@ class vocabulary {
   [[nodiscard]] bool adds_bos() const { return add_bos_; }
   [[nodiscard]] bool adds_eos() const { return add_eos_; }
   [[nodiscard]] bool adds_space_prefix() const { return add_space_prefix_; }
-  /// eos, eot, the well-known end tokens among the control tokens, and the fim tokens that only follow a finished
-  /// middle. False for an id outside of the vocabulary.
+  /// True for eos, eot, the well-known end tokens among the control tokens, and the fim tokens that only follow a
+  /// finished middle. False for an id outside the vocabulary.
   [[nodiscard]] bool is_end_of_generation(token id) const {
     return contains(id) && ends_[static_cast<std::size_t>(id)];
   }
 
-  /// `tokenizer.ggml.pre`; "default" when the file does not say.
+  /// `tokenizer.ggml.pre`; "default" if the file does not say.
   [[nodiscard]] const std::string& pretokenizer_name() const { return pretokenizer_name_; }
   [[nodiscard]] const std::optional<std::string>& chat_template() const { return chat_template_; }
   /// `tokenizer.chat_template.tool_use`, for conversations with tools.
   [[nodiscard]] const std::optional<std::string>& tool_template() const { return tool_template_; }
-  /// `general.name`, which decides a few quirks; may be empty.
+  /// `general.name`, which determines a few quirks; may be empty.
   [[nodiscard]] const std::string& model_name() const { return model_name_; }
 
-  /// Equal for two files whose ids mean the same: the kind and every text, without the unused tokens at the end, by
-  /// which sizes of one model family differ.
+  /// Equal for two files whose ids have the same meaning: covers the kind and every text, without unused tokens at the
+  /// end, in which sizes of one model family differ.
   [[nodiscard]] std::uint64_t digest() const { return digest_; }
 
  private:
@@ -100,7 +100,7 @@ class vocabulary {
   std::vector<std::string> texts_;
   std::vector<token_type> types_;
   std::vector<float> scores_;
-  /// Keys are views into `texts_`, whose strings stay where they are when the vocabulary moves.
+  /// Keys are views into `texts_`, whose strings do not move when the vocabulary is moved.
   std::unordered_map<std::string_view, token> by_text_;
   std::optional<token> bos_;
   std::optional<token> eos_;

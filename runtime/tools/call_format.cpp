@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t short_id_chars = 9;
 
-// What is particular comes first: Qwen3-Coder's templates say <tool_call> too, new DeepSeek ones all that old ones say
-// but the fence, and new Mistral ones [TOOL_CALLS].
+// More specific formats come first: Qwen3-Coder's templates also contain <tool_call>, new DeepSeek templates everything
+// that old ones do except the fence, and new Mistral ones [TOOL_CALLS].
 constexpr call_format formats[] = {
     {.name = "qwen3-coder",
      .begin = "<tool_call>",
@@ -97,7 +97,7 @@ constexpr call_format formats[] = {
      .bare_begin = "{\"name\": \"",
      .ends_answer = true,
      .sign = "<|python_tag|>"},
-    // Llama 3.2's templates name no tag.
+    // Llama 3.2's templates do not name a tag.
     {.name = "llama3",
      .begin = "<|python_tag|>",
      .before_name = "{\"name\": \"",

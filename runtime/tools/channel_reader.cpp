@@ -43,7 +43,7 @@ void channel_reader::take(char byte) {
       in_header_ = false;
       held_.clear();
     } else if (held_.size() > header_bytes_max) {
-      in_header_ = is_reasoning_ = false;  // not what a model of this family writes
+      in_header_ = is_reasoning_ = false;  // models of this family do not write that
     }
     return;
   }

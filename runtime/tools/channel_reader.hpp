@@ -6,12 +6,12 @@
 
 namespace redline::tools {
 
-/// Takes an answer in channels (OpenAI's harmony) apart, as it comes:
+/// Splits an answer with channels (OpenAI's harmony) while it is streamed:
 ///
 ///     <|channel|>NAME<|message|>TEXT<|end|><|start|>assistant<|channel|>NAME<|message|>TEXT...
 ///
-/// The channel "analysis" is reasoning, others are said. What comes out together does not depend on how the text was
-/// cut.
+/// The channel "analysis" is reasoning, other channels are the answer. The joined output does not depend on how the
+/// text was divided.
 class channel_reader {
  public:
   struct part {
@@ -19,15 +19,15 @@ class channel_reader {
     std::string text;
   };
 
-  /// What is known of the text by now, in order.
+  /// Returns the text that is certain by now, in order.
   [[nodiscard]] std::vector<part> feed(std::string_view text);
-  /// The text ended: what was held back. A header that was cut is no text.
+  /// Ends the text: returns what was delayed. A truncated header is dropped.
   [[nodiscard]] std::vector<part> finish();
 
-  /// Forgets the header that it is in: it was one of a call.
+  /// Drops the current header, because it belongs to a call.
   void drop_header();
   [[nodiscard]] bool is_reasoning() const { return !in_header_ && is_reasoning_; }
-  /// Ends a message.
+  /// The token that ends a message.
   static constexpr std::string_view message_end = "<|end|>";
 
  private:
@@ -35,7 +35,7 @@ class channel_reader {
   void say(std::string_view text);
 
   std::vector<part> out_;
-  std::string held_;  // the header, or of a message what may be the token that ends it
+  std::string held_;  // the header, or the part of a message that may be the token that ends it
   bool in_header_ = true;
   bool is_reasoning_ = false;
 };

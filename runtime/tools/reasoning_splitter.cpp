@@ -8,9 +8,9 @@ namespace redline::tools {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
-constexpr std::size_t blanks_max = 64;  // before the opening tag
+constexpr std::size_t blanks_max = 64;  // whitespace before the opening tag
 
-/// The longest end of `text` that begins `tag`, in bytes.
+/// The longest suffix of `text` that begins `tag`, in bytes.
 std::size_t begun_bytes(std::string_view text, std::string_view tag) {
   for (std::size_t n = std::min(text.size(), tag.size() - 1); n > 0; --n) {
     if (text.ends_with(tag.substr(0, n))) return n;
@@ -41,7 +41,7 @@ reasoning_splitter reasoning_splitter::of_channels(std::string_view prompt) {
   reasoning_splitter out;
   out.tags_.close = channel_reader::message_end;
   out.channels_.emplace();
-  // A prompt may have begun the message.
+  // A prompt may already have begun the message.
   constexpr std::string_view start = "<|start|>";
   const auto header = prompt.rfind(start);
   if (header != std::string_view::npos) (void)out.channels_->feed(prompt.substr(header));

@@ -9,8 +9,8 @@
 
 namespace redline::tools {
 
-/// Tells what a model thinks, between the tags of its template or in a channel, from its answer. What comes out
-/// together does not depend on how the text was cut on its way in. Blanks behind a tag belong to neither.
+/// Separates a model's reasoning, between the tags of its template or in a channel, from its answer. The joined output
+/// does not depend on how the text was divided. Whitespace after a tag belongs to neither.
 class reasoning_splitter {
  public:
   enum class beginning : std::uint8_t {
@@ -19,37 +19,37 @@ class reasoning_splitter {
     in_thought,  // the prompt ended with the opening tag
   };
   struct tags {
-    std::string_view open, close;  // of static storage
+    std::string_view open, close;  // static storage duration
   };
-  /// The tags that a template, given as text, writes or looks for; empty ones: none that we know.
+  /// The tags that a template's source writes or searches for; empty if it has no known ones.
   static tags tags_of(std::string_view source);
 
   reasoning_splitter() = default;
   reasoning_splitter(tags by, beginning where);
-  /// Of an answer in channels, after a prompt that ends with this text.
+  /// A splitter for an answer with channels, after a prompt that ends with this text.
   static reasoning_splitter of_channels(std::string_view prompt);
 
   struct parts {
     std::string reasoning;
     std::string answer;
   };
-  /// What is known of the text by now.
+  /// Returns what is certain of the text by now.
   [[nodiscard]] parts feed(std::string_view text);
-  /// The text ended: what was held back.
+  /// Ends the text: returns what was delayed.
   [[nodiscard]] parts finish();
-  /// A control token's text, in most vocabularies: thoughts end with it.
+  /// The text that ends reasoning; a control token in most vocabularies.
   [[nodiscard]] std::string_view closing_tag() const { return tags_.close; }
   [[nodiscard]] bool is_thinking() const {
     return channels_ ? channels_->is_reasoning() : where_ == beginning::in_thought;
   }
-  /// The text has to have the control tokens in it.
+  /// Whether the text must contain control tokens.
   [[nodiscard]] bool needs_control() const { return channels_.has_value(); }
 
  private:
   tags tags_;
   beginning where_ = beginning::answer;
-  bool trims_ = false;  // blanks that come now
-  std::string held_;    // may become a tag, or stand before one
+  bool trims_ = false;  // drops whitespace that comes now
+  std::string held_;    // may become a tag, or precede one
   std::optional<channel_reader> channels_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// 64-bit integers are strings in this encoding.
+/// This encoding represents 64-bit integers as strings.
 json encode_value(const attribute_value& value) {
   return std::visit(
       []<class T>(const T& v) -> json {
@@ -46,7 +46,7 @@ std::string to_nanos(instant at, clock_offset clock) {
 json encode_span(const span& s, clock_offset clock) {
   json out{{"traceId", s.where.trace_id()}, {"spanId", s.where.span_id()}};
   if (s.parent != 0) out["parentSpanId"] = span_context{.span = s.parent}.span_id();
-  out["flags"] = 1;  // sampled: others are not recorded
+  out["flags"] = 1;  // sampled, because other spans are not recorded
   out["name"] = s.name;
   out["kind"] = static_cast<int>(s.kind);
   out["startTimeUnixNano"] = to_nanos(s.begin, clock);

@@ -18,7 +18,7 @@ struct attribute {
   attribute_value value;
 };
 
-/// OpenTelemetry's numbers.
+/// The kinds, with OpenTelemetry's numbers.
 enum class span_kind : std::uint8_t { internal = 1, server = 2, client = 3 };
 
 struct span_event {
@@ -29,18 +29,18 @@ struct span_event {
 
 inline constexpr std::size_t span_events_max = 64;
 
-/// Something that took some time.
+/// A timed operation.
 struct span {
-  span_context where;        // its own
-  std::uint64_t parent = 0;  // 0: the trace begins with it
+  span_context where;        // its own context
+  std::uint64_t parent = 0;  // 0 if the trace begins with it
   std::string name;
   span_kind kind = span_kind::internal;
   instant begin, end;
   std::vector<attribute> attributes;
-  std::vector<span_event> events;  // the first span_events_max
+  std::vector<span_event> events;  // at most the first span_events_max
   std::uint32_t events_dropped = 0;
   bool has_failed = false;
-  std::string problem;  // of one that has failed
+  std::string problem;  // why it failed
 };
 
 }  // namespace redline::trace

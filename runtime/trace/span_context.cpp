@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t version_at = 0, trace_at = 3, span_at = 36, flags_at = 53, known_bytes = 55;
 
-/// Lower-case digits only; more than 16 are not asked for.
+/// Accepts only lower-case digits. Callers pass at most 16.
 bool read_hex(std::string_view digits, std::uint64_t& out) {
   out = 0;
   for (const char c : digits) {

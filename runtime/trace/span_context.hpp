@@ -8,8 +8,8 @@
 
 namespace redline::trace {
 
-/// A place in a sampled trace: its id, and the span that is the parent of what happens there. Of what is not traced, or
-/// not sampled, empty. Travels in the envelopes of messages.
+/// A position in a sampled trace: the trace's id, and the span that is the parent of what happens there. Empty if it is
+/// not traced or not sampled. Sent in the envelopes of messages.
 struct span_context {
   std::uint64_t trace_high = 0;
   std::uint64_t trace_low = 0;
@@ -19,21 +19,22 @@ struct span_context {
   bool operator==(const span_context&) const = default;
   static constexpr auto fields(auto& self) { return std::tie(self.trace_high, self.trace_low, self.span); }
 
-  /// 32 digits.
+  /// Formats 32 digits.
   [[nodiscard]] std::string trace_id() const;
-  /// 16 digits.
+  /// Formats 16 digits.
   [[nodiscard]] std::string span_id() const;
 };
 
-/// What a request's `traceparent` says.
+/// The contents of a request's `traceparent` header.
 struct traceparent {
   span_context parent;
   bool is_sampled = false;  // its caller may have recorded it
   bool operator==(const traceparent&) const = default;
 };
 
-/// As W3C Trace Context has it: "00-" trace id "-" span id "-" flags, in lower-case hex digits, neither id zero. Of a
-/// later version what this one knows, if more follows only after a "-". Anything else is none.
+/// Parses the W3C Trace Context format: "00-" trace id "-" span id "-" flags, in lower-case hex digits, neither id
+/// zero. For a later version it reads the same fields, if anything more follows only after a "-". nullopt for anything
+/// else.
 std::optional<traceparent> parse_traceparent(std::string_view text);
 
 }  // namespace redline::trace

@@ -7,7 +7,7 @@
 namespace redline::trace {
 namespace {
 
-// What W3C calls random in a trace's id.
+// The number of bits of a trace id that W3C defines as random.
 constexpr int random_bits = 56;
 
 }  // namespace

@@ -32,7 +32,7 @@ curve_gate::~curve_gate() {
   thread_.join();
 }
 
-// ZAP request: version, request id, domain, address, identity, mechanism, then the 32-byte client key.
+// The ZAP request: version, request id, domain, address, identity, mechanism, then the 32-byte client key.
 void curve_gate::answer(zmq::context_t& context) {
   zmq::socket_t socket(context, ZMQ_REP);
   socket.set(zmq::sockopt::linger, 0);

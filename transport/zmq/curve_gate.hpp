@@ -12,8 +12,8 @@ class context_t;
 
 namespace redline::transport {
 
-/// Decides which CURVE client keys may connect (ZAP, RFC 27). libzmq lets every key in when no handler answers ZAP, so
-/// one of these must exist before a CURVE server socket is bound; the constructor returns once it answers.
+/// Decides which CURVE client keys may connect (ZAP, RFC 27). libzmq admits every key if no handler answers ZAP, so a
+/// gate must exist before a CURVE server socket is bound. The constructor returns once the gate answers.
 class curve_gate {
  public:
   static constexpr const char* domain = "redline";

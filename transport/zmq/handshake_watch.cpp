@@ -19,7 +19,7 @@ namespace {
 constexpr int told = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                      ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED;
 
-/// Without the port, which is another one with each attempt.
+/// The address without the port, which differs with each attempt.
 std::string address_of(int descriptor) {
   sockaddr_storage where{};
   socklen_t size = sizeof where;
@@ -37,15 +37,15 @@ handshake_watch::handshake_watch(zmq::context_t& context, zmq::socket_t& socket,
   const std::string endpoint = "inproc://handshakes-" + std::to_string(real_environment().random());
   if (zmq_socket_monitor(watched_, endpoint.c_str(), told) != 0) throw zmq::error_t();
   events_.set(zmq::sockopt::linger, 0);
-  // libzmq's thread would wait for room, and with it all connections.
+  // With a limit, libzmq's thread would wait for queue space, and all connections with it.
   events_.set(zmq::sockopt::rcvhwm, 0);
   events_.connect(endpoint);
 }
 
-// Nothing may be told to a closed socket: libzmq's thread would wait for another one.
+// No events may go to a closed socket: libzmq's thread would wait for another one.
 handshake_watch::~handshake_watch() { zmq_socket_monitor(watched_, nullptr, 0); }
 
-// An event: 16 bits of its kind and 32 of its value, in this machine's order; then the socket's own address.
+// An event consists of 16 bits for its kind and 32 for its value, in native byte order; then the socket's own address.
 void handshake_watch::read() {
   std::vector<zmq::message_t> parts;
   while (receive_parts(events_, parts)) {
@@ -68,7 +68,7 @@ std::string handshake_watch::describe(std::uint32_t error) const {
                    : "a peer with keys, while this broker has none: start the broker with --keys";
 }
 
-// A failure comes without its connection, whose end is told next.
+// A failure is reported without its connection; the event that closes the connection comes next.
 void handshake_watch::hear(std::uint16_t event, std::uint32_t value) {
   switch (event) {
     case ZMQ_EVENT_ACCEPTED:
@@ -78,7 +78,7 @@ void handshake_watch::hear(std::uint16_t event, std::uint32_t value) {
       failed_ = describe(value);
       return;
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-      failed_.clear();  // the gate has said it
+      failed_.clear();  // the gate has logged it
       return;
     case ZMQ_EVENT_DISCONNECTED:
     case ZMQ_EVENT_CLOSED: {

@@ -7,20 +7,21 @@
 
 namespace redline::transport {
 
-/// Hears of connections to a server socket that fail in their handshake, before a gate is asked, and notes them as
-/// refusals of keys with what to do. libzmq closes those without a word, and their processes only say that nobody
+/// Watches a server socket for connections that fail in their handshake, before a gate is asked, and notes them as
+/// refused keys with advice. libzmq closes them silently, and the processes at the other end see only that nothing
 /// answers.
 class handshake_watch {
  public:
-  /// socket: not yet bound; it outlives this. has_keys: it wants CURVE. Used on the socket's thread.
+  /// The socket must not be bound yet and must outlive this object. has_keys: it requires CURVE. Used on the socket's
+  /// thread.
   handshake_watch(zmq::context_t& context, zmq::socket_t& socket, bool has_keys);
   ~handshake_watch();
   handshake_watch(const handshake_watch&) = delete;
   handshake_watch& operator=(const handshake_watch&) = delete;
 
-  /// To be polled for input.
+  /// The handle to poll for input.
   [[nodiscard]] void* handle() { return events_.handle(); }
-  /// Takes what there is.
+  /// Takes the events that have arrived.
   void read();
 
  private:
@@ -32,7 +33,7 @@ class handshake_watch {
   zmq::socket_t events_;
   bool has_keys_;
   std::map<std::uint32_t, std::string> addresses_;  // hosts of connections, by descriptor
-  std::string failed_;                              // what went wrong with the connection that is closed next
+  std::string failed_;                              // what failed on the connection that is closed next
 };
 
 }  // namespace redline::transport

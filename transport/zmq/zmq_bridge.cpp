@@ -17,7 +17,7 @@ namespace {
 
 constexpr int network_frames_max = 16384;
 constexpr int frames_per_turn_max = 256;
-// A link is told of received bytes at once when so many are new, so that a fast sender need not wait for a beat.
+// After this many new received bytes a link is notified at once, so that a fast sender need not wait for a heartbeat.
 constexpr std::uint64_t untold_bytes_max = 1u << 22;
 
 std::string shortened(std::string_view reason) { return std::string(reason.substr(0, reason_bytes_max)); }
@@ -54,7 +54,7 @@ zmq_bridge::zmq_bridge(zmq::context_t& context, incarnation self, bridge_options
 void zmq_bridge::connect(broker_link& link) {
   set_link_options(link.socket, options_.limits);
   link.socket.set(zmq::sockopt::routing_id, to_identity(self_));
-  // Nothing is queued for a broker that is not there.
+  // Without it, frames would queue for a broker that is not there.
   link.socket.set(zmq::sockopt::immediate, 1);
   link.socket.set(zmq::sockopt::reconnect_ivl, 100);
   link.socket.set(zmq::sockopt::reconnect_ivl_max, 1000);
@@ -72,7 +72,7 @@ void zmq_bridge::update_card(std::string card) {
   card_changed_ = true;
 }
 
-/// A part at a time, so that neither side starves the other or the heartbeat.
+/// Handles a bounded number of frames, so that neither direction starves the other or the heartbeat.
 std::size_t zmq_bridge::take_turn() {
   std::size_t carried = 0;
   for (int n = 0; n < frames_per_turn_max && receive_parts(outbound_, parts_); ++n, ++carried) forward_out();
@@ -128,7 +128,7 @@ void zmq_bridge::forward_out() {
       why = {errc::mailbox_full, "the link to process " + std::to_string(to) + " is full"};
       actor::count_undelivered(why.code);
     } else if (at->second.in_limbo) {
-      // It is not lost yet: what it has of the sender's is still good when a broker comes back.
+      // The peer is not lost yet: the sender's messages that it has stay valid if a broker comes back.
       why = {errc::not_ready, "no broker is connected to process " + std::to_string(to) + " now"};
     }
   }
@@ -136,8 +136,8 @@ void zmq_bridge::forward_out() {
   if (const auto news = undeliverable_news(*head, std::move(why))) deliver(*news);
 }
 
-/// A link by which the process can be reached: always the same while it lasts, so that frames keep their order; and
-/// another for another process, so that brokers share the work.
+/// The link to reach a process. It stays the same while it lasts, so that frames keep their order, and differs between
+/// processes, so that brokers share the work.
 zmq_bridge::broker_link* zmq_bridge::find_link(actor::process_number process, std::uint64_t life) {
   for (std::size_t i = 0; i < links_.size(); ++i) {
     auto& link = links_[(process + i) % links_.size()];
@@ -169,7 +169,7 @@ void zmq_bridge::say_hello(broker_link& link) {
   (void)send_control(link, wire::hello, card_);
 }
 
-/// Signs of life both ways, and what their absence means.
+/// Sends heartbeats, and drops links and peers whose own are missing.
 void zmq_bridge::beat(clock::time_point now) {
   for (auto& link : links_) {
     if (link.life == 0) {
@@ -212,7 +212,7 @@ void zmq_bridge::take_in(broker_link& link) {
   }
   const actor::process_number from = actor::process_of(head->from);
   if (head->to_life != self_.life) return note_refusal(bridge_refusal::stale, "a message for a process that is gone");
-  // The broker itself says what could not be delivered.
+  // The broker itself reports what could not be delivered.
   if (head->from.value != 0) {
     const auto sender = peers_.find(from);
     if (sender == peers_.end() || sender->second.is.life != head->from_life || !sender->second.is.unfit.empty()) {
@@ -231,7 +231,7 @@ void zmq_bridge::take_in(broker_link& link) {
   } else if (head->id != actor::undeliverable::id) {
     return note_refusal(bridge_refusal::message, "message " + std::to_string(head->id.value) + " from a broker");
   }
-  // Workers' own controls are not for other processes.
+  // A worker's own controls are closed to other processes.
   if (actor::process_of(head->to) != self_.process || actor::number_of(head->to) == 0 ||
       !inside_.has_worker(actor::worker_of(head->to))) {
     return note_refusal(bridge_refusal::receiver,
@@ -273,7 +273,7 @@ void zmq_bridge::take_control(broker_link& link, const envelope& head, std::stri
     lose_link(link, "the broker does not know this process");
     return say_hello(link);
   }
-  if (link.life == 0 || link.life != head.from_life) return;  // its word before we met does not count
+  if (link.life == 0 || link.life != head.from_life) return;  // its messages from before its hello do not count
   link.heard = now;
   if (head.id == wire::beat) {
     if (const auto m = actor::decode<link_beat>(body)) {
@@ -287,7 +287,7 @@ void zmq_bridge::take_control(broker_link& link, const envelope& head, std::stri
   }
 }
 
-/// Whoever takes no part says why; the log once.
+/// Handles a refusal by either side; logs a repeated reason once.
 void zmq_bridge::be_refused(broker_link& link, const std::string& what, const std::string& why) {
   lose_link(link, why);
   if (std::exchange(link.refused, why) == why) return;
@@ -318,7 +318,7 @@ void zmq_bridge::tell_standing() {
   if (!why.empty()) tell_watchers(0, false, why, nullptr);
 }
 
-/// Of two that were each taken by one broker and refused by another, one goes.
+/// If two processes were each accepted by one broker and refused by another, one of them leaves.
 void zmq_bridge::hear_of_twin(std::string_view body) {
   const auto twin = actor::decode<incarnation>(body);
   const bool has_joined = std::ranges::any_of(links_, [](const broker_link& l) { return l.life != 0; });
@@ -353,7 +353,7 @@ void zmq_bridge::lose_link(broker_link& link, const std::string& why) {
   const auto members = std::exchange(link.members, {});
   for (const auto& [process, is] : members) {
     review(process, why, false);
-    // What was on its way is lost, also to those that another broker leads to: they are told again.
+    // Messages in flight are lost, even to processes that another broker reaches: watchers are notified of these again.
     const auto known = peers_.find(process);
     const bool is_here = known != peers_.end() && !known->second.in_limbo && known->second.is.unfit.empty();
     if (is_here && known->second.is.life == is.life) tell_watchers(process, true, {}, &known->second.is);
@@ -366,15 +366,15 @@ void zmq_bridge::review(actor::process_number process, const std::string& why, b
     const auto at = link.members.find(process);
     if (link.life == 0 || at == link.members.end()) continue;
     const auto known = peers_.find(process);
-    // Brokers may tell of a process and of its successor at the same time: the latest news count, but what is in use
-    // stays.
+    // Brokers may report a process and its successor at the same time: the latest report counts, but a process start
+    // that is in use stays.
     if (found == nullptr || (known != peers_.end() && known->second.is.life == at->second.life)) found = &at->second;
   }
   const auto known = peers_.find(process);
   if (found == nullptr) {
     if (known == peers_.end()) return;
     if (!is_certain) {
-      // A broker that comes back within the patience for silence leads to it again.
+      // A broker that comes back within silence_max reaches it again.
       if (!std::exchange(known->second.in_limbo, true)) known->second.lost_at = clock::now();
       return;
     }

@@ -24,7 +24,7 @@ namespace redline::transport {
 
 using actor::envelope;
 
-/// The register and the sockets; on one thread but for the counts.
+/// The registry and the sockets. Runs on one thread, except for the counts.
 class zmq_broker::router {
  public:
   router(zmq::context_t& context, const broker_options& options, const std::string& inside)
@@ -83,7 +83,7 @@ class zmq_broker::router {
   struct peer {
     incarnation who;
     std::string identity;
-    std::string key;  // its connection's; empty without CURVE
+    std::string key;  // the key of its connection; empty without CURVE
     std::size_t socket = 0;
     std::uint8_t role = 0;
     std::string card;
@@ -102,7 +102,7 @@ class zmq_broker::router {
     return a.who.process != b.who.process && (!options_.rules.may_meet || options_.rules.may_meet(a.role, b.role));
   }
 
-  // [identity] envelope body
+  // The parts are [identity] envelope body.
   void take_in(std::size_t socket) {
     if (parts_.size() != 3) return note_refusal(bridge_refusal::malformed, "bytes that are not a frame");
     const auto who = parse_identity(view(parts_[0]));
@@ -137,7 +137,7 @@ class zmq_broker::router {
     try {
       return part.gets("User-Id");
     } catch (const zmq::error_t&) {
-      return {};  // it came from inside
+      return {};  // it came from inside the process
     }
   }
 
@@ -165,7 +165,7 @@ class zmq_broker::router {
     }
   }
 
-  // Moves the frame in parts_ on, as it is.
+  // Forwards the frame in parts_ unchanged.
   outcome forward(peer& to, std::size_t size) try {
     if (to.sent_bytes - to.acknowledged_bytes > options_.limits.unreceived_bytes_max) return outcome::full;
     auto& socket = sockets_[to.socket];
@@ -197,7 +197,8 @@ class zmq_broker::router {
   } catch (const zmq::error_t&) {
     return false;  // EHOSTUNREACH
   }
-  /// False: nobody with that identity is connected. What does not fit into a full queue is lost: a beat comes again.
+  /// Returns false if no connection has that identity. A message that does not fit into a full queue is lost; another
+  /// heartbeat follows.
   bool try_control(const peer& to, actor::message_id what, std::string_view body) {
     return send(to, {.id = what, .from_life = life_}, body);
   }
@@ -220,7 +221,7 @@ class zmq_broker::router {
     const auto known = peers_.find(who.process);
     if (known != peers_.end() && known->second.who == who && known->second.socket == socket &&
         known->second.key != p.key) {
-      // Its connection is another one now, of somebody else: nothing more of what was meant for it goes there.
+      // Another process now has its connection: no more frames meant for it go there.
       lose(who.process, "its connection is used with another key");
       return refuse(p, "its number belongs to another process");
     }
@@ -246,7 +247,7 @@ class zmq_broker::router {
     if (at != peers_.end() && at->second.socket == socket && at->second.key == p.key) {
       at->second.heard = p.heard;
       send_control(at->second, wire::hello, own_hello());
-      // It may have lost what it was told.
+      // It may have lost what it was sent.
       if (at->second.card == p.card) return tell_all_to(at->second);
       at->second.card = p.card;
       at->second.role = p.role;
@@ -277,7 +278,8 @@ class zmq_broker::router {
 
   [[nodiscard]] std::string own_hello() const { return actor::encode(broker_hello{options_.rules.protocol}); }
 
-  /// Logged at most once a minute for each process and reason, which asks again and again, and once a second at all.
+  /// Logs at most once a minute for each process and reason, because a process asks repeatedly, and at most once a
+  /// second overall.
   void refuse(const peer& p, const std::string& why) {
     const std::string what = "process " + std::to_string(p.who.process) + ": " + why;
     if (refused_.size() >= refused_max) refused_.clear();
@@ -328,11 +330,11 @@ class zmq_broker::router {
 
   broker_options options_;
   std::uint64_t life_;
-  std::unique_ptr<curve_gate> gate_;  // before any server socket: a CURVE server without its gate lets everybody in
+  std::unique_ptr<curve_gate> gate_;  // before any server socket: without its gate, a CURVE server admits every client
   std::vector<zmq::socket_t> sockets_;
-  std::optional<handshake_watch> watch_;  // of the socket that others reach
+  std::optional<handshake_watch> watch_;  // for the socket that others reach
   std::unordered_map<actor::process_number, peer> peers_;
-  std::map<std::string, clock::time_point> refused_;  // what the log says of them, and until when no more
+  std::map<std::string, clock::time_point> refused_;  // lines in the log, and until when they must not be repeated
   clock::time_point refusals_quiet_until_;
   std::vector<zmq::message_t> parts_;
 };

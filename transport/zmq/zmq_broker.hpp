@@ -19,13 +19,13 @@ class context_t;
 
 namespace redline::transport {
 
-/// Where a broker listens and whom it lets in.
+/// Where a broker listens and which clients it admits.
 struct broker_options {
   std::vector<std::string> listens;  // endpoints tcp:// or ipc://
   bool insecure_plaintext = false;
   std::optional<curve_keys> own_keys;            // CURVE for tcp
-  std::vector<std::string> allowed_public_keys;  // with own_keys: who may connect
-  /// Of these, keys that prove one role only. A key that is not named proves any.
+  std::vector<std::string> allowed_public_keys;  // with own_keys: the keys that may connect
+  /// The allowed keys that are limited to one role. A key that is not listed allows any role.
   std::map<std::string, std::uint8_t> key_roles;
   pool_rules rules;
   link_limits limits;
@@ -33,32 +33,32 @@ struct broker_options {
 
 /// What a broker has done since it started.
 struct broker_counts {
-  std::uint64_t frames = 0;  // carried,
+  std::uint64_t frames = 0;  // carried
   std::uint64_t bytes = 0;
-  std::uint64_t undelivered = 0;  // and given back to their senders
-  std::uint64_t processes = 0;    // connected now
+  std::uint64_t undelivered = 0;  // returned to their senders
+  std::uint64_t processes = 0;    // processes connected now
 };
 
-/// Carries frames between processes that dial in, and tells each of those that it may work with: a star. Keeps a
-/// register of them and no truth: it can end at any time and begin again, and there may be several, which know nothing
-/// of each other. A process is believed only what its connection proves: frames name their sender, and a sender is the
-/// connection that said hello under that number, with the same key, in a role that its key allows. Whatever is not
-/// delivered comes back to its sender as `undeliverable`.
+/// Carries frames between processes that connect to it, and notifies each of the processes that it may work with: a
+/// star topology. It keeps a registry but no essential state: it can end and start again at any time, and there may be
+/// several brokers that know nothing of each other. It trusts only what a connection proves: frames name their sender,
+/// and the sender must be the connection that sent the hello for that number, with the same key, in a role that its key
+/// allows. Undelivered frames come back to their sender as `undeliverable`.
 class zmq_broker {
  public:
-  /// context: null: its own.
+  /// context: if null, the broker makes its own.
   explicit zmq_broker(zmq::context_t* context = nullptr);
   ~zmq_broker();
   zmq_broker(const zmq_broker&) = delete;
   zmq_broker& operator=(const zmq_broker&) = delete;
 
-  /// Fails when an endpoint cannot be bound or is unsafe. `inside`: also an inproc:// endpoint for this very process,
-  /// which wants no keys; empty: none.
+  /// Fails if an endpoint cannot be bound or is unsafe. `inside`: an additional inproc:// endpoint for this process,
+  /// which needs no keys; may be empty.
   result<void> start(const broker_options& options, const std::string& inside = {});
-  /// The endpoints actually bound: a tcp port 0 or * becomes a number.
+  /// The bound endpoints: a tcp port 0 or * becomes a number.
   [[nodiscard]] const std::vector<std::string>& bound_endpoints() const { return bound_; }
   [[nodiscard]] broker_counts counts() const;
-  /// Tells everybody, and ends.
+  /// Notifies all processes, and ends.
   void stop();
 
  private:

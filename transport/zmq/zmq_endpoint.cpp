@@ -18,8 +18,8 @@ namespace {
 bool is_ipc(const std::string& endpoint) { return endpoint.starts_with("ipc://"); }
 std::string path_of_ipc(const std::string& endpoint) { return endpoint.substr(std::string("ipc://").size()); }
 
-/// A directory that others cannot enter keeps them from an ipc socket inside; both sides look, because its owner
-/// can put another socket there.
+/// A directory that others cannot enter protects the ipc socket in it. Both sides check it, because the directory's
+/// owner can replace the socket.
 result<void> check_ipc_directory(const std::string& endpoint) {
   const std::string path = path_of_ipc(endpoint);
   const auto slash = path.rfind('/');

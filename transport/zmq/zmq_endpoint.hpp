@@ -11,15 +11,15 @@ struct curve_keys {
   std::string public_key;
   std::string secret_key;
 };
-/// A fresh key pair.
+/// Makes a new key pair.
 curve_keys make_curve_keys();
 
-/// Whether this process may listen at or dial `endpoint`: tcp://HOST:PORT needs keys, unless plaintext is asked for by
-/// name, and ipc://PATH a directory that only this user can enter.
+/// Whether this process may listen at or dial `endpoint`: tcp://HOST:PORT needs keys unless plaintext is requested
+/// explicitly, and ipc://PATH a directory that only this user can enter.
 result<void> check_endpoint(const std::string& endpoint, bool has_keys, bool insecure_plaintext);
 
-/// libzmq takes a bound ipc path away from its owner: a lock beside it, held as long as its descriptor is open, says
-/// that it is taken. -1 for endpoints of other kinds.
+/// Locks an ipc endpoint, because libzmq takes a bound ipc path away from its owner. The lock is a file next to the
+/// path and lasts while the returned descriptor is open. Returns -1 for endpoints of other kinds.
 result<int> lock_endpoint(const std::string& endpoint);
 
 }  // namespace redline::transport

@@ -33,7 +33,7 @@ void note_dropped(const std::string& what) { log_line(log_level::debug, "fabric"
 
 }  // namespace
 
-/// A thread's sockets towards others.
+/// A thread's sockets to other threads.
 class outlets {
  public:
   explicit outlets(zmq::context_t& context) : context_(context) {}
@@ -68,7 +68,7 @@ struct zmq_fabric::state {
   actor::process_number process = 0;
   fabric_layout layout;
   zmq::context_t context{1};
-  /// By worker number; links may be made while others send.
+  /// Indexed by worker number; links may be made while other threads send.
   std::array<std::atomic<bool>, workers_max> workers{};
   std::unique_ptr<zmq_broker> broker;
   std::unique_ptr<zmq_bridge> bridge;
@@ -119,8 +119,8 @@ class zmq_link final : public actor::link {
   }
 
   void wait(microseconds at_most) override try {
-    // zmq::poll counts milliseconds, and a pass may wait for less. The descriptor tells of changes only: what there is
-    // already is asked for first.
+    // zmq::poll counts in milliseconds, and a pass may wait for less. The descriptor reports only changes, so frames
+    // that are already there are checked first.
     if ((inbox_.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0) return;
     pollfd changed{descriptor(), POLLIN, 0};
     const timespec patience{.tv_sec = at_most.count() / 1'000'000, .tv_nsec = at_most.count() % 1'000'000 * 1'000};

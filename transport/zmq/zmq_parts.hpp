@@ -9,18 +9,18 @@
 
 namespace redline::transport {
 
-// Frames that wait between two threads. Mailboxes are the real bound; this one catches a thread that hangs.
+// Frames that may wait between two threads. Mailboxes are the real limit; this one catches a thread that hangs.
 inline constexpr int inproc_frames_max = 65536;
 
 std::string_view view(const zmq::message_t& m);
 
-/// Receives one multipart message; false when none waits.
+/// Receives one multipart message; returns false if none waits.
 bool receive_parts(zmq::socket_t& socket, std::vector<zmq::message_t>& parts);
 
-/// Sends two parts without waiting; both go or none. False: the queue is full, or nobody is connected.
+/// Sends two parts without waiting, both or none. Returns false if the queue is full or nothing is connected.
 bool send_parts(zmq::socket_t& socket, std::string_view first, std::string_view second);
 
-/// Null when the bytes are no envelope of this version.
+/// nullopt if the bytes are not an envelope of this version.
 std::optional<actor::envelope> read_envelope(std::string_view bytes);
 
 }  // namespace redline::transport

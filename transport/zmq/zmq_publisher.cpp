@@ -19,7 +19,7 @@ namespace {
 constexpr const char* inside = "inproc://publisher";
 constexpr int inside_max = 4096;
 constexpr std::uint64_t no_more = ~std::uint64_t{0};
-constexpr int request_bytes_max = 64;  // of a subscription's topic, of a question
+constexpr int request_bytes_max = 64;  // for a subscription's topic or a replay request
 constexpr auto wake = std::chrono::milliseconds(100);
 
 using number_bytes = std::array<char, 8>;
@@ -85,7 +85,7 @@ result<void> zmq_publisher::bind() {
   subscribers_.set(zmq::sockopt::sndhwm, options_.queue_max);
   REDLINE_TRY(open(subscribers_, options_.endpoint, bound_));
   if (options_.replay_endpoint.empty()) return {};
-  // All that is kept fits into one answer; who asks again without reading gets no more, and is told so by an error.
+  // All stored messages fit into one answer; a subscriber that asks again without reading causes an error.
   replays_.set(zmq::sockopt::router_mandatory, 1);
   replays_.set(zmq::sockopt::sndhwm, static_cast<int>(options_.kept_max) + 1);
   return open(replays_, options_.replay_endpoint, replay_bound_);
@@ -127,17 +127,18 @@ void zmq_publisher::take_in() {
       kept_bytes_ -= kept_.front().payload.size();
       kept_.pop_front();
     }
-    // PUB looks once a millisecond at what its subscribers have read, and drops for those whose queue was full then,
-    // also for one that reads as fast as messages come. Asked for its state it looks now.
+    // PUB checks once a millisecond what its subscribers have read, and drops messages for full queues, even if a
+    // subscriber reads as fast as messages come. Querying its state makes it check now.
     (void)subscribers_.get(zmq::sockopt::events);
-    // Never waits: PUB drops for those who are slow.
+    // Never waits: PUB drops messages for slow subscribers.
     subscribers_.send(zmq::buffer(options_.topic), zmq::send_flags::sndmore);
     subscribers_.send(parts[0], zmq::send_flags::sndmore);
     subscribers_.send(parts[1], zmq::send_flags::none);
   }
 }
 
-/// [identity] ["" of a REQ] number. One question at a time: news come between two of them, however many are asked.
+/// The parts are [identity] ["" of a REQ] number. Handles one request, so that new messages are published between
+/// requests.
 void zmq_publisher::replay() {
   std::vector<zmq::message_t> parts;
   if (!receive_parts(replays_, parts)) return;
@@ -147,7 +148,7 @@ void zmq_publisher::replay() {
     return note_refusal(bridge_refusal::malformed, "a request for past events that is not a number of 8 bytes");
   }
   const std::string identity(view(parts[0]));
-  /// False: who asked has gone (an exception), or reads no answers and its queue is full.
+  /// Returns false if the queue of a subscriber that does not read is full. Throws if the subscriber is gone.
   const auto send = [&](std::uint64_t number, zmq::message_t payload) {
     const auto head = to_bytes(number);
     if (!replays_.send(zmq::buffer(identity), zmq::send_flags::sndmore | zmq::send_flags::dontwait)) return false;
