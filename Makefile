@@ -18,10 +18,12 @@ PREFIX ?= /usr/local
 install:
 	cmake --install build --prefix $(PREFIX)
 
-test: arm-test test-packages
+# L=fast: only the tests that take seconds together, and none for aarch64. L=product, L=studies: only those.
+L ?=
+test: $(if $(L),,arm-test) test-packages
 	cmake --preset dev
-	cmake --build --preset dev -j $(JOBS)
-	ctest --preset dev -j $(JOBS)
+	cmake --build --preset dev -j $(JOBS) $(if $(filter fast,$(L)),--target fast_tests)
+	ctest --preset dev -j $(JOBS) $(if $(L),-L '$(L)')
 
 # The kernels for aarch64 under QEMU, which must give the bits of x86 with NEON and without it. ARM_TESTS=. runs all of
 # their tests, which takes half an hour.

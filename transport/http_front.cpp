@@ -130,7 +130,7 @@ class http_front::connection : public std::enable_shared_from_this<connection> {
   void begin_stream(unsigned status, const std::vector<http_header>& headers);
   void write(std::string_view data);
   void end_stream();
-  void note_progress() { heard_handler_ = clock::now(); }
+  void note_progress() { heard_handler_ = front_->limits.now(); }
   void hold_open(std::vector<http_header> headers);
   void fail(unsigned status, std::vector<http_header> headers, const std::string& error);
   /// Fails the exchange, and reports to the handler that it is over.
@@ -300,7 +300,7 @@ void http_front::impl::tick() {
   if (limits.ping_interval.count() > 0) shortest = std::min(shortest, limits.ping_interval);
   const auto interval = std::clamp(shortest / 4, milliseconds(5), milliseconds(250));
 
-  const auto now = clock::now();
+  const auto now = limits.now();
   const std::vector<std::shared_ptr<connection>> all(connections.begin(), connections.end());
   for (const auto& one : all) one->tick(now);
   ticking = !connections.empty();
@@ -312,7 +312,7 @@ void http_front::impl::tick() {
 }
 
 bool http_front::impl::make_room(const std::string& origin) {
-  const auto now = clock::now();
+  const auto now = limits.now();
   std::shared_ptr<connection> chosen;
   std::pair<int, clock::time_point> best;
   for (const auto& one : connections) {
@@ -432,7 +432,7 @@ void http_front::connection::start(bool refuse_at_once) {
   if (const auto bytes = front_->limits.socket_send_bytes) {
     socket_.set_option(asio::socket_base::send_buffer_size(static_cast<int>(bytes)), ignored);
   }
-  waiting_since_ = clock::now();
+  waiting_since_ = front_->limits.now();
   receive_by_ = waiting_since_ + front_->limits.first_byte_timeout;
   if (refuse_at_once) refuse(refusals::too_many);
   read();
@@ -484,7 +484,7 @@ void http_front::connection::count_received() {
 
 void http_front::connection::count_unsent() {
   const std::size_t held = stage_ == stage::closed ? 0 : unsent_bytes();
-  if (counted_unsent_ == 0 && held > 0) writing_since_ = clock::now();
+  if (counted_unsent_ == 0 && held > 0) writing_since_ = front_->limits.now();
   front_->unsent.change(counted_unsent_, held);
   counted_unsent_ = held;
 }
@@ -601,7 +601,7 @@ void http_front::connection::begin_request() {
   parser_->body_limit(front_->limits.body_bytes_max);
   header_bytes_ = 0;
   continued_ = false;
-  waiting_since_ = clock::now();
+  waiting_since_ = front_->limits.now();
   receive_by_ = waiting_since_ + front_->limits.read_timeout;
 }
 
@@ -810,7 +810,7 @@ void http_front::connection::send(std::string bytes) {
 }
 
 void http_front::connection::send_next_piece() {
-  write_by_ = clock::now() + front_->limits.write_timeout;
+  write_by_ = front_->limits.now() + front_->limits.write_timeout;
   const std::size_t count = std::min(writing_.size() - written_, write_piece_bytes);
   asio::async_write(socket_, asio::buffer(writing_.data() + written_, count),
                     [self = shared_from_this()](error_code ec, std::size_t sent) { self->on_written(ec, sent); });
@@ -821,7 +821,7 @@ void http_front::connection::on_written(const error_code& ec, std::size_t count)
   if (ec) return gone();
   written_ += count;
   count_unsent();
-  last_sent_ = clock::now();
+  last_sent_ = front_->limits.now();
   if (paused_ && unsent_bytes() < front_->limits.buffered_bytes_low) {
     paused_ = false;
     post_flow(false);
@@ -841,7 +841,7 @@ void http_front::connection::on_all_written() {
   if (front_->draining) keep_ = false;
   if (!keep_) return linger();
   stage_ = stage::receiving;
-  waiting_since_ = clock::now();
+  waiting_since_ = front_->limits.now();
   receive_by_ = waiting_since_ + front_->limits.idle_timeout;
   parse();  // requests sent ahead
 }
@@ -870,7 +870,7 @@ void http_front::connection::linger() {
   socket_.shutdown(tcp::socket::shutdown_send, ec);
   if (ec) return close();
   stage_ = stage::lingering;
-  linger_by_ = clock::now() + linger_time;
+  linger_by_ = front_->limits.now() + linger_time;
 }
 
 /// The client left or is dropped. Notifies the handler if it still works on the answer.

@@ -76,6 +76,8 @@ class http_front {
     std::chrono::milliseconds ping_interval{15'000};
     /// A response that is held open begins after this time, half of what proxies usually wait.
     std::chrono::milliseconds hold_after{30'000};
+    /// The clock of all these times; how often they are looked at follows the real one.
+    std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
   };
 
   /// Returns the value of a request header, the first one if there are several.

@@ -148,7 +148,11 @@ TEST(admission, keeps_its_orders_under_random_changes) {
                           .in_flight = open && a.has_place(sequence) && chance() % 2 == 0,
                           .tenant = {sequence.value % 3}});
     }
-    if (chance() % 2 == 0) a.admit(at(static_cast<std::int64_t>(chance() % 8) * 100'000));
+    if (chance() % 2 == 0) {
+      a.admit(at(static_cast<std::int64_t>(chance() % 8) * 100'000));
+      EXPECT_TRUE(a.running_count() == 3 || a.waiting_count() == 0) << "no place is free while a round waits";
+    }
+    EXPECT_LE(a.running_count(), 3U);
     a.check_integrity();
   }
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
 
 #include "tests/support/raw_client.hpp"
@@ -38,6 +39,26 @@ std::string post(std::string_view path, std::string_view body) {
   return "POST " + std::string(path) + " HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) +
          "\r\n\r\n" + std::string(body);
 }
+
+/// A front's clock, which the test advances.
+class hand_clock {
+ public:
+  std::chrono::steady_clock::time_point look() {
+    ++looks_;
+    return std::chrono::steady_clock::time_point(milliseconds(now_));
+  }
+  void advance(milliseconds by) { now_ += by.count(); }
+  /// The front has done what it does at the time as it is now: the second look shows that the first one is over.
+  bool wait_until_seen() const {
+    const int enough = looks_ + 2;
+    for (int n = 0; n < 10'000 && looks_ < enough; ++n) std::this_thread::sleep_for(milliseconds(1));
+    return looks_ >= enough;
+  }
+
+ private:
+  std::atomic<std::int64_t> now_ = 1'000'000;
+  std::atomic<int> looks_ = 0;
+};
 
 TEST(http_front, answers_a_request_and_keeps_the_connection) {
   http_server_fixture server(echo);
@@ -503,14 +524,18 @@ TEST(http_front, ends_a_stream_that_falls_silent_with_an_error_event) {
 }
 
 TEST(http_front, waits_on_while_the_handler_reports_progress) {
+  hand_clock time;
   auto what = http_server_fixture::quick_options();
   what.answer_timeout = milliseconds(600);
+  what.ping_interval = milliseconds(20);  // so that it looks at the clock often
+  what.now = [&] { return time.look(); };
   http_server_fixture server(keep_waiting, what);
   raw_client client(server.port());
   client.send(get("/"));
   ASSERT_TRUE(server.wait_for_requests(1));
   for (int n = 0; n < 10; ++n) {
-    std::this_thread::sleep_for(milliseconds(80));
+    time.advance(milliseconds(500));
+    ASSERT_TRUE(time.wait_until_seen());
     server.on_server([](http_front& front) { front.note_progress(exchange_id{1}); });
   }
   server.on_server([](http_front& front) { front.respond(exchange_id{1}, 200, {}, "made it"); });
@@ -558,11 +583,14 @@ TEST(http_front, closes_the_longest_idle_connection_for_a_new_one) {
 TEST(http_front, closes_requests_that_do_not_come_to_an_end_for_a_new_connection) {
   auto what = http_server_fixture::quick_options();
   what.connections_max = 2;
+  hand_clock time;
+  what.now = [&] { return time.look(); };
   http_server_fixture server(echo, what);
   raw_client first(server.port()), second(server.port());
   first.send("GET / HTTP");
   second.send("GET / HTTP");
-  std::this_thread::sleep_for(milliseconds(1'100));  // longer than arriving_min
+  for (int n = 0; n < 100; ++n) server.on_server([](http_front&) {});  // between which it reads what came
+  time.advance(milliseconds(1'000));                                   // arriving_min
   raw_client guest(server.port());
   guest.send(get("/"));
   EXPECT_EQ(guest.read_response().second, "GET / ");

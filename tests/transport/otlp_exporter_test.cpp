@@ -104,6 +104,9 @@ TEST_F(otlp_exporter_test, a_collector_that_is_not_there_costs_spans_only) {
   while (from->counts().failed < 1) std::this_thread::sleep_for(1ms);
   push(1);
   while (from->counts().failed < 2) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(from->counts().failed, 2U);
+  EXPECT_EQ(from->counts().exported, 0U);
+  EXPECT_EQ(from->counts().dropped, 0U);
 }
 
 TEST_F(otlp_exporter_test, a_collector_that_never_answers_does_not_keep_the_process) {

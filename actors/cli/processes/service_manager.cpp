@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace redline::actors::cli {
 namespace {
@@ -31,7 +32,8 @@ std::optional<long long> read_number(const char* name) {
 
 }  // namespace
 
-service_manager::service_manager() : path_(read_variable("NOTIFY_SOCKET")) {
+service_manager::service_manager(std::function<clock::time_point()> now)
+    : now_(std::move(now)), path_(read_variable("NOTIFY_SOCKET")) {
   // A path, or an abstract socket name that begins with '@'.
   if (path_.size() < 2 || path_.size() >= sizeof(sockaddr_un::sun_path) || (path_[0] != '/' && path_[0] != '@')) {
     path_.clear();
@@ -59,7 +61,7 @@ void service_manager::tell(const std::string& words) const {
 }
 
 bool service_manager::is_due(clock::duration every) {
-  const auto now = clock::now();
+  const auto now = now_();
   if (told_ && now - *told_ < every) return false;
   told_ = now;
   return true;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -10,7 +11,9 @@ namespace redline::actors::cli {
 /// with or without `WatchdogSec=`. Does nothing without that variable. Call it from one thread, or before others start.
 class service_manager {
  public:
-  service_manager();
+  using clock = std::chrono::steady_clock;
+  /// now: what time it is.
+  explicit service_manager(std::function<clock::time_point()> now = clock::now);
   ~service_manager();
   service_manager(const service_manager&) = delete;
   service_manager& operator=(const service_manager&) = delete;
@@ -24,11 +27,11 @@ class service_manager {
   void note_stopping();
 
  private:
-  using clock = std::chrono::steady_clock;
   void tell(const std::string& words) const;
   /// True if so much time has passed since it last returned true.
   bool is_due(clock::duration every);
 
+  std::function<clock::time_point()> now_;
   std::string path_;  // empty if nothing is to be notified
   int socket_ = -1;
   std::optional<std::chrono::microseconds> watchdog_;

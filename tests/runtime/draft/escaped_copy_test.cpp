@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace redline::draft {
 namespace {
@@ -148,16 +151,29 @@ TEST(escaped_copy, reads_characters_that_are_spelled_by_number) {
   EXPECT_EQ(ahead(c), "more of it\"");
 }
 
-TEST(escaped_copy, whatever_is_fed_it_survives) {
+TEST(escaped_copy, whatever_is_fed_it_says_pieces_of_the_texts) {
   std::mt19937 random(11);
-  auto c = over({file, escaped, std::string(200, 'a')});
+  const std::vector<std::string> texts{file, escaped, std::string(200, 'a')};
+  auto c = over(texts);
+  std::string spelled;  // all texts as JSON has them
+  for (const auto& text : texts) spelled += nlohmann::json(text).dump() + "\n";
   const std::string alphabet = "\"\\u09afgn{}:,[] \n" + file;
+  int said = 0;
   for (int i = 0; i < 50'000; ++i) {
     const char byte = alphabet[random() % alphabet.size()];
     c.feed(std::string_view(&byte, 1));
-    static_cast<void>(c.ahead(random() % 50));
+    const std::size_t most = random() % 50;
+    if (const auto guess = c.ahead(most)) {
+      ++said;
+      EXPECT_LE(guess->bytes.size(), 2 * most + 1) << "an escape has two bytes, and a quote may end the string";
+      EXPECT_LE(guess->matched, text_lookup::matched_max);
+      const std::string_view without_end(guess->bytes.data(), guess->bytes.size() - (guess->bytes.back() == '"'));
+      EXPECT_TRUE(spelled.find(guess->bytes) != std::string::npos || spelled.find(without_end) != std::string::npos)
+          << guess->bytes;
+    }
     if (random() % 500 == 0) c.reset();
   }
+  EXPECT_GT(said, 0);
 }
 
 }  // namespace

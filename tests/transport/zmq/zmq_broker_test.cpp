@@ -334,11 +334,12 @@ TEST(zmq_broker, that_refuses_or_is_refused_is_not_asked_with_every_beat) {
     process back(2, "worker", {directory.endpoint()});
     back.options.rules.protocol = 7;
     back.options.limits.refused_pause = std::chrono::hours(1);
+    back.options.limits.heartbeat = std::chrono::milliseconds(5);
     back.join();
     EXPECT_EQ(broker.next_hello(), "worker");
     broker.answer(is_old ? wire::hello : wire::refusal, is_old ? "" : "it is not liked");
     EXPECT_NE(back.expect_news(0, false).why_not, "");
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // ten heartbeats
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // ten heartbeats
     back.fabric.update_card("worker that has changed");
     int asked = 0;
     for (std::string card; card != "worker that has changed"; ++asked) {

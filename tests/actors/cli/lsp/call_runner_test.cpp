@@ -54,9 +54,14 @@ TEST(call_runner, makes_quick_calls_while_slow_ones_wait) {
 
 TEST(call_runner, ends_whatever_is_under_way) {
   transport::http_server_fixture server(serve);
-  call_runner runner;
-  runner.set_server(*server_address::parse("http://127.0.0.1:" + std::to_string(server.port()), ""));
-  for (std::uint64_t i = 1; i < 20; ++i) runner.start(i, complete_call{"s", "p"});
+  {
+    call_runner runner;
+    runner.set_server(*server_address::parse("http://127.0.0.1:" + std::to_string(server.port()), ""));
+    for (std::uint64_t i = 1; i < 20; ++i) runner.start(i, complete_call{"s", "p"});
+    ASSERT_TRUE(server.wait_for_requests(call_runner::completion_threads));
+  }
+  EXPECT_TRUE(server.wait_for_closed(call_runner::completion_threads));
+  EXPECT_EQ(server.requests().size(), call_runner::completion_threads) << "what waited is not begun";
 }
 
 TEST(call_runner, makes_no_calls_of_nobody) {

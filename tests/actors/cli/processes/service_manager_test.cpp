@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 
 #include "tests/support/temporary_folder.hpp"
 
@@ -66,12 +66,16 @@ TEST_F(a_service_manager, hears_signs_of_life_often_enough_for_its_watchdog) {
   listen_at("@redline-test-" + std::to_string(::getpid()));
   ::setenv("WATCHDOG_USEC", "40000", 1);
   ::setenv("WATCHDOG_PID", std::to_string(::getpid()).c_str(), 1);
-  service_manager manager;
+  std::chrono::steady_clock::time_point time{};
+  service_manager manager([&] { return time; });
   manager.note_alive();
   manager.note_alive();
   EXPECT_EQ(heard(), "WATCHDOG=1");
   EXPECT_EQ(heard(), "");
-  std::this_thread::sleep_for(std::chrono::milliseconds(11));
+  time += std::chrono::milliseconds(9);
+  manager.note_alive();
+  EXPECT_EQ(heard(), "");
+  time += std::chrono::milliseconds(1);
   manager.note_alive();
   EXPECT_EQ(heard(), "WATCHDOG=1");
 }
@@ -86,12 +90,14 @@ TEST_F(a_service_manager, hears_nothing_from_a_process_that_is_not_its_own) {
 }
 
 TEST_F(a_service_manager, is_left_alone_where_its_address_is_none) {
-  for (const std::string address : {"", "/", "relative", "vsock:1:2"}) {
+  const std::string right = folder_ / "notify";
+  listen_at(right);
+  for (const std::string& address : {std::string(), std::string("/"), std::string("relative"), std::string("vsock:1:2"),
+                                     right.substr(1), "/" + std::string(200, 'x'), right}) {
     ::setenv("NOTIFY_SOCKET", address.c_str(), 1);
     service_manager().note_ready();
+    EXPECT_EQ(heard(), address == right ? "READY=1\nSTATUS=serving" : "") << address;
   }
-  ::setenv("NOTIFY_SOCKET", ("/" + std::string(200, 'x')).c_str(), 1);
-  service_manager().note_ready();
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // The studies as a user calls them, with the demonstration models.
 
+#include "bench/studies/commands.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +13,6 @@
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/flags/generation_flags.hpp"
-#include "bench/studies/commands.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
 
