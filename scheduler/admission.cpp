@@ -7,8 +7,8 @@
 
 namespace redline::scheduler {
 /// The order that lists the sequence, and its time in that order; nullptr if no order lists it.
-std::pair<admission::by_time*, instant> admission::order_of(sequence_id sequence, const standing& at) {
-  if (!has_place(sequence)) {
+std::pair<admission::by_time*, instant> admission::order_of(sequence_id sequence, const priority_facts& at) {
+  if (!has_slot(sequence)) {
     if (!at.open) return {nullptr, {}};
     return {at.prefill_only ? &waiting_prefills_ : &waiting_, at.arrival};
   }
@@ -17,19 +17,19 @@ std::pair<admission::by_time*, instant> admission::order_of(sequence_id sequence
   return {nullptr, {}};
 }
 
-void admission::list(sequence_id sequence, const standing& at) {
+void admission::list(sequence_id sequence, const priority_facts& at) {
   if (const auto [order, time] = order_of(sequence, at); order != nullptr) order->insert({time, sequence});
   if (!at.open && !at.prefill_only) between_rounds_.insert({at.idle_since, sequence});
   if (at.open && at.prefill_only) ++open_prefills_count_;
   if (at.prefill_only) return;
-  if (has_place(sequence)) {
+  if (has_slot(sequence)) {
     tenants_[at.tenant].placed.insert({at.arrival, sequence});
   } else if (at.open) {
     tenants_[at.tenant].waiting.insert({at.arrival, sequence});
   }
 }
 
-void admission::unlist(sequence_id sequence, const standing& at) {
+void admission::unlist(sequence_id sequence, const priority_facts& at) {
   if (const auto [order, time] = order_of(sequence, at); order != nullptr) order->erase({time, sequence});
   if (!at.open && !at.prefill_only) between_rounds_.erase({at.idle_since, sequence});
   if (at.open && at.prefill_only) --open_prefills_count_;
@@ -40,7 +40,7 @@ void admission::unlist(sequence_id sequence, const standing& at) {
   if (of->second.placed.empty() && of->second.waiting.empty()) tenants_.erase(of);
 }
 
-void admission::update(sequence_id sequence, const standing& at) {
+void admission::update(sequence_id sequence, const priority_facts& at) {
   const auto [known, is_new] = known_.try_emplace(sequence, at);
   if (!is_new) {
     if (known->second == at) return;
@@ -59,14 +59,14 @@ void admission::remove(sequence_id sequence) {
 }
 
 void admission::give_place(sequence_id sequence) {
-  const standing& at = known_.at(sequence);
+  const priority_facts& at = known_.at(sequence);
   unlist(sequence, at);
   placed_.insert(sequence);
   list(sequence, at);
 }
 
-void admission::take_place(sequence_id sequence) {
-  const standing& at = known_.at(sequence);
+void admission::take_slot(sequence_id sequence) {
+  const priority_facts& at = known_.at(sequence);
   unlist(sequence, at);
   placed_.erase(sequence);
   list(sequence, at);
@@ -74,8 +74,8 @@ void admission::take_place(sequence_id sequence) {
 
 /// The first arrival of the waiting tenant with the fewest slots; prefills come last.
 std::optional<sequence_id> admission::choose_next() const {
-  const tenant_places* next = nullptr;
-  const auto key = [](const tenant_places& t) { return std::pair(t.placed.size(), *t.waiting.begin()); };
+  const tenant_slots* next = nullptr;
+  const auto key = [](const tenant_slots& t) { return std::pair(t.placed.size(), *t.waiting.begin()); };
   for (const auto& [tenant, each] : tenants_) {
     if (!each.waiting.empty() && (next == nullptr || key(each) < key(*next))) next = &each;
   }
@@ -89,7 +89,7 @@ std::optional<sequence_id> admission::choose_next() const {
 std::optional<sequence_id> admission::choose_yielding(tenant_id tenant) const {
   const auto own = tenants_.find(tenant);
   const std::size_t own_count = own == tenants_.end() ? 0 : own->second.placed.size();
-  const tenant_places* most = nullptr;
+  const tenant_slots* most = nullptr;
   for (const auto& [other, each] : tenants_) {
     if (most == nullptr || each.placed.size() > most->placed.size()) most = &each;
   }
@@ -102,15 +102,15 @@ std::optional<sequence_id> admission::choose_yielding(tenant_id tenant) const {
 
 void admission::admit(instant now) {
   while (const auto next = choose_next()) {
-    if (placed_.size() >= places_max_) {
-      const standing& at = known_.at(*next);
+    if (placed_.size() >= slots_max_) {
+      const priority_facts& at = known_.at(*next);
       const auto yields = at.prefill_only ? std::nullopt : choose_yielding(at.tenant);
       if (!idle_.empty() && known_.at(idle_.begin()->second).is_idle(now)) {
-        take_place(idle_.begin()->second);
+        take_slot(idle_.begin()->second);
       } else if (!at.prefill_only && !running_prefills_.empty()) {
-        take_place(running_prefills_.rbegin()->second);
+        take_slot(running_prefills_.rbegin()->second);
       } else if (yields) {
-        take_place(*yields);
+        take_slot(*yields);
       } else {
         return;
       }
@@ -133,18 +133,18 @@ bool admission::has_share(tenant_id tenant, std::uint32_t waiting_max) const {
 }
 
 void admission::check_integrity() const {
-  admission anew(places_max_);
+  admission anew(slots_max_);
   anew.placed_ = placed_;
   for (const auto& [sequence, at] : known_) {
     anew.list(sequence, at);
-    REDLINE_ASSERT(!at.in_flight || (at.open && has_place(sequence)), "a run in flight has an open round and a slot");
+    REDLINE_ASSERT(!at.in_flight || (at.open && has_slot(sequence)), "a run in flight has an open round and a slot");
   }
   REDLINE_ASSERT(anew.waiting_ == waiting_ && anew.waiting_prefills_ == waiting_prefills_ && anew.idle_ == idle_ &&
                      anew.running_prefills_ == running_prefills_ && anew.between_rounds_ == between_rounds_ &&
                      anew.tenants_ == tenants_ && anew.open_prefills_count_ == open_prefills_count_,
                  "the orders match the standings");
   for (const sequence_id sequence : placed_) REDLINE_ASSERT(known_.contains(sequence), "a running sequence is known");
-  REDLINE_ASSERT(placed_.size() <= places_max_, "no more sequences run than there are slots");
+  REDLINE_ASSERT(placed_.size() <= slots_max_, "no more sequences run than there are slots");
 }
 
 }  // namespace redline::scheduler

@@ -7,19 +7,19 @@
 #include <unordered_map>
 #include <utility>
 
-#include "scheduler/standing.hpp"
+#include "scheduler/priority_facts.hpp"
 
 namespace redline::scheduler {
 
 /// Assigns slots among the running sequences to sequences with an open round, in equal shares per waiting tenant. A
-/// tenant alone may have all slots. The caller reports every change of a sequence's standing. The sequences are kept in
-/// order, so a call takes time logarithmic in their number for each slot that changes hands.
+/// tenant alone may have all slots. The caller reports every change of a sequence's priority facts. The sequences are
+/// kept in order, so a call takes time logarithmic in their number for each slot that changes hands.
 class admission {
  public:
-  explicit admission(std::uint32_t places_max) : places_max_(places_max) {}
+  explicit admission(std::uint32_t slots_max) : slots_max_(slots_max) {}
 
-  /// The sequence's current standing. A new sequence has no slot.
-  void update(sequence_id sequence, const standing& at);
+  /// The sequence's current priority facts. A new sequence has no slot.
+  void update(sequence_id sequence, const priority_facts& at);
   void remove(sequence_id sequence);
 
   /// Assigns free slots: rounds with an answer before prefills, then the tenant with the fewest slots, then by arrival.
@@ -28,7 +28,7 @@ class admission {
   /// the tenant with the most slots yields to a tenant with fewer.
   void admit(instant now);
 
-  [[nodiscard]] bool has_place(sequence_id sequence) const { return placed_.contains(sequence); }
+  [[nodiscard]] bool has_slot(sequence_id sequence) const { return placed_.contains(sequence); }
   /// The sequences that have a slot.
   [[nodiscard]] const std::set<sequence_id>& placed() const { return placed_; }
   [[nodiscard]] std::uint32_t running_count() const { return static_cast<std::uint32_t>(placed_.size()); }
@@ -41,8 +41,8 @@ class admission {
   /// Sequences whose last round had an answer and that have no open round, ordered by when they were answered.
   [[nodiscard]] const by_time& between_rounds() const { return between_rounds_; }
 
-  /// Whether `at` is the last reported standing.
-  [[nodiscard]] bool knows(sequence_id sequence, const standing& at) const {
+  /// Whether `at` is the last reported priority_facts.
+  [[nodiscard]] bool knows(sequence_id sequence, const priority_facts& at) const {
     const auto known = known_.find(sequence);
     return known != known_.end() && known->second == at;
   }
@@ -50,23 +50,23 @@ class admission {
   void check_integrity() const;
 
  private:
-  void list(sequence_id sequence, const standing& at);
-  void unlist(sequence_id sequence, const standing& at);
-  [[nodiscard]] std::pair<by_time*, instant> order_of(sequence_id sequence, const standing& at);
+  void list(sequence_id sequence, const priority_facts& at);
+  void unlist(sequence_id sequence, const priority_facts& at);
+  [[nodiscard]] std::pair<by_time*, instant> order_of(sequence_id sequence, const priority_facts& at);
   void give_place(sequence_id sequence);
-  void take_place(sequence_id sequence);
+  void take_slot(sequence_id sequence);
   [[nodiscard]] std::optional<sequence_id> choose_next() const;
   [[nodiscard]] std::optional<sequence_id> choose_yielding(tenant_id tenant) const;
 
   /// One tenant's sequences whose rounds have answers; prefills do not count.
-  struct tenant_places {
+  struct tenant_slots {
     by_time waiting;  // by arrival
     by_time placed;
-    bool operator==(const tenant_places&) const = default;
+    bool operator==(const tenant_slots&) const = default;
   };
 
-  std::uint32_t places_max_;
-  std::unordered_map<sequence_id, standing> known_;
+  std::uint32_t slots_max_;
+  std::unordered_map<sequence_id, priority_facts> known_;
   std::set<sequence_id> placed_;
   // Each sequence is in at most one of these four:
   by_time waiting_;           // open round and no slot, by arrival
@@ -74,7 +74,7 @@ class admission {
   by_time idle_;              // slot and no open round, by idle_since
   by_time running_prefills_;  // prefills with a slot, not in flight, by arrival
   by_time between_rounds_;
-  std::map<tenant_id, tenant_places> tenants_;  // tenants with at least one such sequence
+  std::map<tenant_id, tenant_slots> tenants_;  // tenants with at least one such sequence
   std::uint32_t open_prefills_count_ = 0;
 };
 

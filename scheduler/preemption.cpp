@@ -13,7 +13,7 @@ bool came_before(const preemption_candidate& a, const preemption_candidate& b) {
   return std::pair(a.at.arrival, a.sequence) < std::pair(b.at.arrival, b.sequence);
 }
 
-bool is_idle(const standing& s, instant now) { return s.open ? s.prefill_only : s.is_idle(now); }
+bool is_idle(const priority_facts& s, instant now) { return s.open ? s.prefill_only : s.is_idle(now); }
 
 bool yields_before(const preemption_candidate& a, const preemption_candidate& b, instant now) {
   const bool a_is_idle = is_idle(a.at, now);

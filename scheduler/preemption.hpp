@@ -5,14 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "scheduler/standing.hpp"
+#include "scheduler/priority_facts.hpp"
 
 namespace redline::scheduler {
 
 /// A sequence as preemption sees it.
 struct preemption_candidate {
   sequence_id sequence;
-  standing at;
+  priority_facts at;
   std::uint32_t held = 0;  // tokens with KV
 };
 

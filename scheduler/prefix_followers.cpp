@@ -32,7 +32,7 @@ std::optional<prefix_followers::choice> prefix_followers::choose_leader(sequence
   const auto candidates = unfinished_.find(members_.at(sequence).scope);
   if (candidates == unfinished_.end()) return std::nullopt;
   const auto log = queue.log(sequence).tokens();
-  const standing& own = queue.standing_of(sequence);
+  const priority_facts& own = queue.standing_of(sequence);
   const std::uint32_t known = queue.log(sequence).kv_count();
   // The last token is always computed. A prefill leaves it out, and still needs something to compute.
   const auto useful = log.first(log.size() - std::min<std::size_t>(log.size(), own.prefill_only ? 2 : 1));
@@ -42,9 +42,9 @@ std::optional<prefix_followers::choice> prefix_followers::choose_leader(sequence
   std::optional<choice> best;
   std::uint32_t looked_at = 0;
   for (const sequence_id other : candidates->second) {
-    const standing& at = queue.standing_of(other);
+    const priority_facts& at = queue.standing_of(other);
     if (other == sequence || !at.open || (at.prefill_only && !own.prefill_only) || queue.waits(other)) continue;
-    if (queue.has_place(sequence) && !queue.has_place(other)) continue;
+    if (queue.has_slot(sequence) && !queue.has_slot(other)) continue;
     if (++looked_at > candidates_max) break;
     const auto theirs = queue.log(other).tokens();
     const auto same = std::mismatch(useful.begin(), useful.end(), theirs.begin(), theirs.end()).first - useful.begin();
@@ -96,10 +96,10 @@ std::vector<sequence_id> prefix_followers::release_stalled(const batch_plan& pla
   std::vector<sequence_id> displaced;
   for (auto& [leader, all] : followers_) {
     const bool took_part = std::ranges::any_of(plan.runs, [&](const planned_run& r) { return r.sequence == leader; });
-    const bool has_place = queue.has_place(leader);
-    if (took_part || !has_place || queue.standing_of(leader).prefill_only) {
+    const bool has_slot = queue.has_slot(leader);
+    if (took_part || !has_slot || queue.standing_of(leader).prefill_only) {
       all.stalled_passes = 0;
-      if (!has_place) displaced.push_back(leader);
+      if (!has_slot) displaced.push_back(leader);
     } else if (++all.stalled_passes >= stalled_passes_max) {
       stalled.push_back(leader);
     }
@@ -110,7 +110,7 @@ std::vector<sequence_id> prefix_followers::release_stalled(const batch_plan& pla
   };
   for (const sequence_id leader : stalled) release(release_followers(leader));
   for (const sequence_id leader : displaced) {
-    release(release_if(leader, [&](sequence_id each) { return queue.has_place(each); }));
+    release(release_if(leader, [&](sequence_id each) { return queue.has_slot(each); }));
   }
   return released;
 }

@@ -23,7 +23,7 @@ constexpr double around_us_max = 10'000;  // longer delays are not an overhead o
 }  // namespace
 
 run_queue::run_queue(queue_limits limits, std::unique_ptr<policy> order)
-    : limits_(limits), policy_(std::move(order)), places_(limits.running_max) {
+    : limits_(limits), policy_(std::move(order)), slots_(limits.running_max) {
   all_returns_.observe(first_return);
 }
 
@@ -38,7 +38,7 @@ std::optional<submit_outcome> run_queue::refusal(const round& r, const sequence_
       return submit_outcome::too_long;
     }
     const bool is_full = running_count() >= limits_.running_max && waiting_count() >= limits_.waiting_max;
-    if (r.kind != round_kind::prefill && is_full && !places_.has_share(facts.tenant, limits_.waiting_max)) {
+    if (r.kind != round_kind::prefill && is_full && !slots_.has_share(facts.tenant, limits_.waiting_max)) {
       return submit_outcome::queue_full;
     }
     return std::nullopt;
@@ -91,7 +91,7 @@ std::vector<kv::table_splice> run_queue::open_round(entry& e, const round& r, in
   q.given_up = false;
   q.at.open = true;
   q.at.prefill_only = is_prefill;
-  places_.update(e.first, q.at);
+  slots_.update(e.first, q.at);
   return splices;
 }
 
@@ -99,7 +99,7 @@ submitted run_queue::submit(const round& r, const sequence_facts& facts, instant
   if (const auto why_not = refusal(r, facts)) return {*why_not, {}};
   entry& e = open_sequence(r, facts, now);
   submitted out{submit_outcome::taken, open_round(e, r, now)};
-  places_.admit(now);
+  slots_.admit(now);
   if (pending(e.second).count() > 0) return out;
   close(e, now);
   out.outcome = submit_outcome::nothing_to_do;
@@ -111,7 +111,7 @@ void run_queue::close(entry& e, instant now) {
   q.given_up = false;
   q.at.open = false;
   q.at.idle_since = now;
-  places_.update(e.first, q.at);
+  slots_.update(e.first, q.at);
 }
 
 void run_queue::give_up(sequence_id sequence, round_id round, instant now) {
@@ -130,8 +130,8 @@ void run_queue::release(sequence_id sequence) {
   const auto it = sequences_.find(sequence);
   if (it == sequences_.end()) return;
   sequences_.erase(it);
-  places_.remove(sequence);
-  places_.admit({});  // at a time when no sequence counts as idle; the next plan looks again
+  slots_.remove(sequence);
+  slots_.admit({});  // at a time when no sequence counts as idle; the next plan looks again
 }
 
 work_item run_queue::item_of(const entry& e) {
@@ -152,11 +152,11 @@ work_item run_queue::item_of(const entry& e) {
 }
 
 batch_plan run_queue::plan(budget limits, instant now, const growth_of& growth) {
-  places_.admit(now);
+  slots_.admit(now);
   if (still_waits(now)) return {};
   if (!pass_out_) planned_at_ = now;
   items_.clear();
-  for (const sequence_id sequence : places_.placed()) {
+  for (const sequence_id sequence : slots_.placed()) {
     entry& e = *sequences_.find(sequence);
     sequence_state& q = e.second;
     if (!q.at.open || q.at.in_flight) continue;
@@ -167,11 +167,11 @@ batch_plan run_queue::plan(budget limits, instant now, const growth_of& growth) 
   }
   rank(*policy_, items_, now, order_);
   const auto first_background = std::ranges::find_if(order_, [&](item_index i) { return items_[i].background; });
-  limits.trial = untried_ / trial_share;
+  limits.trial = time_since_verified_draft_ / trial_share;
   // A lone sequence delays only rounds that come meanwhile, and long passes read the weights less often.
-  const double longer = places_.placed().size() == 1 ? alone_factor : 1;
+  const double longer = slots_.placed().size() == 1 ? alone_factor : 1;
   limits.time_max = microseconds{static_cast<std::int64_t>(static_cast<double>(limits.time_max.count()) * longer /
-                                                           std::clamp(lateness_.value(), 1.0, lateness_max))};
+                                                           std::clamp(overrun_p95_.value(), 1.0, lateness_max))};
   long_pass_ = limits.time_max / 2;
   auto plan = build_batch(items_, {order_.begin(), first_background}, limits, cost_);
   if (!plan.runs.empty() && begins_to_wait(plan, false, limits.time_max, now)) return {};
@@ -220,12 +220,12 @@ bool run_queue::still_waits(instant now) {
 bool run_queue::begins_to_wait(const batch_plan& plan, bool is_background, microseconds time_max, instant now) {
   std::vector<expected_round> expected;
   std::vector<sequence_id> who;
-  const auto& away = places_.between_rounds();
+  const auto& away = slots_.between_rounds();
   for (auto at = away.rbegin(); at != away.rend() && expected.size() < expected_max; ++at) {
     const auto& [since, sequence] = *at;
     if (now - since >= return_times::longest()) break;
     const sequence_state& q = sequences_.at(sequence);
-    if (q.next != sequence_state::next_round::may_come || !places_.has_place(sequence)) continue;
+    if (q.next != sequence_state::next_round::may_come || !slots_.has_slot(sequence)) continue;
     expected.push_back({q.returns.predict(now - since, returns_of(q.facts.tenant)),
                         cost::size_of_run(q.log.count() - 1, q.last_rows, q.last_rows)});
     who.push_back(sequence);
@@ -252,7 +252,7 @@ bool run_queue::begins_to_wait(const batch_plan& plan, bool is_background, micro
 }
 
 void run_queue::learn_costs(std::span<const cost::cost_sample> samples, const cost::mixture_shape& of) {
-  if (!cost_.is_blank()) return;
+  if (!cost_.is_whitespace()) return;
   cost_ = cost::cost_model(of);
   for (const cost::cost_sample& s : samples) cost_.observe(s.size, s.took, s.experts);
 }
@@ -262,7 +262,7 @@ void run_queue::begin(const batch_plan& plan) {
     sequence_state& q = sequences_.at(run.sequence);
     q.at.in_flight = true;
     q.missed_count = 0;
-    places_.update(run.sequence, q.at);
+    slots_.update(run.sequence, q.at);
   }
   if (plan.runs.empty()) return;
   pass_out_ = true;
@@ -272,7 +272,7 @@ void run_queue::begin(const batch_plan& plan) {
 
 void run_queue::end_run(entry& e) {
   e.second.at.in_flight = false;
-  places_.update(e.first, e.second.at);
+  slots_.update(e.first, e.second.at);
 }
 
 void run_queue::put_back(const batch_plan& plan) {
@@ -295,11 +295,11 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
     around_us_ += around_pace * (std::clamp(around, 0.0, around_us_max) - around_us_);
   }
   if (plan.predicted > std::max(long_pass_, microseconds{0}))
-    lateness_.observe(static_cast<double>(took.count()) / static_cast<double>(plan.predicted.count()));
+    overrun_p95_.observe(static_cast<double>(took.count()) / static_cast<double>(plan.predicted.count()));
   if (plan.verifies_drafts()) {
-    untried_ = microseconds{0};
+    time_since_verified_draft_ = microseconds{0};
   } else if (plan.drafts_cut > 0) {
-    untried_ += took;
+    time_since_verified_draft_ += took;
   }
   note_fill(plan);
   std::vector<round_outcome> done;
@@ -419,15 +419,15 @@ std::uint64_t run_queue::pending_rows() const {
 
 double run_queue::prompt_row_us() const {
   constexpr std::uint32_t rows = 256;
-  if (cost_.is_blank()) return 0;
+  if (cost_.is_whitespace()) return 0;
   return static_cast<double>(cost_.predict(cost::size_of_run(rows, rows, 0)).count()) / rows;
 }
 
 void run_queue::check_integrity() const {
-  places_.check_integrity();
+  slots_.check_integrity();
   for (const auto& [sequence, q] : sequences_) {
     q.log.check_integrity();
-    REDLINE_ASSERT(places_.knows(sequence, q.at), "admission knows the state of each sequence");
+    REDLINE_ASSERT(slots_.knows(sequence, q.at), "admission knows the state of each sequence");
     REDLINE_ASSERT(!q.at.open || pending(q).count() > 0, "an open round has tokens to compute");
   }
 }

@@ -94,7 +94,7 @@ class run_queue {
   /// one chunk.
   batch_plan plan(budget limits, instant now, const growth_of& growth = {});
   /// When to plan again even if nothing happens: the end of the wait.
-  [[nodiscard]] std::optional<instant> next_look() const { return wait_end_; }
+  [[nodiscard]] std::optional<instant> replan_at() const { return wait_end_; }
   /// Marks the plan's runs as in flight, and the sequences that it left out as passed over.
   void begin(const batch_plan& plan);
   /// Takes the answers, one per run of the plan in order, and returns the rounds that are now answered. experts: the
@@ -125,7 +125,7 @@ class run_queue {
 
   [[nodiscard]] std::uint32_t known_count(sequence_id sequence) const;
   [[nodiscard]] const sequence_log& log(sequence_id sequence) const { return sequences_.at(sequence).log; }
-  [[nodiscard]] const standing& standing_of(sequence_id sequence) const { return sequences_.at(sequence).at; }
+  [[nodiscard]] const priority_facts& standing_of(sequence_id sequence) const { return sequences_.at(sequence).at; }
   [[nodiscard]] std::span<const token> draft(sequence_id sequence) const { return sequences_.at(sequence).draft; }
   [[nodiscard]] bool holds(sequence_id sequence) const { return sequences_.contains(sequence); }
   /// Whether the sequence's round is open.
@@ -133,9 +133,9 @@ class run_queue {
     const auto it = sequences_.find(sequence);
     return it != sequences_.end() && it->second.at.open;
   }
-  [[nodiscard]] bool has_place(sequence_id sequence) const { return places_.has_place(sequence); }
-  [[nodiscard]] std::uint32_t running_count() const { return places_.running_count(); }
-  [[nodiscard]] std::uint32_t waiting_count() const { return places_.waiting_count(); }
+  [[nodiscard]] bool has_slot(sequence_id sequence) const { return slots_.has_slot(sequence); }
+  [[nodiscard]] std::uint32_t running_count() const { return slots_.running_count(); }
+  [[nodiscard]] std::uint32_t waiting_count() const { return slots_.waiting_count(); }
   /// Rows that open rounds have yet to compute, without prefills, which let all others go first.
   [[nodiscard]] std::uint64_t pending_rows() const;
   /// Microseconds for a row of a long prompt; 0 if unknown.
@@ -152,7 +152,7 @@ class run_queue {
  private:
   struct sequence_state {
     sequence_facts facts;
-    standing at;
+    priority_facts at;
     sequence_log log;
     std::optional<instant> waits_until;
     // The open round, or the last one:
@@ -192,13 +192,13 @@ class run_queue {
   queue_limits limits_;
   std::unique_ptr<policy> policy_;
   std::unordered_map<sequence_id, sequence_state> sequences_;
-  admission places_;
+  admission slots_;
   cost::cost_model cost_;
   /// How much longer long passes take than predicted: the 95th percentile.
-  cost::running_quantile lateness_{0.95, 1, 0.1};
+  cost::running_quantile overrun_p95_{0.95, 1, 0.1};
   microseconds long_pass_{0};  // half of what a pass was allowed to take
   /// Time of passes since a draft was verified, while drafts were there and seemed not to pay.
-  microseconds untried_{0};
+  microseconds time_since_verified_draft_{0};
   std::vector<work_item> items_;
   std::vector<item_index> order_;
   std::unordered_map<tenant_id, return_times> tenant_returns_;  // at most tenants_max

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "tests/support/repository.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace redline {
@@ -51,7 +52,7 @@ const std::vector<source>& sources() {
   return all;
 }
 
-/// A row of ARCHITECTURE.md's table "Who may include whom".
+/// A row of ARCHITECTURE.md's table "Allowed includes".
 struct room {
   std::set<std::string> may_include;                                        // including what those may include
   std::vector<std::pair<std::string, std::vector<std::string>>> libraries;  // header prefix, its files (none: any)
@@ -157,7 +158,7 @@ TEST(tidy, every_header_exists_and_is_needed) {
   for (const std::string& header : wanted) EXPECT_TRUE(known.contains(header)) << header << " does not exist";
   for (const std::string& path : known) {
     if (!path.ends_with(".hpp")) continue;
-    EXPECT_TRUE(wanted.contains(path)) << path << " is included by nobody";
+    EXPECT_TRUE(wanted.contains(path)) << path << " is included by no file";
   }
 }
 
@@ -341,21 +342,13 @@ TEST(tidy, finds_paths_that_lead_nowhere) {
 TEST(tidy, paths_in_documents_exist) {
   tree repository;
   std::vector<std::string> documents;
-  const fs::path root = fs::path(test::source_path(""));
-  for (auto it = fs::recursive_directory_iterator(root); it != fs::recursive_directory_iterator(); ++it) {
-    const std::string name = it->path().filename().string();
-    if (it->is_directory()) {
-      // Builds and what they download are not part of the repository.
-      if (name.starts_with(".") || name.starts_with("build") || name == "node_modules") it.disable_recursion_pending();
-      continue;
-    }
-    const std::string path = fs::relative(it->path(), root).generic_string();
+  for (const std::string& path : test::repository_files()) {
     repository.add_file(path);
-    if (name.ends_with(".md")) documents.push_back(path);
+    if (path.ends_with(".md")) documents.push_back(path);
   }
   EXPECT_THAT(documents, testing::IsSupersetOf({"README.md", "docs/start.md", "runtime/grammar/README.md"}));
   for (const std::string& path : documents) {
-    EXPECT_THAT(lost_paths(path, test::read_file((root / path).string()), repository), testing::IsEmpty()) << path;
+    EXPECT_THAT(lost_paths(path, test::read_file(test::source_path(path)), repository), testing::IsEmpty()) << path;
   }
 }
 

@@ -20,7 +20,7 @@ constexpr microseconds patience{5'000'000};
 constexpr microseconds reminder{60'000'000};
 // More rounds than an answer can have. A borrower gets them all, so that no count need come back from a session that
 // died.
-constexpr std::uint64_t rounds_of_loan = std::uint64_t{1} << 32;
+constexpr std::uint64_t rounds_per_loan = std::uint64_t{1} << 32;
 
 file_state state_of(const workspace::file& f) {
   return {f.path, f.document.version(), f.document.text().size(), f.document.document().lines_count(),
@@ -224,7 +224,7 @@ void edit_session::lend(completion next) {
   answer->partners.placer = {};
   answer->partners.manager = options_.manager;
   if (drafter_ && answer->partners.place.wants_draft) answer->partners.drafter = drafter_;
-  round_.value += rounds_of_loan;
+  round_.value += rounds_per_loan;
   borrower_ = {next.exchange, spawn_answer(next.exchange, next.spec.session, std::move(*answer))};
 }
 

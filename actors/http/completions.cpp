@@ -73,7 +73,7 @@ void completions::serve(const route_context& r, api::request_parser parse) {
       [services = services_, parse, when = look_at(r)](const std::string& body) {
         return read_request(*services, body, parse, when);
       },
-      [this, who = r.who](ready_request request) { begin(who, std::move(request)); });
+      [this, who = r.who](parsed_request request) { begin(who, std::move(request)); });
 }
 
 void completions::count(const route_context& r, api::request_parser parse, std::string (*body)(std::size_t)) {
@@ -120,7 +120,7 @@ request_circumstances completions::look_at(const route_context& r) const {
           session ? session->substr(0, session_key_bytes_max) : std::string()};
 }
 
-void completions::begin(const caller& who, ready_request request) {
+void completions::begin(const caller& who, parsed_request request) {
   if (const auto why = ready_.why_not(context_.now())) return replies_.refuse(who, *why);
   std::size_t prompt_tokens = 0;
   for (const auto& p : request.prompts) prompt_tokens += p.tokens.size();
@@ -146,8 +146,8 @@ completions::request_state completions::make_state(const caller& who, expected_a
                   .model = std::move(from.model),
                   .held = std::move(held),
                   .held_bytes = held_bytes};
-  const std::uint64_t high = from.had ? from.had->response_high : context_.env().random();
-  const std::uint64_t low = from.had ? from.had->response_low : context_.env().random();
+  const std::uint64_t high = from.resume_from ? from.resume_from->response_high : context_.env().random();
+  const std::uint64_t low = from.resume_from ? from.resume_from->response_low : context_.env().random();
   const auto begin =
       first_event_id(*r.model, r.asked, services_->eviction_defaults, high, low, from.spec.created_seconds);
   r.head = {.from = r.asked.from,
@@ -171,10 +171,10 @@ completions::request_state completions::make_state(const caller& who, expected_a
   if (r.asked.shape) {
     r.writer = r.asked.shape->make_writer(r.head);
   } else {
-    r.writer = std::make_unique<api::event_writer>(r.head, r.asked.include_usage, begin, from.had);
+    r.writer = std::make_unique<api::event_writer>(r.head, r.asked.include_usage, begin, from.resume_from);
   }
   if (r.asked.usage_in_all_events) r.writer->note_progress(r.head.prompt_tokens, 0);
-  if (from.had) {
+  if (from.resume_from) {
     services_->probe->stream_resumed();
     context_.log(log_level::info, "a stream is resumed", {{"request", who.request_id}, {"response", r.head.id}});
   }
@@ -193,7 +193,7 @@ std::optional<api::api_error> completions::room_for(std::size_t answers, tenant_
                                               std::to_string(by_tenant.at(tenant) - answers) + " of them yours"});
 }
 
-std::optional<api::api_error> completions::open_sessions(request_state& r, ready_request& from) {
+std::optional<api::api_error> completions::open_sessions(request_state& r, parsed_request& from) {
   const auto& asked = r.asked;
   if (auto why = room_for(from.prompts.size() * asked.answers_per_prompt(), r.who.tenant)) return why;
   answer_terms spec = from.what.spec;
@@ -208,13 +208,14 @@ std::optional<api::api_error> completions::open_sessions(request_state& r, ready
     if (asked.scores_prompt()) r.reports.push_back(std::move(p.report));
     for (std::uint32_t i = 0; i < asked.answers_per_prompt(); ++i) {
       const std::size_t index = r.choices.size();
-      if (from.what.had && from.what.had->choices[index].is_over && !from.what.had->wants_usage(asked.include_usage)) {
+      if (from.what.resume_from && from.what.resume_from->choices[index].is_over &&
+          !from.what.resume_from->wants_usage(asked.include_usage)) {
         r.writer->skip(static_cast<std::uint32_t>(index));
         r.choices.push_back({.over = true});
         continue;
       }
       if (index < asked.resume_texts.size()) spec.known_text = asked.resume_texts[index];
-      if (from.what.had) spec.numerics = numerics_id(from.what.had->choices[index].numerics);
+      if (from.what.resume_from) spec.numerics = numerics_id(from.what.resume_from->choices[index].numerics);
       spec.session = {context_.env().random() | 1};
       spec.sampling.seed = asked.sampling.seed + i;
       spec.prompt_logprobs = i == 0 ? asked.scores_prompt() : std::nullopt;  // all answers share it
@@ -302,7 +303,7 @@ std::optional<answer_terms> completions::expect(const caller& who, expected_answ
     return std::nullopt;
   }
   auto state = make_state(who, request, byte_budget::claim(services_->request_bytes, who.tenant));
-  if (request.had && request.had->is_all(state.asked.include_usage)) {
+  if (request.resume_from && request.resume_from->is_all(state.asked.include_usage)) {
     state.writer->skip(0);
     state.choices.push_back({.over = true});
     finish(requests_.emplace(who.exchange, std::move(state)).first);
@@ -311,7 +312,7 @@ std::optional<answer_terms> completions::expect(const caller& who, expected_answ
   answer_terms spec = std::move(request.spec);
   spec.session = {context_.env().random() | 1};
   spec.sampling.seed = state.asked.sampling.seed;
-  if (request.had) spec.numerics = numerics_id(request.had->choices.front().numerics);
+  if (request.resume_from) spec.numerics = numerics_id(request.resume_from->choices.front().numerics);
   state.starter = starter;
   auto span = begin_span(state, spec);
   spec.span = span.context();

@@ -121,12 +121,12 @@ class completions {
 
   static api::choice to_choice(request_state& r, std::uint32_t number);
 
-  void begin(const caller& who, ready_request request);
+  void begin(const caller& who, parsed_request request);
   /// Moves the request and its model out of `from`.
   [[nodiscard]] request_state make_state(const caller& who, expected_answer& from, byte_budget::claim held,
                                          std::size_t prompt_tokens = 0);
   [[nodiscard]] std::optional<api::api_error> room_for(std::size_t answers, tenant_id tenant) const;
-  std::optional<api::api_error> open_sessions(request_state& r, ready_request& from);
+  std::optional<api::api_error> open_sessions(request_state& r, parsed_request& from);
   /// A span for one answer; empty unless the request is traced.
   [[nodiscard]] trace::open_span begin_span(const request_state& r, const answer_terms& spec) const;
   static void end_span(choice_state& c, const session_stats& stats, std::string_view finish);

@@ -576,7 +576,7 @@ void gateway::on(const scheduler_report& m) {
   if (context().sender() != services_->manager.where) return;  // a worker of the pool, which was not asked
   if (m.tokens_max > 0) {
     const auto models = services_->models->snapshot();
-    for (const auto& one : models->models()) one.model->answers->note_room(m.tokens_max);
+    for (const auto& one : models->models()) one.model->answers->set_tokens_max(m.tokens_max);
   }
   ready_.hear(m, context().now());
   if (!why_not_ready() && !std::exchange(was_ready_, true) && services_->on_ready) services_->on_ready();

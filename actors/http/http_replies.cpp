@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view log_name = "gateway";
 }  // namespace
 
-const std::shared_ptr<const request_facts>& caller::nobodys_facts() {
+const std::shared_ptr<const request_facts>& caller::no_facts() {
   static const auto facts = std::make_shared<const request_facts>();
   return facts;
 }

@@ -39,9 +39,9 @@ struct caller {
   std::string request_id;
   tenant_id tenant;
   instant arrived;
-  std::shared_ptr<const request_facts> facts = nobodys_facts();
+  std::shared_ptr<const request_facts> facts = no_facts();
 
-  static const std::shared_ptr<const request_facts>& nobodys_facts();
+  static const std::shared_ptr<const request_facts>& no_facts();
   [[nodiscard]] trace::span_context span() const {
     return facts->span ? facts->span->context() : trace::span_context{};
   }

@@ -128,7 +128,7 @@ std::optional<api::api_error> check_repeated(const gateway_services& services, c
 }
 
 /// Drops what is not read any more, and counts what the request keeps from here on.
-std::uint64_t drop_what_was_read(ready_request& ready, std::size_t body_bytes) {
+std::uint64_t drop_what_was_read(parsed_request& ready, std::size_t body_bytes) {
   auto& asked = ready.what.asked;
   asked.messages = api::json::array();
   for (auto& p : asked.prompts) p = std::string();  // the number of prompts decides that of the choices
@@ -313,8 +313,8 @@ api::checked<expected_answer> read_expected(const gateway_services& services, st
   return expected_answer{std::move(asked), std::move(model), std::move(spec), std::move(*had)};
 }
 
-api::checked<ready_request> read_request(const gateway_services& services, const std::string& body,
-                                         api::request_parser parse, request_circumstances when) {
+api::checked<parsed_request> read_request(const gateway_services& services, const std::string& body,
+                                          api::request_parser parse, request_circumstances when) {
   auto parsed = parse(body, limits_for(services));
   if (!parsed) return parsed.error();
   if (parsed->shape) when.last_event_id.clear();  // the events of other APIs have no ids
@@ -343,7 +343,7 @@ api::checked<ready_request> read_request(const gateway_services& services, const
   if (!rules) return api::error_of(rules.error(), {});
   *rules = with_known_texts(std::move(*rules), what->asked.messages);
   if (const auto why = check_repeated(services, what->asked, *prompts)) return *why;
-  ready_request ready{std::move(*what), std::move(*prompts), std::move(*rules)};
+  parsed_request ready{std::move(*what), std::move(*prompts), std::move(*rules)};
   ready.bytes = drop_what_was_read(ready, body.size());
   return ready;
 }

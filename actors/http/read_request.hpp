@@ -30,7 +30,7 @@ struct expected_answer {
   api::generation_request asked;
   std::shared_ptr<const served_model> model;
   answer_terms spec;
-  std::optional<api::event_id> had;  // position of a client that resumes a stream
+  std::optional<api::event_id> resume_from;  // position of a client that resumes a stream
 };
 
 /// What the answers to one prompt read, with the turns that may leave their window.
@@ -50,7 +50,7 @@ struct asked_prompts {
   std::string cache_salt;
 };
 
-struct ready_request {
+struct parsed_request {
   expected_answer what;  // without what became prompts, tokens and rules
   std::vector<prompt_to_answer> prompts;
   std::shared_ptr<const output_rules> rules;
@@ -67,7 +67,7 @@ api::checked<asked_prompts> read_prompts(const gateway_services& services, api::
 api::checked<expected_answer> read_expected(const gateway_services& services, std::shared_ptr<const served_model> model,
                                             api::generation_request request, const request_circumstances& when);
 /// Reads all that a request for answers needs.
-api::checked<ready_request> read_request(const gateway_services& services, const std::string& body,
-                                         api::request_parser parse, request_circumstances when);
+api::checked<parsed_request> read_request(const gateway_services& services, const std::string& body,
+                                          api::request_parser parse, request_circumstances when);
 
 }  // namespace redline::actors

@@ -54,7 +54,7 @@ struct proposal {
   session_id session;
   round_id round;
   std::vector<token> tokens;
-  std::vector<draft::graded_run> runs;  // cover the tokens, in order
+  std::vector<draft::graded_segment> runs;  // cover the tokens, in order
   std::optional<std::uint32_t> log_needed_from;
   std::uint32_t draft_passes = 0;  // passes of the draft model with a run of this session
   std::uint32_t took_us = 0;       // time of its share of those passes, without reading the log; 0 if not timed

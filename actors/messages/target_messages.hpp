@@ -108,11 +108,11 @@ struct target_ready {
   std::uint32_t pages_count = 0;
   std::uint32_t window_pages_count = 0;
   std::vector<pass_cost> costs;  // measured at start; may be empty
-  std::uint64_t life = 0;        // random number drawn at each start; 0 if not given
+  std::uint64_t start_id = 0;    // random number drawn at each start; 0 if not given
   cost::mixture_shape mixture;   // the model's experts
   static constexpr auto fields(auto& self) {
-    return std::tie(self.context, self.vocabulary, self.rows_max, self.pages_count, self.costs, self.life, self.mixture,
-                    self.window_pages_count);
+    return std::tie(self.context, self.vocabulary, self.rows_max, self.pages_count, self.costs, self.start_id,
+                    self.mixture, self.window_pages_count);
   }
 };
 

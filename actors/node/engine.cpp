@@ -96,7 +96,7 @@ result<std::unique_ptr<engine>> engine::create(engine_options options) {
   e->start_exporter();
   e->control_ = e->fabric_.make_link(control_worker);
   e->io_ = e->make_worker(topology::io_worker);
-  e->io_->core->complain_of_handlers_over(io_handler_max);
+  e->io_->core->warn_about_handlers_over(io_handler_max);
   if (e->options_.roles.front) e->add_pool();
   if (e->options_.cache_events) {
     REDLINE_TRY_ASSIGN(e->cache_events_, transport::zmq_publisher::start(*e->options_.cache_events));

@@ -32,7 +32,7 @@ std::string fence_of(const std::string& text) {
   return std::string(std::max<std::size_t>(3, longest + 1), '`');
 }
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+bool is_whitespace(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
 /// How Markdown sees a line: the backticks at its beginning and what follows them.
 struct fence_line {
@@ -44,7 +44,7 @@ fence_line read_fence_line(std::string_view line) {
   const std::size_t count = std::min(line.find_first_not_of('`'), line.size());
   const std::string_view rest = line.substr(count);
   if (count < 3 || rest.find('`') != std::string_view::npos) return {};
-  return {count, is_blank(rest)};
+  return {count, is_whitespace(rest)};
 }
 
 bool lacks_final_line_feed(std::string_view text) { return !text.empty() && !text.ends_with('\n'); }
@@ -58,7 +58,7 @@ result<std::string> take_out_of_fence(std::size_t shortest, const std::string& a
   for (const auto line : text::split_lines(answer)) {
     const fence_line f = read_fence_line(line);
     if (closed) {
-      if (is_blank(line)) continue;
+      if (is_whitespace(line)) continue;
       return failure{errc::unusable_answer,
                      "the model's answer continues after its closing fence: expected the fence to be the last line, "
                      "so the file may be cut short; the answer was discarded"};

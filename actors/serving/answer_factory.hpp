@@ -38,7 +38,7 @@ class answer_factory {
     return std::min(parts_.context_max, room_.load(std::memory_order_relaxed));
   }
   /// Sets what the target model's process has memory for: the context may be smaller from now on. Safe from any thread.
-  void note_room(std::uint32_t tokens_max) const { room_.store(tokens_max, std::memory_order_relaxed); }
+  void set_tokens_max(std::uint32_t tokens_max) const { room_.store(tokens_max, std::memory_order_relaxed); }
 
   [[nodiscard]] std::size_t longest_piece_bytes() const { return longest_piece_bytes_; }
   /// The fewest tokens that a text of so many bytes can have.

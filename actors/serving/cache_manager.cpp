@@ -181,7 +181,7 @@ void cache_manager::open(const asked_round& q, const scheduler::submitted& taken
     statistics_.counts.queried_total += queue_.log(r.sequence).count();
     followers_.add(r.sequence, c.scope);
     look_for_prefix(r.sequence);
-    if (!is_prefill) c.untold = r.number;
+    if (!is_prefill) c.unacknowledged_first_round = r.number;
   }
   if (taken.outcome != submit_outcome::nothing_to_do) return;
   const prefilled done{r.sequence, r.number, queue_.log(r.sequence).exact_count()};
@@ -274,7 +274,7 @@ bool cache_manager::make_memory(instant now) {
 
 /// now: when the plan was made. A timer that is due later is left alone: planning once more does no harm.
 void cache_manager::arm_replan(instant now) {
-  const auto next = queue_.next_look();
+  const auto next = queue_.replan_at();
   if (!next || (replan_at_ && *replan_at_ <= *next)) return;
   replan_at_ = next;
   context().after(*next - now, replan{});
@@ -330,7 +330,7 @@ batch_run cache_manager::make_run(const scheduler::planned_run& planned) {
   run.logprobs = c.is_scored ? c.terms.prompt_logprobs : c.terms.logprobs;
   run.scores_draft = c.is_scored;
   if (!planned.wants_logits || c.is_scored) return run;
-  if (c.grammar) grammars_.put(run, *c.grammar, c.grammar_state, batch_ + 1, target_life_);
+  if (c.grammar) grammars_.put(run, *c.grammar, c.grammar_state, batch_ + 1, target_start_id_);
   if (!sampling.needs_history()) return run;
   const auto output = log.subspan(std::min<std::size_t>(c.prompt_count, log.size()));
   const auto latest = output.last(std::min(output.size(), sampling.sequences_reach()));
@@ -383,7 +383,7 @@ void cache_manager::answer_rounds(const batch_done& m, microseconds took) {
   for (const auto& run : plan_.runs) {
     const sequence_client* const c = clients_.find(run.sequence);
     if (c == nullptr) continue;
-    if (run.wants_logits && c->grammar) shared_grammars::note_told(*c->grammar, target_life_);
+    if (run.wants_logits && c->grammar) shared_grammars::note_told(*c->grammar, target_start_id_);
     trim_memory(run.sequence);
   }
   std::vector<sequence_id> prompts_done;
@@ -408,7 +408,7 @@ void cache_manager::answer_rounds(const batch_done& m, microseconds took) {
                                                       .exact_count = exact_count,
                                                       .step = step_cost_of(outcome.sequence, done.size()),
                                                       .queued_us = static_cast<std::uint64_t>(c.queued.count())});
-      c.untold.reset();
+      c.unacknowledged_first_round.reset();
       c.trace.note_round(v, c.prompt_count);
     }
     if (followers_.note_prompt_done(outcome.sequence)) {
@@ -579,9 +579,9 @@ void cache_manager::on(const target_ready& m) {
   }
   statistics_.counts.why_not.clear();
   // Its KV is unchanged: this answers a repeated announce_target.
-  if (target_up_ && m.life != 0 && m.life == target_life_ && !is_stalled()) return;
+  if (target_up_ && m.start_id != 0 && m.start_id == target_start_id_ && !is_stalled()) return;
   target_up_ = true;
-  target_life_ = m.life;
+  target_start_id_ = m.start_id;
   std::vector<cost::cost_sample> samples;
   for (const pass_cost& c : m.costs) {
     samples.push_back({cost::size_of_run(c.context, c.rows, c.logits),
@@ -603,7 +603,7 @@ void cache_manager::on(const manager_tick&) {
   for (const sequence_id sequence : silent) on(release_sequence{sequence});
   // New sequences that are not answered at once learn that they will be.
   for (auto& [sequence, c] : clients_.all()) {
-    if (const auto round = std::exchange(c.untold, std::nullopt))
+    if (const auto round = std::exchange(c.unacknowledged_first_round, std::nullopt))
       context().send(c.session, run_pending{sequence, *round});
   }
   step();  // some may get the slot of an idle sequence

@@ -122,7 +122,7 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   instant sent_at_;             // and when it was sent
   bool target_up_ = false;
   std::vector<actor::address> wait_for_target_;  // asked for the status without it; notified when it is ready
-  std::uint64_t target_life_ = 0;                // `life` of the latest target_ready
+  std::uint64_t target_start_id_ = 0;            // `start_id` of the latest target_ready
   instant target_lost_at_;
   std::optional<instant> replan_at_;  // when the next `replan` arrives
 

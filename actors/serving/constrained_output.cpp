@@ -10,7 +10,7 @@ namespace redline::actors {
 namespace {
 
 // Limit of a span that is tokenized where it begins, in less than a millisecond.
-constexpr std::size_t spelled_at_once_bytes_max = 4096;
+constexpr std::size_t tokenized_at_once_bytes_max = 4096;
 // The grade of drafts of what a call's grammar leaves.
 constexpr std::uint8_t call_grade = 3;
 
@@ -66,15 +66,15 @@ void constrained_output::advance(token t, std::optional<float> logprob, std::str
   }
   copy_->feed(piece, logprob, text);
   if (!copy_->in_span()) return;
-  const auto left = copy_->unspelled();
+  const auto left = copy_->untokenized();
   if (!left)
     begin_span();
-  else if (left->bytes.size() <= spelled_at_once_bytes_max)
-    spell_span(left->spell());
+  else if (left->bytes.size() <= tokenized_at_once_bytes_max)
+    tokenize_span(left->spell());
 }
 
-void constrained_output::spell_span(std::vector<token> spelling) {
-  copy_->spell_span(std::move(spelling));
+void constrained_output::tokenize_span(std::vector<token> spelling) {
+  copy_->tokenize_span(std::move(spelling));
   begin_span();
 }
 
@@ -85,7 +85,7 @@ void constrained_output::begin_span() {
 }
 
 std::optional<constrained_output::decided> constrained_output::next_decided(grammar::step_count& steps) {
-  if (const auto left = unspelled()) spell_span(left->spell());
+  if (const auto left = untokenized()) tokenize_span(left->spell());
   if (copy_ && copy_->is_span_forced()) return decided{.id = span_left().front(), .is_copied = true};
   if (!span_left().empty() || is_complete()) return std::nullopt;
   const auto only = rules_->grammar->jump_forward(state_, steps);
@@ -152,13 +152,13 @@ std::string_view constrained_output::likely_sign(const call_follower& at, gramma
   const auto& m = at.automaton;
   if (m.free_text_at(at.state).table != nullptr || m.is_terminated(at.state)) return {};
   if (const auto known = m.known_run(at.state, steps); !known.empty()) return known;
-  bool may_be_blank = false, may_go_on = false;
+  bool may_be_whitespace = false, may_go_on = false;
   std::string_view only;
   for (std::size_t i = 0; i < signs.size(); ++i) {
     auto after = at.state;
     if (!m.advance(after, static_cast<std::uint8_t>(signs[i]), steps)) continue;
     if (signs[i] == ' ') {
-      may_be_blank = true;
+      may_be_whitespace = true;
     } else if (signs[i] == ',') {
       may_go_on = true;
     } else if (only.empty()) {
@@ -167,7 +167,7 @@ std::string_view constrained_output::likely_sign(const call_follower& at, gramma
       return {};
     }
   }
-  if (may_be_blank && at.in_arguments && at.arguments.wants_blank()) return " ";
+  if (may_be_whitespace && at.in_arguments && at.arguments.wants_whitespace()) return " ";
   const bool ends = only == "}" || only == "]";
   return !may_go_on || ends ? only : only.empty() ? std::string_view(",") : std::string_view{};
 }
@@ -178,12 +178,12 @@ draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max, gr
   draft::graded_draft out;
   if (!arguments_ || grammar.automaton().is_free(state_)) return out;
   // Tokens have more than four bytes where text is repeated at length; what is cut costs the next round nothing.
-  const std::size_t bytes_max = std::min(std::size_t{6} * tokens_max, spelled_at_once_bytes_max);
+  const std::size_t bytes_max = std::min(std::size_t{6} * tokens_max, tokenized_at_once_bytes_max);
   call_follower ahead{grammar.automaton(), state_, *arguments_, in_arguments_};
   std::string text;
-  std::vector<std::pair<std::size_t, draft::graded_run>> ends;  // of the text's parts, and what speaks for each
+  std::vector<std::pair<std::size_t, draft::graded_segment>> ends;  // of the text's parts, and what speaks for each
   for (bool goes_on = true; goes_on && text.size() < bytes_max && !steps.is_over();) {
-    draft::graded_run part{draft::source::program, call_grade, 0};
+    draft::graded_segment part{draft::source::program, call_grade, 0};
     std::string more;
     if (const auto copy = ahead.in_arguments ? ahead.arguments.ahead(bytes_max - text.size()) : std::nullopt) {
       more = copy->bytes;
@@ -216,7 +216,7 @@ draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max, gr
   std::size_t cut_bytes = 0;
   for (bool goes_on = true; goes_on && at < text.size() && out.tokens.size() < tokens_max;) {
     cut_bytes += text.size() - at;
-    if (cut_bytes > 4 * spelled_at_once_bytes_max || steps.is_over()) break;
+    if (cut_bytes > 4 * tokenized_at_once_bytes_max || steps.is_over()) break;
     auto tokens = tokenizer.encode(std::string_view(text).substr(at), {.continues = true});
     // Where the text is cut, the last token differs from that of the whole.
     if (text.size() >= bytes_max) tokens.pop_back();
@@ -228,12 +228,12 @@ draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max, gr
   return out;
 }
 
-std::vector<token> constrained_output::likely_rest() const {
+std::vector<token> constrained_output::likely_continuation() const {
   if (!copy_ || copy_->in_span() || is_complete()) return {};
   const auto& grammar = *rules_->grammar;
   std::vector<token> draft;
   auto s = state_;
-  const std::string text = copy_->likely_rest();
+  const std::string text = copy_->likely_continuation();
   for (std::string_view left = text; !left.empty();) {
     auto t = grammar.jump_forward(s);
     if (!t) t = grammar.trie().longest_token(grammar.automaton(), s, left);

@@ -29,10 +29,10 @@ class constrained_output {
   acceptance accept_token(token t, std::optional<float> logprob, std::string& text);
   /// A copied span that has begun and must be tokenized before the answer goes on: by the caller on another thread, or
   /// by the next `next_decided`. Short ones are tokenized at once.
-  [[nodiscard]] std::optional<unspelled_span> unspelled() const {
-    return copy_ ? copy_->unspelled() : std::optional<unspelled_span>{};
+  [[nodiscard]] std::optional<untokenized_span> untokenized() const {
+    return copy_ ? copy_->untokenized() : std::optional<untokenized_span>{};
   }
-  void spell_span(std::vector<token> spelling);
+  void tokenize_span(std::vector<token> spelling);
   struct decided {
     token id = 0;
     bool is_copied = false;  // a forced span decides it, not the grammar
@@ -57,7 +57,7 @@ class constrained_output {
   /// The draft up to the first token that is forbidden or not asked of the model, or to where `steps` are over.
   [[nodiscard]] std::vector<token> usable(std::vector<token> draft, grammar::step_count& steps) const;
   /// A draft: how edit programs usually go on from here. Empty if no continuation is usual.
-  [[nodiscard]] std::vector<token> likely_rest() const;
+  [[nodiscard]] std::vector<token> likely_continuation() const;
   /// A draft of a call: what its arguments copy, escaped for JSON, and around it what the grammar leaves, without
   /// optional whitespace and members. It contains nothing that the grammar forbids. It is shorter where `steps` are
   /// over.

@@ -46,7 +46,7 @@ std::pair<bool, span_reason> decide_trust(const output_rules& rules, const copy:
   return {sure, sure ? span_reason::confidence : span_reason::doubt};
 }
 
-std::vector<token> unspelled_span::spell() const { return rules->grammar->trie().spell(bytes); }
+std::vector<token> untokenized_span::spell() const { return rules->grammar->trie().spell(bytes); }
 
 copy_executor::copy_executor(std::shared_ptr<const output_rules> rules)
     : rules_(std::move(rules)), reader_(rules_->shape) {}
@@ -91,13 +91,13 @@ void copy_executor::open(const copy::copy_op& op) {
   reader_.resume();
 }
 
-std::optional<unspelled_span> copy_executor::unspelled() const {
+std::optional<untokenized_span> copy_executor::untokenized() const {
   if (!span_ || span_->what.of == copy::unit::tokens || span_->spelling) return std::nullopt;
-  return unspelled_span{rules_, span_->bytes};
+  return untokenized_span{rules_, span_->bytes};
 }
 
-void copy_executor::spell_span(std::vector<token> spelling) {
-  REDLINE_ASSERT(unspelled().has_value(), "only a span that has just been opened is tokenized");
+void copy_executor::tokenize_span(std::vector<token> spelling) {
+  REDLINE_ASSERT(untokenized().has_value(), "only a span that has just been opened is tokenized");
   span_->spelling = std::move(spelling);
 }
 
@@ -146,7 +146,7 @@ void copy_executor::note_copied(const open_span& span, copy_report& into, copy::
     program.emplace_back(copy::gen_op{std::string(span.bytes.substr(bytes, span.inserted_bytes - bytes))});
 }
 
-std::string copy_executor::likely_rest() const {
+std::string copy_executor::likely_continuation() const {
   return copy::guess_rest({reader_.machine(), reader_.state(), program_, gen_text_, evidence_.anchors, rules_->files});
 }
 

@@ -24,7 +24,7 @@ std::pair<bool, span_reason> decide_trust(const output_rules& rules, const copy:
                                           const span_evidence& evidence);
 
 /// A copied span of lines that must be tokenized.
-struct unspelled_span {
+struct untokenized_span {
   std::shared_ptr<const output_rules> rules;  // keep the bytes alive
   std::string_view bytes;
 
@@ -46,9 +46,9 @@ class copy_executor {
 
   /// A copied span is being inserted.
   [[nodiscard]] bool in_span() const { return span_.has_value(); }
-  /// The open span, when it must be tokenized (`spell_span`) before its tokens can be inserted.
-  [[nodiscard]] std::optional<unspelled_span> unspelled() const;
-  void spell_span(std::vector<token> spelling);
+  /// The open span, when it must be tokenized (`tokenize_span`) before its tokens can be inserted.
+  [[nodiscard]] std::optional<untokenized_span> untokenized() const;
+  void tokenize_span(std::vector<token> spelling);
   [[nodiscard]] bool is_span_forced() const { return span_ && span_->what.forced; }
   /// The remaining tokens of the open span; empty outside of one.
   [[nodiscard]] std::span<const token> span_left() const;
@@ -58,7 +58,7 @@ class copy_executor {
   void break_off_span();
 
   /// How programs usually go on from here, as the program's text. Empty inside a span, or if no continuation is usual.
-  [[nodiscard]] std::string likely_rest() const;
+  [[nodiscard]] std::string likely_continuation() const;
   /// The program as executed, which resolves to the answer's text even if the answer broke off.
   [[nodiscard]] copy_report report() const;
 

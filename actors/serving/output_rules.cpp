@@ -57,7 +57,7 @@ result<std::shared_ptr<const output_rules>> make_copy_rules(std::shared_ptr<cons
       return failure{errc::invalid_argument, "expected files of at most " + std::to_string(copy_file_bytes_max) +
                                                  " bytes to copy from, found " + std::to_string(bytes.size())};
     }
-    if (!trie->can_spell(bytes)) {
+    if (!trie->can_tokenize(bytes)) {
       return failure{errc::unsupported_format,
                      "a file to copy from contains bytes for which the model's vocabulary has no token"};
     }

@@ -302,7 +302,7 @@ void placer::forget_models() {
 // ---- sessions ------------------------------------------------------------------------------------------------------
 
 void placer::on(const place_session& m) {
-  guest& g = guests_[m.session];
+  placed_session& g = guests_[m.session];
   const bool is_new = g.session.value == 0;
   g.session = context().sender();
   g.asked = m;
@@ -334,12 +334,12 @@ std::vector<std::uint64_t> placer::keys_of(const place_session& asked) const {
 }
 
 /// Chooses among workers that give the answer's bits so far. Before its first token those are preferred, not required.
-bool placer::place(guest& g) {
+bool placer::place(placed_session& g) {
   if (place_among(g, g.numerics)) return true;
   return !g.asked.numerics && g.numerics && place_among(g, {});
 }
 
-bool placer::place_among(guest& g, numerics_id numerics) {
+bool placer::place_among(placed_session& g, numerics_id numerics) {
   const auto may_be = [&](scheduler::worker_number n) {
     const auto& w = members_.at(n);
     return !w.unfit && (g.asked.model == 0 || w.card.model == g.asked.model) && w.card.context >= g.asked.tokens_max &&
@@ -359,7 +359,7 @@ bool placer::place_among(guest& g, numerics_id numerics) {
 
 /// A request may be read while its model's last worker begins to leave, and a moment later its name may belong to
 /// another file. It is still answered there, and moves on when there is another worker.
-bool placer::place_at_leaving(guest& g) {
+bool placer::place_at_leaving(placed_session& g) {
   for (const auto& [process, w] : members_) {
     const bool is_just_leaving = w.card.is_draining && context().now() - w.leaves_since < taken_while_leaving;
     const bool can = is_just_leaving && !w.unfit && w.report && w.report->ready &&
@@ -374,7 +374,7 @@ bool placer::place_at_leaving(guest& g) {
   return false;
 }
 
-void placer::take(guest& g, actor::process_number process) {
+void placer::take(placed_session& g, actor::process_number process) {
   const auto& card = members_.at(process).card;
   g.waiting_since.reset();
   g.is_leaving = false;
@@ -387,7 +387,7 @@ void placer::take(guest& g, actor::process_number process) {
   tell(g);
 }
 
-void placer::tell(const guest& g, bool ask_again) {
+void placer::tell(const placed_session& g, bool ask_again) {
   context().send(g.session,
                  session_placed{.session = g.asked.session,
                                 .manager = options_.layout.manager_in(g.target),

@@ -78,7 +78,7 @@ class placer final : public actor::actor_of<placer> {
     std::uint64_t kept_revision = 0;  // revision of its list of cached prefixes
     instant leaves_since;             // only when it is draining
   };
-  struct guest {
+  struct placed_session {
     actor::address session;
     place_session asked;                            // the latest request
     actor::process_number target = 0, drafter = 0;  // 0 if there is none
@@ -94,11 +94,11 @@ class placer final : public actor::actor_of<placer> {
   void place_later();
   void place_waiting();
   /// Returns false if no worker takes it now.
-  bool place(guest& g);
-  bool place_among(guest& g, numerics_id numerics);
-  bool place_at_leaving(guest& g);
-  void take(guest& g, actor::process_number process);
-  void tell(const guest& g, bool ask_again = true);
+  bool place(placed_session& g);
+  bool place_among(placed_session& g, numerics_id numerics);
+  bool place_at_leaving(placed_session& g);
+  void take(placed_session& g, actor::process_number process);
+  void tell(const placed_session& g, bool ask_again = true);
   void give_up(session_id session);
   void forget_models();
   void tell_standings();
@@ -114,7 +114,7 @@ class placer final : public actor::actor_of<placer> {
   scheduler::placement placement_;
   std::map<actor::process_number, member> members_;
   scheduler_report done_;  // totals of what workers did while this gateway knew them
-  std::unordered_map<session_id, guest> guests_;
+  std::unordered_map<session_id, placed_session> guests_;
   std::map<std::uint64_t, instant> models_;                         // by digest, when a worker last had it
   std::map<std::pair<std::uint64_t, std::string>, instant> kinds_;  // the same by digest and numerics
   std::map<std::uint64_t, model_standing> standings_;               // as last reported

@@ -44,11 +44,11 @@ class sequence_trace {
 /// What the answers to a sequence's rounds need apart from its tokens.
 struct sequence_client {
   actor::address session;
-  sequence_terms terms;              // without the grammar's text
-  instant heard;                     // when it last asked
-  std::optional<round_id> untold;    // its first round, until it is answered or known to be taken
-  std::optional<instant> queued_at;  // when its round was queued, until the first pass
-  microseconds queued{0};            // how long the round waited for that pass
+  sequence_terms terms;                                // without the grammar's text
+  instant heard;                                       // when it last asked
+  std::optional<round_id> unacknowledged_first_round;  // its first round, until it is answered or known to be taken
+  std::optional<instant> queued_at;                    // when its round was queued, until the first pass
+  microseconds queued{0};                              // how long the round waited for that pass
   std::uint32_t prompt_count = 0;
   std::shared_ptr<shared_grammar> grammar;  // null if anything may follow
   std::vector<std::uint32_t> grammar_state;

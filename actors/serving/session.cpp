@@ -49,11 +49,11 @@ actor::task<> session::live() {
   // The cache manager finds out itself how much of a borrowed sequence's log is unchanged.
   round_ = {partners_.borrowed ? partners_.borrowed->last_round.value + 1 : 1};
   if (work_.spec().prompt_logprobs && !co_await score_prompt()) co_return;
-  auto step = co_await write_decided(work_.begin());
+  auto step = co_await stream_forced_tokens(work_.begin());
   while (!step.finished) {
     const verified* const answer = co_await ask_target();
     if (answer == nullptr) co_return;  // the client knows why
-    step = co_await write_decided(commit(*answer));
+    step = co_await stream_forced_tokens(commit(*answer));
     if (!step.finished && is_late()) tell_client(step = work_.cut());
     if (step.finished) break;
     ++round_.value;
@@ -110,7 +110,7 @@ void session::forget_target() {
   target_knows_ = 0;
   target_answered_ = false;
   terms_told_ = false;
-  target_strayed_ = false;
+  target_log_differs_ = false;
   splices_.clear();
   // Another cache manager computes the log as it is, where the lost one may have moved KV.
   recomputed_before_ = stats_.reevaluated + (std::exchange(moved_, false) ? 1 : 0);
@@ -140,13 +140,13 @@ void session::on(const session_placed& m) {
 
 /// Sends the client a step and everything that is decided after it, a part in each handler, so that others run in
 /// between. Returns the last part's step.
-actor::task<token_log::progress> session::write_decided(token_log::progress step) {
+actor::task<token_log::progress> session::stream_forced_tokens(token_log::progress step) {
   for (;;) {
     tell_client(step);
     if (!step.is_cut) co_return step;
     while (paused_) (void)co_await talk_.next<pause_session>();
-    if (auto span = work_.unspelled()) {
-      work_.spell_span(co_await spell(std::move(*span)));
+    if (auto span = work_.untokenized()) {
+      work_.tokenize_span(co_await spell(std::move(*span)));
     } else {
       context().tell(self(), session_step{});
       (void)co_await talk_.next<session_step>(context().now() + tick);  // which may be lost
@@ -156,7 +156,7 @@ actor::task<token_log::progress> session::write_decided(token_log::progress step
 }
 
 /// Tokenizes a span on another thread, since it may have megabytes.
-actor::task<std::vector<token>> session::spell(unspelled_span span) {
+actor::task<std::vector<token>> session::spell(untokenized_span span) {
   std::optional<result<std::vector<token>>> spelled;
   const auto job = [span] { return span.spell(); };
   if (!pool_) pool_.emplace(context(), partners_.pool);
@@ -193,7 +193,7 @@ actor::task<bool> session::score_prompt() {
     *scored_count_ += scored;
     target_answered_ = true;
     target_knows_ = *scored_count_;
-    target_strayed_ = true;
+    target_log_differs_ = true;
     while (paused_) (void)co_await talk_.next<pause_session>();
   }
   scored_count_.reset();
@@ -268,7 +268,7 @@ actor::task<session::round_draft> session::next_draft() {
     return round_draft{.tokens = std::move(d.draft.tokens), .parts = std::move(d.parts), .is_span = is_span};
   };
   // The last token of the answer needs no draft: it is the target's own token.
-  auto choice = book_->choose(prices(), work_.round_room() - 1,
+  auto choice = book_->choose(costs(), work_.round_room() - 1,
                               {.is_there = can_ask_drafter(), .unread = drafter_unread()}, usable);
   if (choice.ask_model == 0) co_return as_draft(std::move(choice));
   for (std::uint32_t from = drafter_knows_;;) {
@@ -333,7 +333,7 @@ double session::drafter_unread() const {
 
 void session::tell_drafter(std::uint32_t from, std::uint32_t tokens_max) {
   const draft::draft_options& how = work_.spec().draft;
-  const draft::round_prices now = prices();
+  const draft::round_costs now = costs();
   // Until it is known whether the model will be asked for drafts, it is asked what its passes cost.
   const bool sends_log = tokens_max > 0 || how.how != draft::method::automatic;
   context().tell(partners_.drafter, propose{.session = work_.spec().session,
@@ -379,7 +379,7 @@ void session::tell_target(std::uint32_t from) {
                                                .evicted_count = work_.evicted_count(),
                                                .grammar_state = work_.grammar_state(),
                                                .terms = knows_terms ? std::nullopt : std::optional(terms())});
-  if (!target_strayed_) target_knows_ = asked_count();
+  if (!target_log_differs_) target_knows_ = asked_count();
   asked_ = context().now();
 }
 
@@ -403,7 +403,7 @@ token_log::progress session::commit(const verified& m) {
   target_answered_ = terms_told_ = true;
   // The cache manager appended the tokens when it sent them; the log may have gone another way.
   target_knows_ = step.agreed_count;
-  target_strayed_ = step.agreed_count < before + m.tokens.size();
+  target_log_differs_ = step.agreed_count < before + m.tokens.size();
   if (!step.finished) make_room();
   return step;
 }

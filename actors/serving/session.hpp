@@ -29,7 +29,7 @@ struct borrowed_sequence {
 };
 
 /// What a session asks of a pool's placer.
-struct place_wishes {
+struct placement_preferences {
   std::uint64_t model = 0;     // digest of the target model's file; 0 means any
   std::uint64_t affinity = 0;  // answers with the same number belong together; 0 means none
   bool wants_draft = false;    // drafts from a draft model, if there is one
@@ -39,7 +39,7 @@ struct place_wishes {
 /// and the drafter, and new ones when those are lost; for a borrowed sequence its owner does.
 struct session_partners {
   actor::actor_ref<actors::placer> placer;  // if null, `manager` is used for good
-  place_wishes place;
+  placement_preferences place;
   actor::actor_ref<cache_manager> manager;
   actor::actor_ref<draft_model> drafter;  // if null, no draft model is asked
   /// What tenants' answers taught about drafts; the sessions' thread only. If null, every answer starts from nothing.
@@ -92,8 +92,8 @@ class session final : public actor::actor_of<session> {
 
   actor::task<> live();
   actor::task<bool> find_target();
-  actor::task<token_log::progress> write_decided(token_log::progress step);
-  actor::task<std::vector<token>> spell(unspelled_span span);
+  actor::task<token_log::progress> stream_forced_tokens(token_log::progress step);
+  actor::task<std::vector<token>> spell(untokenized_span span);
   actor::task<bool> score_prompt();
   actor::task<const verified*> ask_target();
   actor::task<round_draft> next_draft();
@@ -105,9 +105,7 @@ class session final : public actor::actor_of<session> {
   void tell_drafter(std::uint32_t from, std::uint32_t tokens_max);
   void hear_costs(const proposal& m);
   [[nodiscard]] double drafter_unread() const;
-  [[nodiscard]] draft::round_prices prices() const {
-    return draft::prices_of(step_, drafter_cost_, book_->overhead_us());
-  }
+  [[nodiscard]] draft::round_costs costs() const { return draft::costs_of(step_, drafter_cost_, book_->overhead_us()); }
   void tell_book();
   void tell_target(std::uint32_t from);
   void tell_client(const token_log::progress& step);
@@ -150,7 +148,7 @@ class session final : public actor::actor_of<session> {
   actor::conversation talk_;
   round_id round_{0};
   round_draft draft_;
-  std::unique_ptr<draft::book> book_;  // from the start to the end
+  std::unique_ptr<draft::book> book_;                     // from the start to the end
   std::uint32_t book_knows_ = 0;                          // tokens of the log that the book has
   static constexpr std::uint32_t places_refused_max = 2;  // then the refusal goes to the client
   std::uint32_t drafter_knows_ = 0;                       // tokens of the log that the drafter was sent
@@ -161,7 +159,7 @@ class session final : public actor::actor_of<session> {
   std::optional<std::uint32_t> scored_count_;  // while the prompt is scored, how many tokens are
   // The cache manager has tokens that are not in the log, because a span ended earlier. Until it answers again, only
   // those before them count as known.
-  bool target_strayed_ = false;
+  bool target_log_differs_ = false;
   bool target_answered_ = false;                // the cache manager has answered a round of this session
   bool terms_told_ = false;                     // the cache manager has answered a round with terms
   bool admission_told_ = false;                 // session_admitted was sent to the client

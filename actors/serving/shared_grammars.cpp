@@ -21,8 +21,8 @@ std::shared_ptr<shared_grammar> shared_grammars::share(const grammar::constraint
 }
 
 void shared_grammars::put(batch_run& run, shared_grammar& g, const std::vector<std::uint32_t>& state,
-                          std::uint64_t batch, std::uint64_t target_life) {
-  const bool has_it = (target_life != 0 && g.told_life == target_life) || g.told_batch == batch;
+                          std::uint64_t batch, std::uint64_t target_start_id) {
+  const bool has_it = (target_start_id != 0 && g.told_start_id == target_start_id) || g.told_batch == batch;
   if (has_it && !spells_all_) {
     run.grammar = grammar::without_text({});
   } else {

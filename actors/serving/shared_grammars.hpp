@@ -13,8 +13,8 @@ struct shared_grammar {
   grammar::constraint text;  // without a state
   std::size_t digest = 0;
   std::uint64_t name = 0;
-  std::uint64_t told_life = 0;   // `life` of the target model that has had its text; 0 if none has
-  std::uint64_t told_batch = 0;  // the last batch with its text
+  std::uint64_t told_start_id = 0;  // `start_id` of the target model that has had its text; 0 if none has
+  std::uint64_t told_batch = 0;     // the last batch with its text
 };
 
 /// The grammars of all sequences, and which of their texts the target model has.
@@ -28,9 +28,9 @@ class shared_grammars {
   /// Sets a run's grammar name and state, and the text unless the target model has it already or gets it with another
   /// run of the batch.
   void put(batch_run& run, shared_grammar& g, const std::vector<std::uint32_t>& state, std::uint64_t batch,
-           std::uint64_t target_life);
+           std::uint64_t target_start_id);
   /// The target model has had the text.
-  static void note_told(shared_grammar& g, std::uint64_t target_life) { g.told_life = target_life; }
+  static void note_told(shared_grammar& g, std::uint64_t target_start_id) { g.told_start_id = target_start_id; }
   /// The target model keeps a bounded number of grammars, and one that a batch named was gone: the next batch sends the
   /// texts of all. Returns false if the last batch did so already.
   [[nodiscard]] bool spell_all();

@@ -26,7 +26,7 @@ target_model::target_model(actor::actor_context& context, std::unique_ptr<model:
       costs_(std::move(costs)),
       grammars_(std::move(trie)),
       chooser_(std::move(chooser)),
-      life_(context.env().random() | 1) {}
+      start_id_(context.env().random() | 1) {}
 
 void target_model::on_start() { on(announce_target{}); }
 
@@ -40,7 +40,7 @@ void target_model::on(const announce_target&) {
                               .pages_count = pages_count_,
                               .window_pages_count = transformer_->size().window_pages,
                               .costs = costs_,
-                              .life = life_,
+                              .start_id = start_id_,
                               .mixture = mixture_of(config)});
 }
 

@@ -53,7 +53,7 @@ class target_model final : public actor::actor_of<target_model> {
   std::vector<pass_cost> costs_;
   grammar::grammar_cache grammars_;
   std::shared_ptr<sampling::token_chooser> chooser_;  // null except in benchmarks
-  std::uint64_t life_;                                // sent with target_ready: identifies this actor's KV
+  std::uint64_t start_id_;                            // sent with target_ready: identifies this actor's KV
 };
 
 }  // namespace redline::actors

@@ -137,7 +137,7 @@ result<token_log> token_log::make(generation_spec spec, std::shared_ptr<const te
 token_log::progress token_log::begin() { return go_on(); }
 
 token_log::progress token_log::go_on() {
-  if (const auto span = unspelled()) spell_span(span->spell());
+  if (const auto span = untokenized()) tokenize_span(span->spell());
   progress step{.agreed_count = log_count()};
   append_decided(step);
   close(step);
@@ -193,7 +193,7 @@ void token_log::append(token t, std::string_view text, progress& into) {
   into.tokens.push_back(t);
   if (spec_.trace) into.bytes.push_back(static_cast<std::uint32_t>(text.size()));
   follow_known_text(text);
-  into.text += characters_.feed(up_to_shallow_line(stops_.feed(text), into));
+  into.text += characters_.feed(cut_at_low_indent(stops_.feed(text), into));
   if (into.finished) return;
   if (stops_.matched() || (constrained_ && constrained_->is_complete()))
     into.finished = finish_reason::stop;
@@ -202,7 +202,7 @@ void token_log::append(token t, std::string_view text, progress& into) {
 }
 
 /// The text before the first line with too little indentation. Blank lines do not count.
-std::string token_log::up_to_shallow_line(std::string text, progress& into) {
+std::string token_log::cut_at_low_indent(std::string text, progress& into) {
   if (is_shallow_) return {};
   if (spec_.indent_min == 0) return text;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -244,7 +244,7 @@ void token_log::follow_known_text(std::string_view text) {
 void token_log::append_decided(progress& into) {
   grammar::step_count steps(decided_steps_max);
   for (std::uint32_t work = 0; constrained_ && !into.finished;) {
-    if (work >= step_work_max || steps.is_over() || unspelled()) {
+    if (work >= step_work_max || steps.is_over() || untokenized()) {
       into.is_cut = true;
       return;
     }
@@ -277,7 +277,7 @@ bool token_log::fails_by_ambiguity(progress& into) const {
 }
 
 void token_log::close(progress& into) {
-  if (into.finished) into.text += characters_.feed(up_to_shallow_line(stops_.finish(), into)) + characters_.flush();
+  if (into.finished) into.text += characters_.feed(cut_at_low_indent(stops_.finish(), into)) + characters_.flush();
 }
 
 std::optional<token_log::evicted> token_log::make_room() {

@@ -73,10 +73,10 @@ class token_log {
   /// Appends more of what is decided, after a step that was cut lest it take too long.
   progress go_on();
   /// After a step that was cut: what can be tokenized on another thread; otherwise `go_on` does it.
-  [[nodiscard]] std::optional<unspelled_span> unspelled() const {
-    return constrained_ ? constrained_->unspelled() : std::optional<unspelled_span>{};
+  [[nodiscard]] std::optional<untokenized_span> untokenized() const {
+    return constrained_ ? constrained_->untokenized() : std::optional<untokenized_span>{};
   }
-  void spell_span(std::vector<token> spelling) { constrained_->spell_span(std::move(spelling)); }
+  void tokenize_span(std::vector<token> spelling) { constrained_->tokenize_span(std::move(spelling)); }
 
   /// Tokens [at, at + count) of the log that leave it.
   struct evicted {
@@ -93,7 +93,7 @@ class token_log {
 
   /// How an answer under a grammar probably goes on, as far as it fits; empty if unknown.
   [[nodiscard]] std::vector<token> likely_draft() const {
-    return constrained_ ? usable(constrained_->likely_rest()) : std::vector<token>{};
+    return constrained_ ? usable(constrained_->likely_continuation()) : std::vector<token>{};
   }
   /// How a call goes on; see constrained_output. tokens_max: must leave space for one more token.
   [[nodiscard]] draft::graded_draft likely_call(std::uint32_t tokens_max) const {
@@ -142,7 +142,7 @@ class token_log {
   [[nodiscard]] static std::uint32_t window_of(const generation_spec& spec);
 
   [[nodiscard]] bool ends_with(token t) const;
-  [[nodiscard]] std::string up_to_shallow_line(std::string text, progress& into);
+  [[nodiscard]] std::string cut_at_low_indent(std::string text, progress& into);
   [[nodiscard]] bool evicts() const { return spec_.eviction.policy != kv::eviction_policy::off; }
   [[nodiscard]] evicted take_turns(std::uint32_t wanted);
   [[nodiscard]] evicted oldest_tokens() const;

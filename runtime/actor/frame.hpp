@@ -23,13 +23,14 @@ struct envelope {
   std::uint64_t subject = 0;  // see read_subject; comes back with `undeliverable`
   // The random numbers that the two processes drew when they started, filled in by the bridge. A message for a process
   // that has ended must not reach its successor. 0 means not set.
-  std::uint64_t from_life = 0;
-  std::uint64_t to_life = 0;
+  std::uint64_t from_start_id = 0;
+  std::uint64_t to_start_id = 0;
   std::optional<trace::span_context> span{};  // the span of the message, if it is traced
 
   bool operator==(const envelope&) const = default;
   static constexpr auto fields(auto& self) {
-    return std::tie(self.version, self.to, self.from, self.id, self.subject, self.from_life, self.to_life, self.span);
+    return std::tie(self.version, self.to, self.from, self.id, self.subject, self.from_start_id, self.to_start_id,
+                    self.span);
   }
 };
 

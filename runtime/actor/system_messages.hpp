@@ -60,11 +60,11 @@ struct peer_state {
 
   process_number process = 0;  // 0 means this process, which is reachable if a broker has accepted it
   bool reachable = false;
-  std::string why_not;     // empty if nothing more than the loss is known
-  std::string card;        // the card of a reachable process
-  std::uint64_t life = 0;  // the random number that it drew when it started
+  std::string why_not;         // empty if nothing more than the loss is known
+  std::string card;            // the card of a reachable process
+  std::uint64_t start_id = 0;  // the random number that it drew when it started
   static constexpr auto fields(auto& self) {
-    return std::tie(self.process, self.reachable, self.why_not, self.card, self.life);
+    return std::tie(self.process, self.reachable, self.why_not, self.card, self.start_id);
   }
 };
 

@@ -61,7 +61,7 @@ void worker::start_cell(address self) {
     s.running = s.make();
     s.running->start();
   } catch (const std::exception& e) {
-    bury(self, std::string("while starting: ") + e.what());
+    report_death(self, std::string("while starting: ") + e.what());
     return;
   }
   if (s.running->works_when_idle() && std::find(idlers_.begin(), idlers_.end(), self) == idlers_.end()) {
@@ -145,7 +145,7 @@ bool worker::handle_one_of(address who) {
     if (!actor.handle_one()) return false;
     note_handler(actor, began);
   } catch (const std::exception& e) {
-    bury(who, e.what());
+    report_death(who, e.what());
     return true;
   }
   if (actor.wants_to_stop()) {
@@ -156,7 +156,7 @@ bool worker::handle_one_of(address who) {
 }
 
 // The dead actor's mail is dropped: its senders notice the supervisor's restart or their own deadlines.
-void worker::bury(address who, const std::string& reason) {
+void worker::report_death(address who, const std::string& reason) {
   const auto it = slots_.find(who);
   if (it == slots_.end()) return;
   const std::string name = it->second.running ? it->second.running->context().name() : to_string(who);
@@ -223,7 +223,7 @@ bool worker::run_idle() {
     try {
       more = it->second.running->idle() || more;
     } catch (const std::exception& e) {
-      bury(who, e.what());
+      report_death(who, e.what());
     }
   }
   return more;

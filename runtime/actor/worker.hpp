@@ -176,7 +176,7 @@ class worker {
   }
 
   /// Logs handlers that take longer, at most once a second, because they delay other actors.
-  void complain_of_handlers_over(microseconds limit) { handler_limit_ = limit; }
+  void warn_about_handlers_over(microseconds limit) { handler_limit_ = limit; }
   /// Sets the address to which deaths of actors are reported.
   void report_deaths_to(address supervisor) { supervisor_ = supervisor; }
 
@@ -194,7 +194,7 @@ class worker {
   /// Ends all actors, the most recently started first.
   void finish();
   /// Ends an actor as an exception in its handler would. For tests.
-  void kill(address who) { bury(who, "killed"); }
+  void kill(address who) { report_death(who, "killed"); }
 
   [[nodiscard]] environment& env() { return env_; }
   [[nodiscard]] address host_address() const { return make_address(process_, number_, 0); }
@@ -228,7 +228,7 @@ class worker {
   void bounce(const frame& f, failure why);
   void mark_ready(address who);
   bool handle_one_of(address who);
-  void bury(address who, const std::string& reason);
+  void report_death(address who, const std::string& reason);
   void handle_host_message(const frame& f);
   bool poll_link();
 

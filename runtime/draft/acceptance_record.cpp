@@ -17,11 +17,11 @@ double first_chance(std::uint8_t grade) {
 
 }  // namespace
 
-std::size_t acceptance_record::stretch_of(std::uint32_t place) {
+std::size_t acceptance_record::segment_of(std::uint32_t place) {
   return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(place)), stretches_count - 1);
 }
 
-void acceptance_record::learn(std::span<const graded_run> runs, std::uint32_t right, bool is_wrong) {
+void acceptance_record::learn(std::span<const graded_segment> runs, std::uint32_t right, bool is_wrong) {
   const std::uint32_t known = right + (is_wrong ? 1 : 0);
   if (known == 0) return;
   // The positions of each record that this draft has aged, as bits; the last bit means that all were aged once.
@@ -38,19 +38,19 @@ void acceptance_record::learn(std::span<const graded_run> runs, std::uint32_t ri
   // would otherwise ever be learned again.
   const double pace = 1 / constants_.remembered_drafts;
   std::uint32_t place = 0;
-  for (const graded_run& run : runs) {
+  for (const graded_segment& run : runs) {
     const std::size_t record = record_of(run);
     age_once(record, stretches_count, records_[record], pace / 2);
     for (std::uint32_t i = 0; i < run.count && place < known; ++i, ++place) {
-      tally& t = records_[record][stretch_of(place)];
-      age_once(record, stretch_of(place), {&t, 1}, pace);
+      tally& t = records_[record][segment_of(place)];
+      age_once(record, segment_of(place), {&t, 1}, pace);
       t.seen += 1;
       t.right += place < right ? 1 : 0;
     }
   }
 }
 
-double acceptance_record::chance(const graded_run& run, std::uint32_t place, const acceptance_record* prior) const {
+double acceptance_record::chance(const graded_segment& run, std::uint32_t place, const acceptance_record* prior) const {
   const auto share = [&](const tally& t, double expected) {
     return (t.right + constants_.first_weight * expected) / (t.seen + constants_.first_weight);
   };
@@ -58,7 +58,7 @@ double acceptance_record::chance(const graded_run& run, std::uint32_t place, con
   const auto* usual = prior != nullptr ? &prior->records_[record_of(run)] : nullptr;
   double expected = first_chance(run.grade);
   double chance = expected;
-  for (std::size_t i = 0; i <= stretch_of(place); ++i) {
+  for (std::size_t i = 0; i <= segment_of(place); ++i) {
     if (usual != nullptr) {
       expected = share((*usual)[i], expected);
       chance = i == 0 ? expected : (chance + expected) / 2;
@@ -68,11 +68,11 @@ double acceptance_record::chance(const graded_run& run, std::uint32_t place, con
   return chance;
 }
 
-std::vector<draft_part> acceptance_record::parts(std::span<const graded_run> runs,
+std::vector<draft_part> acceptance_record::parts(std::span<const graded_segment> runs,
                                                  const acceptance_record* prior) const {
   std::vector<draft_part> out;
   std::uint32_t place = 0;
-  for (const graded_run& run : runs) {
+  for (const graded_segment& run : runs) {
     for (std::uint32_t left = run.count; left > 0;) {
       const std::uint32_t stretch_end = place < 64 ? std::bit_ceil(place + 1) : place + left;
       const std::uint32_t count = std::min(left, stretch_end - place);

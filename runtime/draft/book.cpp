@@ -21,23 +21,23 @@ bool asks_always(method how) { return how == method::assisted || how == method::
 
 }  // namespace
 
-round_prices prices_of(const cost::step_cost& target, const cost::step_cost& model, double overhead_us) {
-  round_prices prices;
-  if (!target.is_known()) return prices;
-  const round_prices guess;
+round_costs costs_of(const cost::step_cost& target, const cost::step_cost& model, double overhead_us) {
+  round_costs costs;
+  if (!target.is_known()) return costs;
+  const round_costs guess;
   const double pass_us = target.pass_us;
-  prices.row_us = target.row_us();
-  prices.round_us = std::min(prices.row_us, pass_us) +
-                    (std::max(pass_us - prices.row_us, 0.0) + overhead_us) / std::max(target.sessions, 1U);
+  costs.row_us = target.row_us();
+  costs.round_us = std::min(costs.row_us, pass_us) +
+                   (std::max(pass_us - costs.row_us, 0.0) + overhead_us) / std::max(target.sessions, 1U);
   // Until it is measured, a row of the small model is assumed to be cheaper by the same ratio as its passes.
-  prices.model_pass_us = model.is_known() ? model.pass_us : pass_us * guess.model_pass_us / guess.round_us;
-  prices.model_row_us = model.is_known() ? model.row_us() : prices.row_us * guess.model_pass_us / guess.round_us;
-  return prices;
+  costs.model_pass_us = model.is_known() ? model.pass_us : pass_us * guess.model_pass_us / guess.round_us;
+  costs.model_row_us = model.is_known() ? model.row_us() : costs.row_us * guess.model_pass_us / guess.round_us;
+  return costs;
 }
 
-round_value best_round(std::span<const draft_part> draft, const round_prices& prices) {
+round_value best_round(std::span<const draft_part> draft, const round_costs& costs) {
   round_value best;
-  double rate = best.rate(prices);
+  double rate = best.rate(costs);
   double tokens = 1;
   double rows = 0;
   double chance = 1;
@@ -45,9 +45,9 @@ round_value best_round(std::span<const draft_part> draft, const round_prices& pr
     for (std::uint32_t i = 0; i < part.count; ++i) {
       chance *= part.chance();
       const round_value wider{tokens += chance, rows += 1};
-      if (wider.tokens < rate * wider.us(prices)) continue;
+      if (wider.tokens < rate * wider.us(costs)) continue;
       best = wider;
-      rate = wider.rate(prices);
+      rate = wider.rate(costs);
     }
   }
   return best;
@@ -94,7 +94,7 @@ bool book::catch_up() {
 
 /// The weighed drafts of all sources; empty for sources that find nothing.
 std::vector<book::candidate> book::look_all(std::span<const token> pending, std::uint32_t tokens_max,
-                                            const round_prices& prices) const {
+                                            const round_costs& costs) const {
   std::vector<candidate> all;
   all.reserve(sources_.size());
   for (const entry& e : sources_) {
@@ -117,22 +117,22 @@ std::vector<book::candidate> book::look_all(std::span<const token> pending, std:
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (contested[i] < all[i].draft.tokens.size()) all[i].draft.contest(contested[i]);
-    weigh(all[i], prices);
+    weigh(all[i], costs);
   }
   return all;
 }
 
-void book::weigh(candidate& c, const round_prices& prices) const {
+void book::weigh(candidate& c, const round_costs& costs) const {
   c.parts = parts(c.draft);
-  c.value = best_round(c.parts, prices);
+  c.value = best_round(c.parts, costs);
 }
 
-std::size_t book::best_of(const std::vector<candidate>& all, const round_prices& prices) {
+std::size_t book::best_of(const std::vector<candidate>& all, const round_costs& costs) {
   std::size_t best = all.size();
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].draft.tokens.empty()) continue;
     if (all[i].stands == standing::binding) return i;
-    if (best == all.size() || all[i].value.rate(prices) > all[best].value.rate(prices)) best = i;
+    if (best == all.size() || all[i].value.rate(costs) > all[best].value.rate(costs)) best = i;
   }
   return best;
 }
@@ -144,20 +144,20 @@ book::decision book::decide(graded_draft draft) const {
   return out;
 }
 
-book::decision book::choose(const round_prices& prices, std::uint32_t tokens_max, const model_state& model,
+book::decision book::choose(const round_costs& costs, std::uint32_t tokens_max, const model_state& model,
                             const usable& cut) {
   round_.emplace();
   open_round& r = *round_;
-  r.prices = prices;
+  r.costs = costs;
   r.tokens_max = tokens_max;
-  r.candidates = look_all({}, r.tokens_max, prices);
+  r.candidates = look_all({}, r.tokens_max, costs);
   for (candidate& c : r.candidates) {
     if (c.stands == standing::binding) continue;
     const std::size_t said = c.draft.tokens.size();
     cut(c.draft);
-    if (c.draft.tokens.size() < said) weigh(c, prices);
+    if (c.draft.tokens.size() < said) weigh(c, costs);
   }
-  r.best = best_of(r.candidates, prices);
+  r.best = best_of(r.candidates, costs);
   decision out;
   bool has_form = false;
   if (r.best < r.candidates.size()) {
@@ -171,13 +171,13 @@ book::decision book::choose(const round_prices& prices, std::uint32_t tokens_max
   const std::uint32_t model_max = std::min(tokens_max, std::min(width_, draft_tokens_max(options_)));
   if (out.is_binding || !model.is_there || model_max == 0) return out;
   const bool asks =
-      asks_always(options_.how) ? !has_form : options_.how == method::automatic && model_pays(model, prices);
+      asks_always(options_.how) ? !has_form : options_.how == method::automatic && model_pays(model, costs);
   if (asks) out.ask_model = model_max;
   return out;
 }
 
-double book::saved_us(const model_tally& t, const round_prices& prices) {
-  return t.rounds_saved * prices.round_us + t.rows_saved * prices.row_us - t.passes * prices.model_pass_us;
+double book::saved_us(const model_tally& t, const round_costs& costs) {
+  return t.rounds_saved * costs.round_us + t.rows_saved * costs.row_us - t.passes * costs.model_pass_us;
 }
 
 /// The expected outcome of one model draft at a position of this grade: from recent drafts at such positions, else from
@@ -202,10 +202,10 @@ model_tally book::expected_of_model(std::uint8_t grade) const {
 /// Asking pays if a draft is expected to save time, and either the savings forgone so far cover what the model has to
 /// read (ski rental: at most twice the cost of the better choice, whatever comes), or its savings in a usual answer do.
 /// If it does not seem to pay, it is still asked when that takes a small share of the time since the last request.
-bool book::model_pays(const model_state& model, const round_prices& prices) {
+bool book::model_pays(const model_state& model, const round_costs& costs) {
   const model_tally expected = expected_of_model(round_->grade);
-  const double saved = saved_us(expected, prices);
-  const double reading = model.unread * prices.model_row_us;
+  const double saved = saved_us(expected, costs);
+  const double reading = model.unread * costs.model_row_us;
   const bool is_trial = spent_us_ >= constants_.trial_share * (reading - saved);
   const double usual = tenant_->saved_us / tenant_->answers;
   const bool pays = (saved > 0 && std::max(owed_us_ + saved, usual) >= reading) || is_trial;
@@ -220,7 +220,7 @@ bool book::model_pays(const model_state& model, const round_prices& prices) {
 book::decision book::hear_model(graded_draft draft, double passes, const usable& cut) {
   if (!round_) return {};
   std::size_t counted = 0;
-  for (graded_run& run : draft.runs) {
+  for (graded_segment& run : draft.runs) {
     run.count = static_cast<std::uint32_t>(std::min<std::size_t>(run.count, draft.tokens.size() - counted));
     counted += run.count;
     if (run.grade >= grades_count || run.from >= source::last_) run = {source::model, 0, run.count};
@@ -255,7 +255,7 @@ void book::judge(std::span<const token> came, std::uint32_t verified_count) {
     learn_of(round.model->draft, came);
     if (options_.how != method::assisted) learn_of_model(round, came, verified_count);
   }
-  spent_us_ += round.prices.round_us + verified_count * round.prices.row_us;
+  spent_us_ += round.costs.round_us + verified_count * round.costs.row_us;
   if (verified_count < round.offered) {
     width_ = std::max(static_cast<std::uint32_t>(constants_.width_growth * verified_count), width_min);
   } else if (verified_count > 0) {
@@ -272,8 +272,8 @@ void book::learn_of_model(const open_round& round, std::span<const token> came, 
                     .passes = round.model->passes};
   for (std::size_t at = 0; at < came.size();) {
     const auto left = came.subspan(at);
-    const auto all = at == 0 ? round.candidates : look_all(came.first(at), round.tokens_max, round.prices);
-    const std::size_t best = best_of(all, round.prices);
+    const auto all = at == 0 ? round.candidates : look_all(came.first(at), round.tokens_max, round.costs);
+    const std::size_t best = best_of(all, round.costs);
     const round_value value = best < all.size() ? all[best].value : round_value{};
     const std::size_t right = best < all.size() ? agreement(all[best].draft.tokens, left) : 0;
     const std::size_t accepted = std::min(right, static_cast<std::size_t>(value.rows));
@@ -285,7 +285,7 @@ void book::learn_of_model(const open_round& round, std::span<const token> came, 
     saved.rows_saved += share * value.rows;
     at += count;
   }
-  tenant_->saved_us += saved_us(saved, round.prices);
+  tenant_->saved_us += saved_us(saved, round.costs);
   add_to_tallies(round.grade, saved);
 }
 

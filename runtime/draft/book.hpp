@@ -18,7 +18,7 @@ namespace redline::draft {
 
 /// The current cost of a round of an answer, in microseconds. Until measured, the defaults assume a CPU and a draft
 /// model of about a seventh of the target's size.
-struct round_prices {
+struct round_costs {
   double round_us = 1000;      // without a draft: its share of a pass, and overhead
   double row_us = 5;           // one more token to verify
   double model_pass_us = 150;  // a forward pass of the draft model with one row
@@ -26,17 +26,17 @@ struct round_prices {
 };
 /// target: from the last round. model: unknown until the draft model is measured. overhead_us: what a round takes in
 /// addition to the target's pass.
-[[nodiscard]] round_prices prices_of(const cost::step_cost& target, const cost::step_cost& model, double overhead_us);
+[[nodiscard]] round_costs costs_of(const cost::step_cost& target, const cost::step_cost& model, double overhead_us);
 
 /// A round: the tokens it is expected to add to the answer, and the draft tokens that it verifies for that.
 struct round_value {
   double tokens = 1;
   double rows = 0;
-  [[nodiscard]] double us(const round_prices& prices) const { return prices.round_us + rows * prices.row_us; }
-  [[nodiscard]] double rate(const round_prices& prices) const { return tokens / us(prices); }
+  [[nodiscard]] double us(const round_costs& costs) const { return costs.round_us + rows * costs.row_us; }
+  [[nodiscard]] double rate(const round_costs& costs) const { return tokens / us(costs); }
 };
 /// The round that verifies the part of the draft with the most tokens per microsecond.
-[[nodiscard]] round_value best_round(std::span<const draft_part> draft, const round_prices& prices);
+[[nodiscard]] round_value best_round(std::span<const draft_part> draft, const round_costs& costs);
 
 /// The outcome of drafts from the draft model; older ones count less.
 struct model_tally {
@@ -94,7 +94,7 @@ class book {
   /// Cuts a draft to what may follow the log.
   using usable = std::function<void(graded_draft&)>;
   /// Chooses the draft of the round that begins, with at most `tokens_max` tokens.
-  decision choose(const round_prices& prices, std::uint32_t tokens_max, const model_state& model, const usable& cut);
+  decision choose(const round_costs& costs, std::uint32_t tokens_max, const model_state& model, const usable& cut);
 
   /// Takes the requested draft of the model; passes: as in model_tally. Grades out of range count as the lowest.
   decision hear_model(graded_draft draft, double passes, const usable& cut);
@@ -123,7 +123,7 @@ class book {
   };
   /// What was known and decided when the round began.
   struct open_round {
-    round_prices prices;
+    round_costs costs;
     std::vector<candidate> candidates;
     std::size_t best = 0;       // index of the best candidate; their number if there is none
     std::uint8_t grade = 0;     // grade of the best candidate
@@ -133,16 +133,16 @@ class book {
   };
 
   [[nodiscard]] std::vector<candidate> look_all(std::span<const token> pending, std::uint32_t tokens_max,
-                                                const round_prices& prices) const;
-  [[nodiscard]] static std::size_t best_of(const std::vector<candidate>& all, const round_prices& prices);
-  void weigh(candidate& c, const round_prices& prices) const;
+                                                const round_costs& costs) const;
+  [[nodiscard]] static std::size_t best_of(const std::vector<candidate>& all, const round_costs& costs);
+  void weigh(candidate& c, const round_costs& costs) const;
   [[nodiscard]] std::vector<draft_part> parts(const graded_draft& draft) const {
     return acceptance_.parts(draft.runs, &tenant_->acceptance);
   }
   [[nodiscard]] decision decide(graded_draft draft) const;
-  [[nodiscard]] bool model_pays(const model_state& model, const round_prices& prices);
+  [[nodiscard]] bool model_pays(const model_state& model, const round_costs& costs);
   [[nodiscard]] model_tally expected_of_model(std::uint8_t grade) const;
-  [[nodiscard]] static double saved_us(const model_tally& t, const round_prices& prices);
+  [[nodiscard]] static double saved_us(const model_tally& t, const round_costs& costs);
   /// Drafts vary more in what they save than in whether their tokens are right.
   [[nodiscard]] double forgotten_per_draft() const { return 0.5 / constants_.remembered_drafts; }
   void learn_of(const graded_draft& draft, std::span<const token> came);

@@ -15,7 +15,7 @@ constexpr std::size_t sure_bytes = text_lookup::gram_bytes;
 constexpr std::size_t name_signs = 5;
 constexpr std::size_t name_bytes_max = 64;
 
-bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+bool is_whitespace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 bool is_word(char c) {
   const char lower = static_cast<char>(c | 0x20);
   return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
@@ -72,7 +72,7 @@ std::string from_hex(std::string_view four) {
 }  // namespace
 
 void escaped_copy::reset() {
-  in_string_ = is_value_ = in_escape_ = blank_came_ = is_version_ = false;
+  in_string_ = is_value_ = in_escape_ = whitespace_came_ = is_version_ = false;
   before_ = 0;
   escape_.clear();
   name_.clear();
@@ -88,17 +88,17 @@ void escaped_copy::feed(std::string_view bytes) {
 
 void escaped_copy::feed_sign(char byte) {
   bool* const style = before_ == ':' ? &blank_after_colon_ : before_ == ',' ? &blank_after_comma_ : nullptr;
-  if (is_blank(byte)) {
+  if (is_whitespace(byte)) {
     if (style != nullptr) *style = true;
-    blank_came_ = true;
+    whitespace_came_ = true;
     return;
   }
-  if (style != nullptr && !blank_came_) *style = false;
+  if (style != nullptr && !whitespace_came_) *style = false;
   if (byte == '"') {
     begin_string();
   } else {
     before_ = byte;
-    blank_came_ = false;
+    whitespace_came_ = false;
   }
 }
 
@@ -129,7 +129,7 @@ void escaped_copy::begin_string() {
 void escaped_copy::end_string() {
   in_string_ = false;
   before_ = '"';
-  blank_came_ = false;
+  whitespace_came_ = false;
   // A string that repeats a value by its name is not a piece of a text that is being changed.
   if (is_value_ && is_whole_ && !is_named_ && is_found_ && written_ >= version_bytes_min)
     last_piece_ = {.begin = place_ - written_, .end = place_};
@@ -179,9 +179,9 @@ void escaped_copy::take(char c) {
   if (place_ > 0 && !next.empty() && next.front() == c) {
     ++place_;
     matched_ = std::min<std::uint32_t>(matched_ + 1, text_lookup::matched_max);
-    solid_ += is_blank(c) ? 0 : 1;
+    solid_ += is_whitespace(c) ? 0 : 1;
   } else {
-    look_again(c);
+    arm_replan_timer(c);
   }
   if (matched_ == written_) is_whole_ = true;
   if (solid_ < sure_bytes) return;
@@ -190,7 +190,7 @@ void escaped_copy::take(char c) {
 }
 
 /// Finds where the string may continue after a byte that differs from the text.
-void escaped_copy::look_again(char c) {
+void escaped_copy::arm_replan_timer(char c) {
   if (left_ == 0) {
     left_ = place_;
     left_with_ = c;
@@ -203,13 +203,13 @@ void escaped_copy::look_again(char c) {
   if (!found && left_ > 0) found = known_->find_after(tail_, near);
   matched_ = found ? found->matched : 0;
   place_ = found ? found->place : is_found_ ? after_replaced() : 0;
-  solid_ = static_cast<std::uint32_t>(std::count_if(tail_.end() - matched_, tail_.end(), std::not_fn(is_blank)));
+  solid_ = static_cast<std::uint32_t>(std::count_if(tail_.end() - matched_, tail_.end(), std::not_fn(is_whitespace)));
 }
 
 /// The position after a replaced word or character; if something was inserted, the position itself.
 std::uint32_t escaped_copy::after_replaced() const {
   const auto rest = known_->from(left_, text_lookup::resync_reach);
-  if (rest.empty() || is_blank(rest.front()) || is_blank(left_with_)) return left_;
+  if (rest.empty() || is_whitespace(rest.front()) || is_whitespace(left_with_)) return left_;
   if (is_word(rest.front()) != is_word(left_with_)) return left_;
   const auto end = is_word(rest.front()) ? std::find_if_not(rest.begin(), rest.end(), is_word) : rest.begin() + 1;
   return left_ + static_cast<std::uint32_t>(end - rest.begin());

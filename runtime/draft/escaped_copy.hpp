@@ -36,8 +36,8 @@ class escaped_copy {
   [[nodiscard]] std::optional<guess> ahead(std::size_t bytes_max) const;
   /// Whether a space comes next outside of strings: if one may, and one came after the last such character. At first it
   /// follows the usage of templates.
-  [[nodiscard]] bool wants_blank() const {
-    return !in_string_ && !blank_came_ &&
+  [[nodiscard]] bool wants_whitespace() const {
+    return !in_string_ && !whitespace_came_ &&
            ((before_ == ':' && blank_after_colon_) || (before_ == ',' && blank_after_comma_));
   }
 
@@ -48,7 +48,7 @@ class escaped_copy {
   void end_string();
   void take(std::string_view decoded);
   void take(char c);
-  void look_again(char c);
+  void arm_replan_timer(char c);
   [[nodiscard]] std::uint32_t after_replaced() const;
   [[nodiscard]] bool in_text() const { return in_string_ && is_value_; }
 
@@ -58,11 +58,11 @@ class escaped_copy {
   bool blank_after_colon_ = true;
   bool blank_after_comma_ = true;
   bool in_string_ = false;
-  bool is_value_ = false;    // not a member's name
-  char before_ = 0;          // the last byte outside of strings that is not whitespace
-  bool blank_came_ = false;  // whitespace came after before_
-  std::string name_;         // name of the last member
-  std::string escape_;       // begun escape, without its backslash
+  bool is_value_ = false;         // not a member's name
+  char before_ = 0;               // the last byte outside of strings that is not whitespace
+  bool whitespace_came_ = false;  // whitespace came after before_
+  std::string name_;              // name of the last member
+  std::string escape_;            // begun escape, without its backslash
   bool in_escape_ = false;
 
   std::string tail_;           // the string so far, unescaped

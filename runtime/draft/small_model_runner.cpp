@@ -14,7 +14,7 @@ struct small_model_runner::planned {
   std::vector<token> tokens;  // the run: pending, then guess
   std::size_t first = 0;      // index of tokens[0] in the context
   std::vector<token> guess;
-  graded_run guess_run;
+  graded_segment guess_run;
   bool wants_logits = false;
 };
 
@@ -174,10 +174,10 @@ void small_model_runner::look_up(const job& j, std::uint32_t rows_left, planned&
   out.guess_run = {source::lookup, grade_of_match(found.matched), static_cast<std::uint32_t>(out.guess.size())};
   const cost::step_cost own = step_cost_at(out.context.size());
   if (own.is_known() && j.request.round_us > 0) {
-    const round_prices prices{.round_us = static_cast<double>(own.pass_us) + j.request.round_us,
-                              .row_us = own.row_us() + j.request.row_ns / 1000.0};
+    const round_costs costs{.round_us = static_cast<double>(own.pass_us) + j.request.round_us,
+                            .row_us = own.row_us() + j.request.row_ns / 1000.0};
     const auto chances = c.guesses.parts({&out.guess_run, 1}, nullptr);
-    out.guess.resize(static_cast<std::size_t>(best_round(chances, prices).rows));
+    out.guess.resize(static_cast<std::size_t>(best_round(chances, costs).rows));
   }
   out.tokens.insert(out.tokens.end(), out.guess.begin(), out.guess.end());
 }

@@ -56,13 +56,13 @@ inline constexpr std::size_t grades_count = 7;
 }
 
 /// Consecutive tokens of a draft with one source and one grade.
-struct graded_run {
+struct graded_segment {
   source from = source::lookup;
   std::uint8_t grade = 0;  // below grades_count
   std::uint32_t count = 0;
   bool contested = false;  // another source disagreed, here or before in this draft
 
-  [[nodiscard]] bool is_like(const graded_run& other) const {
+  [[nodiscard]] bool is_like(const graded_segment& other) const {
     return from == other.from && grade == other.grade && contested == other.contested;
   }
   static constexpr auto fields(auto& self) { return std::tie(self.from, self.grade, self.count); }
@@ -71,7 +71,7 @@ struct graded_run {
 /// Draft tokens and the evidence for them.
 struct graded_draft {
   std::vector<token> tokens;
-  std::vector<graded_run> runs;  // their counts add up to the number of tokens
+  std::vector<graded_segment> runs;  // their counts add up to the number of tokens
 
   void add(source from, std::uint8_t grade, std::span<const token> more) {
     tokens.insert(tokens.end(), more.begin(), more.end());
@@ -79,7 +79,7 @@ struct graded_draft {
   }
   void add(const graded_draft& more) {
     tokens.insert(tokens.end(), more.tokens.begin(), more.tokens.end());
-    for (const graded_run& run : more.runs) add_run(run);
+    for (const graded_segment& run : more.runs) add_run(run);
   }
   /// Keeps the first `count` tokens.
   void truncate(std::size_t count);
@@ -87,7 +87,7 @@ struct graded_draft {
   void contest(std::size_t from);
 
  private:
-  void add_run(const graded_run& run) {
+  void add_run(const graded_segment& run) {
     if (run.count == 0) return;
     if (!runs.empty() && runs.back().is_like(run)) {
       runs.back().count += run.count;

@@ -47,7 +47,7 @@ constexpr std::size_t known_bytes_max = 256;  // of a continuation of several te
 constexpr std::uint32_t digits_max = 15;      // more would not survive a round trip through a double
 constexpr std::uint32_t exponent_digits_max = 2;
 
-bool is_blank(std::uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
+bool is_whitespace(std::uint8_t byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
 bool is_digit(std::uint8_t byte) { return byte >= '0' && byte <= '9'; }
 bool is_hex(std::uint8_t byte) {
   return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
@@ -124,7 +124,7 @@ bool json_node::can_begin(bool negative, std::uint64_t digits) const {
 
 automaton_state json_automaton::begin() const {
   automaton_state s;
-  s.push(blanks_max_);  // no whitespace before the value, which would only confuse the model
+  s.push(whitespace_max_);  // no whitespace before the value, which would only confuse the model
   push(s, value, root_);
   return s;
 }
@@ -185,7 +185,7 @@ bool json_automaton::advance(automaton_state& s, std::uint8_t byte, step_count& 
     default:
       break;
   }
-  if (is_blank(byte)) return ++s[0] <= blanks_max_ && (blanks_max_ > 1 || byte == ' ');
+  if (is_whitespace(byte)) return ++s[0] <= whitespace_max_ && (whitespace_max_ > 1 || byte == ' ');
   s[0] = 0;
   if (s[t + kind_cell] == value) {
     const std::uint32_t node = s[t + node_cell];
@@ -437,7 +437,7 @@ std::string_view json_automaton::known_run(const automaton_state& s, step_count&
       return {};
     default:
       // Whitespace may come first if some is still allowed.
-      return s[0] < blanks_max_ ? std::string_view{} : known_sign(s, steps);
+      return s[0] < whitespace_max_ ? std::string_view{} : known_sign(s, steps);
   }
 }
 
@@ -605,7 +605,7 @@ byte_automaton::free_text_rule json_automaton::free_text_at(const automaton_stat
 
 bool json_automaton::is_valid(const automaton_state& s) const {
   if (s.size() < 1 || (s.size() - 1) % frame_cells != 0 || (s.size() - 1) / frame_cells > frames_max) return false;
-  if (s[0] > blanks_max_) return false;
+  if (s[0] > whitespace_max_) return false;
   for (std::size_t t = 1; t < s.size(); t += frame_cells) {
     if (s[t + kind_cell] >= frames_count || s[t + node_cell] >= nodes_.size()) return false;
     const json_node& n = nodes_[s[t + node_cell]];

@@ -54,13 +54,13 @@ struct json_node {
 /// Accepts the JSON values of a schema. A pushdown automaton of bounded depth: one frame per open container.
 class json_automaton final : public byte_automaton {
  public:
-  /// nodes[0] is any value. Every index, `first` and `height` must be right. `blanks_max` is the most whitespace
+  /// nodes[0] is any value. Every index, `first` and `height` must be right. `whitespace_max` is the most whitespace
   /// between two tokens; if it is 1, only a space is allowed.
-  json_automaton(std::vector<json_node> nodes, std::uint32_t root, std::uint32_t blanks_max = blanks_default)
-      : nodes_(std::move(nodes)), root_(root), blanks_max_(blanks_max) {}
+  json_automaton(std::vector<json_node> nodes, std::uint32_t root, std::uint32_t whitespace_max = whitespace_default)
+      : nodes_(std::move(nodes)), root_(root), whitespace_max_(whitespace_max) {}
 
   /// Matches what models usually write: `{"a": 1, "b": 2}`.
-  static constexpr std::uint32_t blanks_default = 1;
+  static constexpr std::uint32_t whitespace_default = 1;
 
   /// Greatest depth of the stack.
   static constexpr std::uint32_t frames_max = 30;
@@ -103,7 +103,7 @@ class json_automaton final : public byte_automaton {
 
   std::vector<json_node> nodes_;
   std::uint32_t root_;
-  std::uint32_t blanks_max_;
+  std::uint32_t whitespace_max_;
 };
 
 /// The texts that match a regular expression.

@@ -26,10 +26,10 @@ constexpr std::size_t json_depth_max = 64;  // of the schema's text; values in e
 constexpr std::size_t nodes_max = 2000;
 constexpr std::size_t depth_max = 24;
 constexpr std::uint32_t endless = 1000;  // height of a value that never ends
-constexpr std::uint32_t blanks_most = 64;
+constexpr std::uint32_t whitespace_most = 64;
 
 // Redline's own keyword, allowed only at the top level; see README.md.
-constexpr const char* blanks_keyword = "redline:blanks";
+constexpr const char* whitespace_keyword = "redline:blanks";
 
 // Types of values, as bits of a set.
 enum type_bit : std::uint32_t {
@@ -109,11 +109,11 @@ class compiler {
 
   result<std::shared_ptr<const byte_automaton>> run() {
     index_definitions();
-    const std::uint32_t blanks = root_.is_object()
-                                     ? read_count(root_, blanks_keyword, "schema", json_automaton::blanks_default)
-                                     : json_automaton::blanks_default;
-    if (blanks > blanks_most)
-      refuse("schema", "at most " + std::to_string(blanks_most) + " blanks may stand between two tokens");
+    const std::uint32_t blanks =
+        root_.is_object() ? read_count(root_, whitespace_keyword, "schema", json_automaton::whitespace_default)
+                          : json_automaton::whitespace_default;
+    if (blanks > whitespace_most)
+      refuse("schema", "at most " + std::to_string(whitespace_most) + " blanks may stand between two tokens");
     const std::uint32_t first = compile_node(root_, "schema", 0);
     if (!why_) merge_alternatives();
     if (why_) return *why_;
@@ -182,7 +182,7 @@ class compiler {
   void check_keywords(const json& schema, const std::string& path) {
     for (const auto& [name, value] : schema.items()) {
       spend(1);
-      const bool is_own = name.starts_with("redline:") && name != blanks_keyword;
+      const bool is_own = name.starts_with("redline:") && name != whitespace_keyword;
       if (is_own || std::ranges::find(unsupported_keywords, name) != std::end(unsupported_keywords)) {
         refuse(path, "the keyword '" + name.substr(0, 64) + "' is not supported");
         return;

@@ -26,9 +26,9 @@ class token_trie {
   /// The tokens that may follow: those whose bytes the automaton accepts, and end tokens in an accepting state.
   [[nodiscard]] token_mask next_token_mask(const byte_automaton& m, const automaton_state& s) const;
   /// Whether each of these bytes has a token of its own.
-  [[nodiscard]] bool can_spell(std::string_view bytes) const;
-  /// Tokens whose text is exactly these bytes, for which can_spell must be true. They are the tokenizer's own tokens if
-  /// those decode to the same bytes, and otherwise the longest token at each position.
+  [[nodiscard]] bool can_tokenize(std::string_view bytes) const;
+  /// Tokens whose text is exactly these bytes, for which can_tokenize must be true. They are the tokenizer's own tokens
+  /// if those decode to the same bytes, and otherwise the longest token at each position.
   [[nodiscard]] std::vector<token> spell(std::string_view bytes) const;
   /// The longest token that `bytes` (not empty) begin with and that the automaton accepts.
   [[nodiscard]] std::optional<token> longest_token(const byte_automaton& m, const automaton_state& s,

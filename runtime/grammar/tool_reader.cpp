@@ -11,7 +11,7 @@ namespace {
 
 using kind = answer_part::kind;
 
-bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool is_whitespace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 std::string as_json(std::string_view text) { return dump_json(nlohmann::ordered_json(text)); }
 
@@ -32,7 +32,7 @@ std::vector<answer_part> tool_reader::finish() {
   if (!in_call_) say(std::exchange(held_, {}));
   for (const char c : std::exchange(value_, {})) add_escaped(c);
   if (channels_) add_channels(channels_->finish());
-  if (!after_call_) add(kind::text, std::exchange(blanks_, {}));
+  if (!after_call_) add(kind::text, std::exchange(whitespace_, {}));
   return std::exchange(out_, {});
 }
 
@@ -72,7 +72,7 @@ void tool_reader::take(char byte) {
 
 void tool_reader::begin_call(const std::string& name) {
   held_.clear();
-  blanks_.clear();
+  whitespace_.clear();
   if (channels_) channels_->drop_header();
   ++calls_;
   in_call_ = true;
@@ -130,12 +130,12 @@ void tool_reader::read_call(phase before, phase now, char byte) {
 void tool_reader::say(std::string_view text) {
   if (channels_ && !is_broken_) return add_channels(channels_->feed(text));
   for (const char c : text) {
-    if (is_blank(c)) {
-      blanks_ += c;
+    if (is_whitespace(c)) {
+      whitespace_ += c;
       continue;
     }
-    if (!std::exchange(after_call_, false)) add(kind::text, blanks_);
-    blanks_.clear();
+    if (!std::exchange(after_call_, false)) add(kind::text, whitespace_);
+    whitespace_.clear();
     add(kind::text, {&c, 1});
   }
 }

@@ -54,9 +54,9 @@ class tool_reader {
   std::shared_ptr<const tool_automaton> rules_;
   automaton_state state_;
   std::vector<answer_part> out_;
-  std::string held_;    // a possible beginning of a call, or the markup of one without its name yet
-  std::string blanks_;  // whitespace after what was said
-  std::string value_;   // the end of an element's text, which may be markup
+  std::string held_;        // a possible beginning of a call, or the markup of one without its name yet
+  std::string whitespace_;  // whitespace after what was said
+  std::string value_;       // the end of an element's text, which may be markup
   std::optional<tools::channel_reader> channels_;
   bool in_call_ = false;     // in a call whose name is complete
   bool after_call_ = false;  // nothing was said since the last call

@@ -37,7 +37,7 @@ class bpe_tokenizer final : public tokenizer {
   [[nodiscard]] const merge* find(symbol left, symbol right) const;
   [[nodiscard]] bool is_token(symbol s) const { return vocab().contains(s); }
 
-  void encode_ordinary(std::string_view text, bool first_of_stretch, std::vector<token>& out) const override;
+  void encode_ordinary(std::string_view text, bool first_of_segment, std::vector<token>& out) const override;
   void encode_piece(std::string_view piece, scratch& work, std::vector<token>& out) const;
   void push_pair(scratch& work, std::int32_t left) const;
   void append_bytes(std::string_view bytes, std::vector<token>& out) const;

@@ -9,7 +9,7 @@
 namespace redline::text {
 namespace {
 
-constexpr std::string_view escaped_blank = "\u2581";
+constexpr std::string_view escaped_whitespace = "\u2581";
 
 std::string byte_text(std::size_t byte) {
   constexpr std::string_view digits = "0123456789ABCDEF";
@@ -29,10 +29,10 @@ std::size_t character_bytes(std::string_view text, std::size_t at) {
 std::string unescaped(std::string_view text) {
   std::string out;
   for (;;) {
-    const std::size_t at = text.find(escaped_blank);
+    const std::size_t at = text.find(escaped_whitespace);
     if (at == std::string_view::npos) return out.append(text);
     out.append(text.substr(0, at)).push_back(' ');
-    text.remove_prefix(at + escaped_blank.size());
+    text.remove_prefix(at + escaped_whitespace.size());
   }
 }
 
@@ -94,25 +94,25 @@ result<void> spm_tokenizer::load(const gguf::gguf_file& file) {
     byte_tokens_[byte] = *vocab().unknown();
   }
   set_cuts([this](char left, char right) {
-    return !side_by_side_[pair_index(left == ' ' ? escaped_blank.back() : left,
-                                     right == ' ' ? escaped_blank.front() : right)];
+    return !side_by_side_[pair_index(left == ' ' ? escaped_whitespace.back() : left,
+                                     right == ' ' ? escaped_whitespace.front() : right)];
   });
   return {};
 }
 
-void spm_tokenizer::encode_ordinary(std::string_view text, bool first_of_stretch, std::vector<token>& out) const {
+void spm_tokenizer::encode_ordinary(std::string_view text, bool first_of_segment, std::vector<token>& out) const {
   // Positions have 32 bits; escaping makes a text at most three times longer.
   constexpr std::size_t stretch_bytes_max = 1U << 29;
   std::string escaped;
-  for (bool first = first_of_stretch; !text.empty(); first = false) {
+  for (bool first = first_of_segment; !text.empty(); first = false) {
     const std::string_view stretch = text.substr(0, stretch_bytes_max);
     text.remove_prefix(stretch.size());
     escaped.clear();
     escaped.reserve(stretch.size() + stretch.size() / 2 + 3);
-    if (first && vocab().adds_space_prefix()) escaped.append(escaped_blank);
+    if (first && vocab().adds_space_prefix()) escaped.append(escaped_whitespace);
     for (const char byte : stretch) {
       if (byte == ' ')
-        escaped.append(escaped_blank);
+        escaped.append(escaped_whitespace);
       else
         escaped.push_back(byte);
     }

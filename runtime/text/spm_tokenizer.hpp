@@ -24,7 +24,7 @@ class spm_tokenizer final : public tokenizer {
   explicit spm_tokenizer(vocabulary vocab) : tokenizer(std::move(vocab)) {}
 
   result<void> load(const gguf::gguf_file& file);
-  void encode_ordinary(std::string_view text, bool first_of_stretch, std::vector<token>& out) const override;
+  void encode_ordinary(std::string_view text, bool first_of_segment, std::vector<token>& out) const override;
   void encode_escaped(std::string_view text, std::vector<token>& out) const;
   void encode_section(std::string_view section, scratch& work, std::vector<token>& out) const;
   void push_pair(scratch& work, std::int32_t left) const;

@@ -24,23 +24,23 @@ std::vector<token> tokenizer::encode(std::string_view text, encode_options optio
   return out;
 }
 
-void tokenizer::encode_stretch(std::string_view text, bool parse_special, bool first_of_stretch,
+void tokenizer::encode_stretch(std::string_view text, bool parse_special, bool first_of_segment,
                                std::vector<token>& out) const {
   for (const special_splitter::fragment& part : specials_.split(text, parse_special)) {
     if (part.special)
       out.push_back(*part.special);
     else
-      encode_ordinary(part.text, first_of_stretch, out);
-    first_of_stretch = part.special.has_value();
+      encode_ordinary(part.text, first_of_segment, out);
+    first_of_segment = part.special.has_value();
   }
 }
 
 /// Control tokens are found in the text with its shields; other tokens in the spans between them, without shields.
 void tokenizer::encode_shielded(std::string_view text, encode_options options, std::vector<token>& out) const {
   std::string stretch;
-  bool first_of_stretch = !options.continues;
+  bool first_of_segment = !options.continues;
   const auto end_stretch = [&] {
-    if (!stretch.empty()) encode_stretch(stretch, false, first_of_stretch, out);
+    if (!stretch.empty()) encode_stretch(stretch, false, first_of_segment, out);
     stretch.clear();
   };
   for (const special_splitter::fragment& part : specials_.split(text, true)) {
@@ -48,7 +48,7 @@ void tokenizer::encode_shielded(std::string_view text, encode_options options, s
     if (is_control) {
       end_stretch();
       out.push_back(*part.special);
-      first_of_stretch = true;
+      first_of_segment = true;
     } else if (part.special) {
       stretch += vocab_.text(*part.special);
     } else {

@@ -84,9 +84,9 @@ class tokenizer {
  protected:
   explicit tokenizer(vocabulary vocab) : vocab_(std::move(vocab)), specials_(vocab_), pieces_(vocab_.size()) {}
 
-  /// Appends the tokens of ordinary text, which is never empty. `first_of_stretch`: it starts the text or follows a
+  /// Appends the tokens of ordinary text, which is never empty. `first_of_segment`: it starts the text or follows a
   /// token that was matched as a whole.
-  virtual void encode_ordinary(std::string_view text, bool first_of_stretch, std::vector<token>& out) const = 0;
+  virtual void encode_ordinary(std::string_view text, bool first_of_segment, std::vector<token>& out) const = 0;
 
   /// The bytes of an ordinary token; set by the derived class during construction. Entries of special and user-defined
   /// tokens stay empty, because their text represents them.
@@ -103,7 +103,7 @@ class tokenizer {
     return static_cast<std::size_t>(left) * ascii_count + static_cast<std::size_t>(right);
   }
 
-  void encode_stretch(std::string_view text, bool parse_special, bool first_of_stretch, std::vector<token>& out) const;
+  void encode_stretch(std::string_view text, bool parse_special, bool first_of_segment, std::vector<token>& out) const;
   void encode_shielded(std::string_view text, encode_options options, std::vector<token>& out) const;
 
   const vocabulary vocab_;

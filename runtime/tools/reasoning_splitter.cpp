@@ -8,7 +8,7 @@ namespace redline::tools {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
-constexpr std::size_t blanks_max = 64;  // whitespace before the opening tag
+constexpr std::size_t whitespace_max = 64;  // whitespace before the opening tag
 
 /// The longest suffix of `text` that begins `tag`, in bytes.
 std::size_t begun_bytes(std::string_view text, std::string_view tag) {
@@ -54,8 +54,8 @@ reasoning_splitter::parts reasoning_splitter::feed(std::string_view text) {
   held_ += text;
   if (where_ == beginning::either) {
     const auto first = held_.find_first_not_of(blanks);
-    if (first == std::string::npos && held_.size() <= blanks_max) return out;
-    const auto rest = first <= blanks_max ? std::string_view(held_).substr(first) : std::string_view(held_);
+    if (first == std::string::npos && held_.size() <= whitespace_max) return out;
+    const auto rest = first <= whitespace_max ? std::string_view(held_).substr(first) : std::string_view(held_);
     if (rest.size() < tags_.open.size() && tags_.open.starts_with(rest)) return out;
     if (rest.starts_with(tags_.open)) {
       held_.erase(0, first + tags_.open.size());

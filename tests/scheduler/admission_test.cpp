@@ -9,9 +9,9 @@ namespace {
 
 constexpr instant at(std::int64_t us) { return instant{microseconds{us}}; }
 
-standing asks(std::int64_t arrival) { return {.arrival = at(arrival), .open = true}; }
-standing prefills(std::int64_t arrival) { return {.arrival = at(arrival), .open = true, .prefill_only = true}; }
-standing closed(std::int64_t since, bool prefill_only = false) {
+priority_facts asks(std::int64_t arrival) { return {.arrival = at(arrival), .open = true}; }
+priority_facts prefills(std::int64_t arrival) { return {.arrival = at(arrival), .open = true, .prefill_only = true}; }
+priority_facts closed(std::int64_t since, bool prefill_only = false) {
   return {.idle_since = at(since), .prefill_only = prefill_only};
 }
 
@@ -72,7 +72,7 @@ TEST(admission, prefills_get_places_last_and_yield_them) {
   a.update({4}, asks(10));
   a.admit(at(10));
   EXPECT_EQ(placed(a), (ids{1, 4})) << "the latest yields";
-  standing flying = prefills(1);
+  priority_facts flying = prefills(1);
   flying.in_flight = true;
   a.update({1}, flying);
   a.update({5}, asks(20));
@@ -95,7 +95,7 @@ TEST(admission, knows_who_was_answered_and_may_ask_again) {
   EXPECT_TRUE(a.between_rounds().empty());
 }
 
-standing of_tenant(std::uint64_t tenant, std::int64_t arrival) {
+priority_facts of_tenant(std::uint64_t tenant, std::int64_t arrival) {
   return {.arrival = at(arrival), .open = true, .tenant = {tenant}};
 }
 
@@ -145,7 +145,7 @@ TEST(admission, keeps_its_orders_under_random_changes) {
                           .idle_since = time,
                           .open = open,
                           .prefill_only = chance() % 3 == 0,
-                          .in_flight = open && a.has_place(sequence) && chance() % 2 == 0,
+                          .in_flight = open && a.has_slot(sequence) && chance() % 2 == 0,
                           .tenant = {sequence.value % 3}});
     }
     if (chance() % 2 == 0) {

@@ -274,7 +274,7 @@ cost::cost_model taught(double (*machine)(double)) {
 
 /// The segments of a 64-token draft, as the record estimates them after 200 such drafts.
 std::vector<cost::draft_segment> of_chance(int right_in_ten) {
-  const draft::graded_run run{draft::source::lookup, 3, 64};
+  const draft::graded_segment run{draft::source::lookup, 3, 64};
   draft::acceptance_record r;
   for (int i = 0; i < 200; ++i) {
     std::uint32_t accepted = 0;

@@ -193,7 +193,7 @@ class closed_loop {
     auto plan = queue_.plan({.free = kv::pages(1 << 20), .rows_min = 128}, now_);
     queue_.check_integrity();
     if (plan.runs.empty()) {
-      if (const auto look = queue_.next_look()) at(*look, [this] { this->plan(); });
+      if (const auto look = queue_.replan_at()) at(*look, [this] { this->plan(); });
       return;
     }
     queue_.begin(plan);

@@ -343,13 +343,13 @@ TEST(run_queue, a_round_for_the_cache_waits_until_nobody_else_wants_the_pass) {
   auto plan = q.plan(roomy, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].sequence.value, 2u);
-  EXPECT_FALSE(q.next_look());
+  EXPECT_FALSE(q.replan_at());
   EXPECT_EQ(compute(q, 0), 1U);
   // The other sequence may be making its next draft.
   EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
-  ASSERT_TRUE(q.next_look());
-  EXPECT_GE(*q.next_look(), at(30'000)) << "a chunk takes longer than a draft model";
-  const instant after = *q.next_look();
+  ASSERT_TRUE(q.replan_at());
+  EXPECT_GE(*q.replan_at(), at(30'000)) << "a chunk takes longer than a draft model";
+  const instant after = *q.replan_at();
   EXPECT_TRUE(q.plan(roomy, after - microseconds{1}).runs.empty());
   budget chunks = roomy;
   chunks.prompt_chunk_rows_max = 16;
@@ -357,7 +357,7 @@ TEST(run_queue, a_round_for_the_cache_waits_until_nobody_else_wants_the_pass) {
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].sequence.value, 1u);
   EXPECT_EQ(plan.runs[0].rows(), 16u);
-  EXPECT_FALSE(q.next_look());
+  EXPECT_FALSE(q.replan_at());
 }
 
 TEST(run_queue, a_pass_that_nobody_waits_for_has_one_chunk) {
@@ -677,9 +677,9 @@ TEST(run_queue, a_pass_waits_for_the_session_that_was_just_answered) {
   const std::int64_t answered = now - 500;
   submit(q, {.sequence = 2, .tail = tokens(300), .tokens_max = 1000}, answered);
   EXPECT_TRUE(q.plan(roomy, at(answered)).runs.empty()) << "otherwise the first would only be in every second pass";
-  ASSERT_TRUE(q.next_look());
-  EXPECT_GE(*q.next_look(), at(answered + 500));
-  EXPECT_LE(*q.next_look(), at(answered + 1000));
+  ASSERT_TRUE(q.replan_at());
+  EXPECT_GE(*q.replan_at(), at(answered + 500));
+  EXPECT_LE(*q.replan_at(), at(answered + 1000));
   ask(now);
   EXPECT_EQ(compute(q, now), 2U) << "both together, as soon as it has come";
   EXPECT_EQ(q.gathered().waits, 1U);
@@ -687,7 +687,7 @@ TEST(run_queue, a_pass_waits_for_the_session_that_was_just_answered) {
 
   submit(q, {.sequence = 2, .round = 2, .from = q.known_count({2}), .tail = {}, .tokens_max = 1000}, now);
   EXPECT_TRUE(q.plan(roomy, at(now)).runs.empty());
-  const auto over = *q.next_look();
+  const auto over = *q.replan_at();
   EXPECT_EQ(q.plan(roomy, over).runs.size(), 1U) << "one that does not return is awaited once";
   EXPECT_EQ(q.gathered().missed, 1U);
 }

@@ -184,7 +184,7 @@ TEST_F(life_of_an_edit, asks_what_the_model_costs_before_it_sends_it_a_log) {
 TEST_F(life_of_an_edit, counts_drafted_and_accepted_tokens_by_source) {
   open(9);
   wire.sent.clear();
-  const auto round = [&](std::uint64_t n, std::vector<token> draft, std::vector<draft::graded_run> runs,
+  const auto round = [&](std::uint64_t n, std::vector<token> draft, std::vector<draft::graded_segment> runs,
                          std::uint32_t verified, std::vector<token> said) {
     expect<propose>(drafter_at);
     inject(drafter_at, proposal{.session = {41}, .round = {n}, .tokens = std::move(draft), .runs = std::move(runs)});

@@ -6,18 +6,18 @@
 namespace redline::transport {
 
 // ROUTER identities may not start with a zero byte.
-std::string to_identity(const incarnation& who) {
+std::string to_identity(const process_start& who) {
   std::string id = {'P'};
   for (int shift = 16; shift >= 0; shift -= 8) id += static_cast<char>((who.process >> shift) & 0xff);
-  for (int shift = 56; shift >= 0; shift -= 8) id += static_cast<char>((who.life >> shift) & 0xff);
+  for (int shift = 56; shift >= 0; shift -= 8) id += static_cast<char>((who.start_id >> shift) & 0xff);
   return id;
 }
 
-std::optional<incarnation> parse_identity(std::string_view identity) {
+std::optional<process_start> parse_identity(std::string_view identity) {
   if (identity.size() != 12 || identity[0] != 'P') return std::nullopt;
-  incarnation who;
+  process_start who;
   for (std::size_t i = 1; i < 4; ++i) who.process = (who.process << 8) | static_cast<unsigned char>(identity[i]);
-  for (std::size_t i = 4; i < 12; ++i) who.life = (who.life << 8) | static_cast<unsigned char>(identity[i]);
+  for (std::size_t i = 4; i < 12; ++i) who.start_id = (who.start_id << 8) | static_cast<unsigned char>(identity[i]);
   return who;
 }
 

@@ -17,16 +17,16 @@ namespace redline::transport {
 // a broker that has announced it.
 
 /// A process start: the process's number, and a random number drawn at the start.
-struct incarnation {
+struct process_start {
   actor::process_number process = 0;
-  std::uint64_t life = 0;
-  bool operator==(const incarnation&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.process, self.life); }
+  std::uint64_t start_id = 0;
+  bool operator==(const process_start&) const = default;
+  static constexpr auto fields(auto& self) { return std::tie(self.process, self.start_id); }
 };
 
 /// The identity of the process's connection at a broker, and back.
-std::string to_identity(const incarnation& who);
-std::optional<incarnation> parse_identity(std::string_view identity);
+std::string to_identity(const process_start& who);
+std::optional<process_start> parse_identity(std::string_view identity);
 
 /// The ids of messages to address 0.
 namespace wire {
@@ -37,7 +37,7 @@ inline constexpr actor::message_id member{2};   // from a broker: member_news
 inline constexpr actor::message_id beat{3};     // both ways: link_beat
 inline constexpr actor::message_id bye{4};      // both ways: why the link ends
 inline constexpr actor::message_id unknown{5};  // from a broker: say hello first
-inline constexpr actor::message_id taken{6};    // from a broker: the `life` of another process that has the number
+inline constexpr actor::message_id taken{6};    // from a broker: the `start_id` of another process that has the number
 }  // namespace wire
 
 /// A broker has accepted a process.
@@ -49,12 +49,12 @@ struct broker_hello {
 /// A process joined, changed its card, or left.
 struct member_news {
   actor::process_number process = 0;
-  std::uint64_t life = 0;
+  std::uint64_t start_id = 0;
   bool reachable = false;
   std::string card;
   std::string why;  // why it left
   static constexpr auto fields(auto& self) {
-    return std::tie(self.process, self.life, self.reachable, self.card, self.why);
+    return std::tie(self.process, self.start_id, self.reachable, self.card, self.why);
   }
 };
 

@@ -36,7 +36,7 @@ void set_link_options(zmq::socket_t& socket, const link_limits& limits) {
   socket.set(zmq::sockopt::tcp_keepalive, 1);
 }
 
-zmq_bridge::zmq_bridge(zmq::context_t& context, incarnation self, bridge_options options,
+zmq_bridge::zmq_bridge(zmq::context_t& context, process_start self, bridge_options options,
                        std::vector<actor::address> watchers, zmq::socket_t outbound, inside own)
     : self_(self),
       options_(std::move(options)),
@@ -121,9 +121,9 @@ void zmq_bridge::forward_out() {
   const auto at = peers_.find(to);
   failure why{errc::unreachable, "process " + std::to_string(to) + " is not connected"};
   if (at != peers_.end() && at->second.is.unfit.empty()) {
-    head->from_life = self_.life;
-    head->to_life = at->second.is.life;
-    if (broker_link* const link = find_link(to, at->second.is.life)) {
+    head->from_start_id = self_.start_id;
+    head->to_start_id = at->second.is.start_id;
+    if (broker_link* const link = find_link(to, at->second.is.start_id)) {
       if (send_frame(*link, *head, view(parts_[1]))) return;
       why = {errc::mailbox_full, "the link to process " + std::to_string(to) + " is full"};
       actor::count_undelivered(why.code);
@@ -138,11 +138,11 @@ void zmq_bridge::forward_out() {
 
 /// The link to reach a process. It stays the same while it lasts, so that frames keep their order, and differs between
 /// processes, so that brokers share the work.
-zmq_bridge::broker_link* zmq_bridge::find_link(actor::process_number process, std::uint64_t life) {
+zmq_bridge::broker_link* zmq_bridge::find_link(actor::process_number process, std::uint64_t start_id) {
   for (std::size_t i = 0; i < links_.size(); ++i) {
     auto& link = links_[(process + i) % links_.size()];
     const auto known = link.members.find(process);
-    if (link.life != 0 && known != link.members.end() && known->second.life == life) return &link;
+    if (link.start_id != 0 && known != link.members.end() && known->second.start_id == start_id) return &link;
   }
   return nullptr;
 }
@@ -158,7 +158,7 @@ bool zmq_bridge::send_frame(broker_link& link, const envelope& head, std::string
 }
 
 bool zmq_bridge::send_control(broker_link& link, actor::message_id what, std::string_view body) try {
-  const envelope head{.from = actor::make_address(self_.process, 0, 0), .id = what, .from_life = self_.life};
+  const envelope head{.from = actor::make_address(self_.process, 0, 0), .id = what, .from_start_id = self_.start_id};
   return send_parts(link.socket, actor::encode(head), body);
 } catch (const zmq::error_t&) {
   return false;
@@ -172,7 +172,7 @@ void zmq_bridge::say_hello(broker_link& link) {
 /// Sends heartbeats, and drops links and peers whose own are missing.
 void zmq_bridge::beat(clock::time_point now) {
   for (auto& link : links_) {
-    if (link.life == 0) {
+    if (link.start_id == 0) {
       if (now >= link.asks_at) say_hello(link);
       if (link.is_missed || !link.refused.empty() || now - link.missed_since < options_.missed_after) continue;
       link.is_missed = true;
@@ -211,11 +211,13 @@ void zmq_bridge::take_in(broker_link& link) {
     (void)send_control(link, wire::beat, actor::encode(link_beat{link.received_bytes, link.sent_bytes}));
   }
   const actor::process_number from = actor::process_of(head->from);
-  if (head->to_life != self_.life) return note_refusal(bridge_refusal::stale, "a message for a process that is gone");
+  if (head->to_start_id != self_.start_id)
+    return note_refusal(bridge_refusal::stale, "a message for a process that is gone");
   // The broker itself reports what could not be delivered.
   if (head->from.value != 0) {
     const auto sender = peers_.find(from);
-    if (sender == peers_.end() || sender->second.is.life != head->from_life || !sender->second.is.unfit.empty()) {
+    if (sender == peers_.end() || sender->second.is.start_id != head->from_start_id ||
+        !sender->second.is.unfit.empty()) {
       return note_refusal(bridge_refusal::stale,
                           "a message from process " + std::to_string(from) + ", which is unknown");
     }
@@ -237,7 +239,7 @@ void zmq_bridge::take_in(broker_link& link) {
     return note_refusal(bridge_refusal::receiver,
                         "a message for " + actor::to_string(head->to) + ", to which other processes may not send");
   }
-  head->from_life = head->to_life = 0;
+  head->from_start_id = head->to_start_id = 0;
   if (!inside_.deliver(*head, body)) actor::count_undelivered(errc::mailbox_full);
 }
 
@@ -252,15 +254,15 @@ void zmq_bridge::take_control(broker_link& link, const envelope& head, std::stri
     be_refused(link, "refuses this process: " + why, why);
     return hear_of_twin(body);
   }
-  if (head.id == wire::hello && head.from_life != 0) {
-    if (link.life == head.from_life) return;
+  if (head.id == wire::hello && head.from_start_id != 0) {
+    if (link.start_id == head.from_start_id) return;
     if (const auto why = why_unfit(body)) {
       link.asks_at = now + options_.limits.refused_pause;
       (void)send_control(link, wire::bye, *why);
       return be_refused(link, "is refused: " + *why, *why);
     }
-    if (link.life != 0) lose_link(link, "the broker has restarted");
-    link.life = head.from_life;
+    if (link.start_id != 0) lose_link(link, "the broker has restarted");
+    link.start_id = head.from_start_id;
     link.heard = link.missed_since = now;
     link.is_missed = false;
     link.sent_bytes = link.acknowledged_bytes = link.received_bytes = link.told_bytes = 0;
@@ -269,11 +271,12 @@ void zmq_bridge::take_control(broker_link& link, const envelope& head, std::stri
     tell_standing();
     return;
   }
-  if (head.id == wire::unknown && head.from_life != 0) {
+  if (head.id == wire::unknown && head.from_start_id != 0) {
     lose_link(link, "the broker does not know this process");
     return say_hello(link);
   }
-  if (link.life == 0 || link.life != head.from_life) return;  // its messages from before its hello do not count
+  if (link.start_id == 0 || link.start_id != head.from_start_id)
+    return;  // its messages from before its hello do not count
   link.heard = now;
   if (head.id == wire::beat) {
     if (const auto m = actor::decode<link_beat>(body)) {
@@ -311,7 +314,7 @@ std::string zmq_bridge::why_missed(const broker_link& link) const {
 void zmq_bridge::tell_standing() {
   std::string why;
   for (const auto& link : links_) {
-    if (link.life != 0) return tell_watchers(0, true, {}, nullptr);
+    if (link.start_id != 0) return tell_watchers(0, true, {}, nullptr);
     if (link.is_missed) why = why_missed(link);
     if (!link.refused.empty()) why = link.refused;
   }
@@ -320,21 +323,22 @@ void zmq_bridge::tell_standing() {
 
 /// If two processes were each accepted by one broker and refused by another, one of them leaves.
 void zmq_bridge::hear_of_twin(std::string_view body) {
-  const auto twin = actor::decode<incarnation>(body);
-  const bool has_joined = std::ranges::any_of(links_, [](const broker_link& l) { return l.life != 0; });
-  if (!twin || (has_joined && self_.life > twin->life) || !options_.on_number_taken) return;
+  const auto twin = actor::decode<process_start>(body);
+  const bool has_joined = std::ranges::any_of(links_, [](const broker_link& l) { return l.start_id != 0; });
+  if (!twin || (has_joined && self_.start_id > twin->start_id) || !options_.on_number_taken) return;
   options_.on_number_taken();
 }
 
 void zmq_bridge::take_news(broker_link& link, const member_news& news) {
-  if (news.process == 0 || news.process == self_.process || news.life == 0 || news.card.size() > card_bytes_max) return;
+  if (news.process == 0 || news.process == self_.process || news.start_id == 0 || news.card.size() > card_bytes_max)
+    return;
   if (!news.reachable) {
     const auto known = link.members.find(news.process);
-    if (known == link.members.end() || known->second.life != news.life) return;
+    if (known == link.members.end() || known->second.start_id != news.start_id) return;
     link.members.erase(known);
     return review(news.process, shortened(news.why), true);
   }
-  member is{.life = news.life, .card = news.card};
+  member is{.start_id = news.start_id, .card = news.card};
   if (options_.rules.read_role) {
     const auto role = options_.rules.read_role(news.card);
     if (role) {
@@ -348,7 +352,7 @@ void zmq_bridge::take_news(broker_link& link, const member_news& news) {
 }
 
 void zmq_bridge::lose_link(broker_link& link, const std::string& why) {
-  if (std::exchange(link.life, 0) == 0) return;
+  if (std::exchange(link.start_id, 0) == 0) return;
   log_line(log_level::warning, "bridge", "lost the broker at " + link.endpoint + ": " + why);
   const auto members = std::exchange(link.members, {});
   for (const auto& [process, is] : members) {
@@ -356,7 +360,7 @@ void zmq_bridge::lose_link(broker_link& link, const std::string& why) {
     // Messages in flight are lost, even to processes that another broker reaches: watchers are notified of these again.
     const auto known = peers_.find(process);
     const bool is_here = known != peers_.end() && !known->second.in_limbo && known->second.is.unfit.empty();
-    if (is_here && known->second.is.life == is.life) tell_watchers(process, true, {}, &known->second.is);
+    if (is_here && known->second.is.start_id == is.start_id) tell_watchers(process, true, {}, &known->second.is);
   }
 }
 
@@ -364,11 +368,12 @@ void zmq_bridge::review(actor::process_number process, const std::string& why, b
   const member* found = nullptr;
   for (const auto& link : links_) {
     const auto at = link.members.find(process);
-    if (link.life == 0 || at == link.members.end()) continue;
+    if (link.start_id == 0 || at == link.members.end()) continue;
     const auto known = peers_.find(process);
     // Brokers may report a process and its successor at the same time: the latest report counts, but a process start
     // that is in use stays.
-    if (found == nullptr || (known != peers_.end() && known->second.is.life == at->second.life)) found = &at->second;
+    if (found == nullptr || (known != peers_.end() && known->second.is.start_id == at->second.start_id))
+      found = &at->second;
   }
   const auto known = peers_.find(process);
   if (found == nullptr) {
@@ -382,7 +387,7 @@ void zmq_bridge::review(actor::process_number process, const std::string& why, b
     tell_watchers(process, false, why, nullptr);
     return;
   }
-  if (known != peers_.end() && known->second.is.life != found->life) {
+  if (known != peers_.end() && known->second.is.start_id != found->start_id) {
     tell_watchers(process, false, "it has restarted", nullptr);
   } else if (known != peers_.end() && !known->second.in_limbo && known->second.is.card == found->card) {
     return;
@@ -402,7 +407,7 @@ void zmq_bridge::tell_watchers(const actor::process_number process, bool reachab
              "process " + std::to_string(process) + (reachable ? " is connected" : " is lost: " + why));
   }
   const actor::peer_state news{process, reachable, std::move(why), is != nullptr ? is->card : std::string(),
-                               is != nullptr ? is->life : 0};
+                               is != nullptr ? is->start_id : 0};
   for (const auto to : watchers_) deliver({envelope{.to = to, .id = actor::peer_state::id}, actor::encode(news)});
 }
 

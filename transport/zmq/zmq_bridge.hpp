@@ -44,7 +44,7 @@ class zmq_bridge {
   };
 
   /// outbound: a bound socket that receives this process's frames for other processes.
-  zmq_bridge(zmq::context_t& context, incarnation self, bridge_options options, std::vector<actor::address> watchers,
+  zmq_bridge(zmq::context_t& context, process_start self, bridge_options options, std::vector<actor::address> watchers,
              zmq::socket_t outbound, inside own);
 
   /// Runs until `running` is false, then says goodbye.
@@ -59,7 +59,7 @@ class zmq_bridge {
   using clock = std::chrono::steady_clock;
 
   struct member {
-    std::uint64_t life = 0;
+    std::uint64_t start_id = 0;
     std::uint8_t role = 0;
     std::string card;
     std::string unfit;  // why frames are not exchanged with it although the broker knows it
@@ -67,7 +67,7 @@ class zmq_bridge {
   struct broker_link {
     std::string endpoint;
     zmq::socket_t socket;
-    std::uint64_t life = 0;  // process start of the broker; 0 before its hello
+    std::uint64_t start_id = 0;  // process start of the broker; 0 before its hello
     clock::time_point heard;
     std::string refused;             // why the broker refuses this process, or is refused
     clock::time_point asks_at;       // when to send the next hello
@@ -98,7 +98,7 @@ class zmq_bridge {
   void say_hello(broker_link& link);
   void beat(clock::time_point now);
   void lose_link(broker_link& link, const std::string& why);
-  [[nodiscard]] broker_link* find_link(actor::process_number process, std::uint64_t life);
+  [[nodiscard]] broker_link* find_link(actor::process_number process, std::uint64_t start_id);
   /// Compares what the links report about a process with what was reported to the watchers.
   void review(actor::process_number process, const std::string& why, bool is_certain);
   [[nodiscard]] std::string why_missed(const broker_link& link) const;
@@ -107,7 +107,7 @@ class zmq_bridge {
   void tell_watchers(const actor::process_number process, bool reachable, std::string why, const member* is);
   void deliver(const actor::frame& f);
 
-  incarnation self_;
+  process_start self_;
   bridge_options options_;
   std::vector<actor::address> watchers_;
   zmq::socket_t outbound_;

@@ -28,7 +28,7 @@ using actor::envelope;
 class zmq_broker::router {
  public:
   router(zmq::context_t& context, const broker_options& options, const std::string& inside)
-      : options_(options), life_(real_environment().random() | 1) {
+      : options_(options), start_id_(real_environment().random() | 1) {
     if (options_.own_keys) gate_ = std::make_unique<curve_gate>(context, options_.allowed_public_keys);
     sockets_.emplace_back(context, ZMQ_ROUTER);
     set_up(sockets_.back());
@@ -81,7 +81,7 @@ class zmq_broker::router {
   static constexpr std::size_t refused_max = 256;
 
   struct peer {
-    incarnation who;
+    process_start who;
     std::string identity;
     std::string key;  // the key of its connection; empty without CURVE
     std::size_t socket = 0;
@@ -108,8 +108,8 @@ class zmq_broker::router {
     const auto who = parse_identity(view(parts_[0]));
     auto head = who ? read_envelope(view(parts_[1])) : std::nullopt;
     if (!head) return note_refusal(bridge_refusal::malformed, "bytes that are not a frame of this version");
-    if (actor::process_of(head->from) != who->process || head->from_life != who->life || who->process == 0 ||
-        who->life == 0) {
+    if (actor::process_of(head->from) != who->process || head->from_start_id != who->start_id || who->process == 0 ||
+        who->start_id == 0) {
       return note_refusal(bridge_refusal::sender,
                           "a frame from process " + std::to_string(who->process) + " that names another sender");
     }
@@ -149,7 +149,8 @@ class zmq_broker::router {
                                                        ", whose role does not send it");
     }
     const auto at = peers_.find(actor::process_of(head.to));
-    const bool is_there = at != peers_.end() && at->second.who.life == head.to_life && meets(sender, at->second);
+    const bool is_there =
+        at != peers_.end() && at->second.who.start_id == head.to_start_id && meets(sender, at->second);
     if (!is_there) return give_back(sender, head, {errc::unreachable, "the process is not connected to the broker"});
     const std::size_t size = parts_[1].size() + parts_[2].size();
     switch (forward(at->second, size)) {
@@ -184,8 +185,8 @@ class zmq_broker::router {
     ++undelivered;
     auto news = undeliverable_news(head, std::move(why));
     if (!news) return;
-    news->head.from_life = life_;
-    news->head.to_life = sender.who.life;
+    news->head.from_start_id = start_id_;
+    news->head.to_start_id = sender.who.start_id;
     (void)send(sender, news->head, news->body);
   }
 
@@ -200,7 +201,7 @@ class zmq_broker::router {
   /// Returns false if no connection has that identity. A message that does not fit into a full queue is lost; another
   /// heartbeat follows.
   bool try_control(const peer& to, actor::message_id what, std::string_view body) {
-    return send(to, {.id = what, .from_life = life_}, body);
+    return send(to, {.id = what, .from_start_id = start_id_}, body);
   }
   void send_control(const peer& to, actor::message_id what, std::string_view body) {
     (void)try_control(to, what, body);
@@ -210,7 +211,7 @@ class zmq_broker::router {
     send_control(p, wire::beat, actor::encode(link_beat{p.received_bytes, p.sent_bytes}));
   }
 
-  void hear_hello(const incarnation& who, std::size_t socket) {
+  void hear_hello(const process_start& who, std::size_t socket) {
     const std::string_view card = view(parts_[2]);
     peer p{.who = who,
            .identity = std::string(view(parts_[0])),
@@ -273,7 +274,7 @@ class zmq_broker::router {
     }
   }
   static member_news news_of(const peer& p, bool reachable, const std::string& why) {
-    return {p.who.process, p.who.life, reachable, reachable ? p.card : std::string(), why};
+    return {p.who.process, p.who.start_id, reachable, reachable ? p.card : std::string(), why};
   }
 
   [[nodiscard]] std::string own_hello() const { return actor::encode(broker_hello{options_.rules.protocol}); }
@@ -329,7 +330,7 @@ class zmq_broker::router {
   }
 
   broker_options options_;
-  std::uint64_t life_;
+  std::uint64_t start_id_;
   std::unique_ptr<curve_gate> gate_;  // before any server socket: without its gate, a CURVE server admits every client
   std::vector<zmq::socket_t> sockets_;
   std::optional<handshake_watch> watch_;  // for the socket that others reach

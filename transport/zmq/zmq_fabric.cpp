@@ -175,7 +175,7 @@ result<void> zmq_fabric::start_bridge(bridge_options options, std::vector<addres
             [to_workers](const envelope& head, std::string_view body) {
               return send_parts(to_workers->to_worker(actor::worker_of(head.to)), actor::encode(head), body);
             }};
-    const incarnation self{state_->process, real_environment().random() | 1};
+    const process_start self{state_->process, real_environment().random() | 1};
     state_->bridge = std::make_unique<zmq_bridge>(state_->context, self, std::move(options), std::move(watchers),
                                                   std::move(outbound), std::move(inside));
     state_->bridge_running = true;

@@ -33,7 +33,7 @@ result<index_ptr> trie_of(const flags& f) {
 
 result<copy::document> document_of(std::string bytes, const index_ptr& trie) {
   if (!trie) return copy::document(std::move(bytes));
-  if (!trie->can_spell(bytes)) {
+  if (!trie->can_tokenize(bytes)) {
     return failure{errc::unsupported_format, "a file contains bytes for which the vocabulary has no token"};
   }
   std::vector<std::uint32_t> ends;

@@ -12,7 +12,7 @@ constexpr std::size_t word_bytes_max = 100;
 constexpr std::size_t label_bytes_max = 80;
 constexpr int kind_snippet = 15;  // CompletionItemKind
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+bool is_whitespace(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
 /// True for letters, digits, underscores and all non-ASCII bytes.
 bool is_of_word(char c) {
@@ -37,7 +37,7 @@ std::string label_of(std::string_view line) {
 
 json inline_items(text::text_position at, std::string_view written) {
   json items = json::array();
-  if (!is_blank(written)) items.push_back({{"insertText", written}, {"range", to_json({at, at})}});
+  if (!is_whitespace(written)) items.push_back({{"insertText", written}, {"range", to_json({at, at})}});
   return {{"items", std::move(items)}};
 }
 
@@ -46,7 +46,7 @@ json empty_list() { return {{"isIncomplete", true}, {"items", json::array()}}; }
 json completion_list(const text::text_document& in, std::size_t byte, text::position_encoding units,
                      std::string_view written) {
   json list = empty_list();
-  if (is_blank(written)) return list;
+  if (is_whitespace(written)) return list;
   const std::size_t begin = word_begin(in.text(), byte);
   const std::string word = in.text().substr(begin, byte - begin);
   const json range = to_json({in.position_of(begin, units), in.position_of(byte, units)});
@@ -61,14 +61,14 @@ json completion_list(const text::text_document& in, std::size_t byte, text::posi
                              {"textEdit", {{"range", range}, {"newText", whole}}}});
   };
   const std::string_view first = written.substr(0, written.find_first_of("\r\n"));
-  if (!is_blank(first)) add(first, label_of(word + std::string(first)));
+  if (!is_whitespace(first)) add(first, label_of(word + std::string(first)));
   if (first.size() < written.size()) {
     const auto lines = static_cast<std::size_t>(std::count(written.begin(), written.end(), '\n')) + 1;
     std::string_view shown = written;
     shown.remove_prefix(std::min(shown.find_first_not_of(" \t\r\n"), shown.size()));
     shown = shown.substr(0, shown.find_first_of("\r\n"));
     add(written,
-        label_of(is_blank(first) ? shown : word + std::string(first)) + " (" + std::to_string(lines) + " lines)");
+        label_of(is_whitespace(first) ? shown : word + std::string(first)) + " (" + std::to_string(lines) + " lines)");
   }
   return list;
 }

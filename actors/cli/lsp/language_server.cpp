@@ -22,7 +22,7 @@ std::string cut(std::string_view text, std::size_t bytes_max) {
   return std::string(text.substr(0, utf8::valid_prefix_bytes(text.substr(0, bytes_max)))) + "\u2026";
 }
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+bool is_whitespace(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
 text::position_encoding chosen_units(const json& offered) {
   if (offered.is_array()) {
@@ -133,7 +133,7 @@ void language_server::initialize(const rpc_message& m) {
     for (const json& one : given) {
       const std::string text = text_of(one);
       if (instructions_.size() == instructions_max) break;
-      if (!is_blank(text) && text.size() <= instruction_bytes_max) instructions_.push_back(text);
+      if (!is_whitespace(text) && text.size() <= instruction_bytes_max) instructions_.push_back(text);
     }
   }
   if (const json& most = member(wishes, "maxTokens"); most.is_number_unsigned()) {
@@ -298,7 +298,7 @@ void language_server::execute(const rpc_message& m) {
   const json& given = arguments.is_array() && !arguments.empty() ? arguments[0] : arguments;
   edit e{.id = m.id, .uri = text_of(member(given, "uri")), .instruction = text_of(member(given, "instruction"))};
   if (e.uri.empty()) return bad("redline.edit: expected an argument {uri, instruction, range}, found no 'uri'");
-  if (is_blank(e.instruction)) {
+  if (is_whitespace(e.instruction)) {
     return bad(
         "redline.edit: expected an 'instruction' that says what to change, found none; the editor must ask for one");
   }

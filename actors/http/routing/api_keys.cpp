@@ -111,17 +111,17 @@ result<api_keys> api_keys::load(std::span<const std::string> lines, const std::s
   std::ifstream in(file, std::ios::binary);
   if (!in) return failure{errc::file_unreadable, "API keys: cannot open '" + file + "'"};
   std::string line;
-  bool is_blank = true;
+  bool is_whitespace = true;
   for (std::size_t number = 1; std::getline(in, line); ++number) {
     const auto text = trimmed(line);
     if (text.empty() || text.starts_with('#')) continue;
-    is_blank = false;
+    is_whitespace = false;
     auto added = keys.add(text, "'" + file + "' line " + std::to_string(number));
     sodium_memzero(line.data(), line.size());
     REDLINE_TRY(std::move(added));
   }
   if (in.bad()) return failure{errc::file_unreadable, "API keys: cannot read '" + file + "'"};
-  if (is_blank) {
+  if (is_whitespace) {
     return failure{errc::file_malformed,
                    "API keys: '" + file + "' contains no key; expected at least one line KEY or TENANT:KEY"};
   }

@@ -38,7 +38,8 @@ class local_runner::answers {
   std::optional<failure> fatal_;
 };
 
-local_runner::local_runner() : answers_(std::make_shared<answers>()), desk_(std::make_shared<local_client::desk>()) {}
+local_runner::local_runner()
+    : answers_(std::make_shared<answers>()), receiver_(std::make_shared<local_client::receiver>()) {}
 
 local_runner::~local_runner() {
   if (engine_) engine_->stop();
@@ -51,9 +52,10 @@ result<std::unique_ptr<local_runner>> local_runner::create(engine_options option
   options.on_fatal = [into = r->answers_](const std::string& why) { into->break_down({errc::internal, why}); };
   REDLINE_TRY_ASSIGN(r->engine_, engine::create(std::move(options)));
   r->client_ = r->engine_->io()
-                   .add<local_client>(
-                       topology::client, "client", {4096, 4096},
-                       [jobs = r->desk_](actor::actor_context& c) { return std::make_unique<local_client>(c, jobs); })
+                   .add<local_client>(topology::client, "client", {4096, 4096},
+                                      [jobs = r->receiver_](actor::actor_context& c) {
+                                        return std::make_unique<local_client>(c, jobs);
+                                      })
                    .where;
   return r;
 }
@@ -95,7 +97,7 @@ result<std::vector<result<outcome>>> local_runner::run_each(
   std::vector<std::pair<std::size_t, std::future<result<session_finished>>>> waits;
   for (auto& [i, job] : jobs) {
     waits.emplace_back(i, answers_->expect(job.work.spec().session));
-    desk_->put(std::move(job));
+    receiver_->put(std::move(job));
   }
   engine_->send(client_, begin_local{});
   for (auto& [i, wait] : waits) {

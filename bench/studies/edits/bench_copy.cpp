@@ -26,14 +26,14 @@ namespace {
 using json = nlohmann::ordered_json;
 
 /// The costs by which every corpus is judged.
-struct prices {
-  std::vector<run_price> runs;
+struct costs {
+  std::vector<run_cost> runs;
   std::vector<double> shared_step_ms;  // a shared decode step's time, by --users
-  std::vector<mask_price> masks;
+  std::vector<mask_cost> masks;
   double step_ms = 0;
 };
 
-result<prices> measure(const copy_study_options& f, const engine& e) {
+result<costs> measure(const copy_study_options& f, const engine& e) {
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.models.model));
   REDLINE_TRY_ASSIGN(const auto kv, parse_kv_type(f.models.kv));
   REDLINE_TRY_ASSIGN(const auto numerics, model::parse_numerics(f.models.numerics));
@@ -47,7 +47,7 @@ result<prices> measure(const copy_study_options& f, const engine& e) {
                    "expected --context-tokens and the longest of --runs within the model's context of " +
                        std::to_string(e.context_max()) + ", found " + std::to_string(f.context_tokens + most)};
   }
-  prices out;
+  costs out;
   for (const auto n : f.runs) out.runs.push_back({.tokens = n});
   const auto probe_of = [&](bool last_only) -> result<std::unique_ptr<forward_probe>> {
     REDLINE_TRY_ASSIGN(auto probe, forward_probe::create(*file, weights, table, team,
@@ -72,7 +72,7 @@ result<prices> measure(const copy_study_options& f, const engine& e) {
   return out;
 }
 
-json json_of(const prices& p, const copy_study_options& f) {
+json json_of(const costs& p, const copy_study_options& f) {
   json out = {
       {"step_ms", p.step_ms}, {"runs", json::array()}, {"shared_steps", json::array()}, {"masks", json::array()}};
   for (const auto& r : p.runs) {
@@ -95,7 +95,7 @@ json json_of(const prices& p, const copy_study_options& f) {
   return out;
 }
 
-void print(const prices& p, const copy_study_options& f) {
+void print(const costs& p, const copy_study_options& f) {
   std::printf(
       "a run of N tokens after %u others, logits of its last row, compared with N decode steps of %.2f ms\n"
       "%6s %10s %12s %9s | %14s %9s\n",
@@ -189,13 +189,13 @@ result<corpus_study> study(const std::string& path, const std::vector<known_edit
 }
 
 /// Decode steps of `users` sequences at once, one token each, as the cost of a decoded token.
-speed_up_curve curve_for(const prices& p, const copy_study_options& f, std::uint32_t users) {
+speed_up_curve curve_for(const costs& p, const copy_study_options& f, std::uint32_t users) {
   const auto at = std::find(f.users.begin(), f.users.end(), users) - f.users.begin();
   return users == 1 ? speed_up_curve(p.runs)
                     : speed_up_curve(p.runs, p.shared_step_ms[static_cast<std::size_t>(at)] / users);
 }
 
-json json_of(const corpus_study& s, const prices& p, const copy_study_options& f) {
+json json_of(const corpus_study& s, const costs& p, const copy_study_options& f) {
   json out = {{"corpus", s.name},       {"pairs", s.pairs},          {"coverage", json::array()},
               {"moved", json::array()}, {"executed", json::array()}, {"own", json::array()}};
   const speed_up_curve curve(p.runs);
@@ -244,7 +244,7 @@ json json_of(const corpus_study& s, const prices& p, const copy_study_options& f
   return out;
 }
 
-void print(const corpus_study& s, const prices& p, const copy_study_options& f) {
+void print(const corpus_study& s, const costs& p, const copy_study_options& f) {
   const speed_up_curve curve(p.runs);
   std::printf("\n%s: %zu pairs\n%14s %8s %8s %8s %14s\n", s.name.c_str(), s.pairs, "copied", "share", "spans", "bound",
               "with program");

@@ -22,7 +22,7 @@ using draft::method;
 
 struct machine {
   const char* name;
-  pass_prices prices;
+  pass_costs costs;
 };
 /// The first three are as in `bench/results/README.md`, "`auto` by what its drafts saved"; the last was measured with a
 /// model of 0.5B parameters on two cores of a Zen 4.
@@ -82,7 +82,7 @@ row replay_row(const std::vector<known_answer>& all, const machine& on, bool pre
                const draft::book_constants& constants) {
   row out{.on = &on, .predicts = predicts, .costs = {}};
   const auto replay = [&](method how) {
-    out.costs.emplace_back(how, replay_all(all, predicts, {how, on.prices, model_right, constants}));
+    out.costs.emplace_back(how, replay_all(all, predicts, {how, on.costs, model_right, constants}));
   };
   for (const method how : fixed) {
     if (predicts || how != method::prediction) replay(how);
@@ -142,7 +142,7 @@ void vary(const std::vector<known_answer>& all, const std::vector<row>& now, dou
       std::printf("%-20s %8.2f", name, changed.*member);
       double sum = 0;
       for (const row& r : now) {
-        const auto cost = replay_all(all, r.predicts, {method::automatic, r.on->prices, model_right, changed});
+        const auto cost = replay_all(all, r.predicts, {method::automatic, r.on->costs, model_right, changed});
         const double share = r.automatic().us / cost.us;
         sum += share;
         std::printf(" %12.3f", share);

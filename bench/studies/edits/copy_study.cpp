@@ -14,18 +14,17 @@
 
 namespace redline::studies {
 
-double run_price::speed_up() const { return ratio(steps_ms, run_ms); }
-double run_price::saving() const { return all_logits_ms > 0 ? 1 - ratio(run_ms, all_logits_ms) : 0; }
+double run_cost::speed_up() const { return ratio(steps_ms, run_ms); }
+double run_cost::saving() const { return all_logits_ms > 0 ? 1 - ratio(run_ms, all_logits_ms) : 0; }
 
-speed_up_curve::speed_up_curve(const std::vector<run_price>& prices, double ms_per_decoded_token) : prices_(prices) {
-  for (auto& p : prices_) p.steps_ms = p.tokens * ms_per_decoded_token;
+speed_up_curve::speed_up_curve(const std::vector<run_cost>& costs, double ms_per_decoded_token) : costs_(costs) {
+  for (auto& p : costs_) p.steps_ms = p.tokens * ms_per_decoded_token;
 }
 
 double speed_up_curve::at(double tokens) const {
-  const auto above =
-      std::find_if(prices_.begin(), prices_.end(), [&](const run_price& p) { return p.tokens >= tokens; });
-  if (above == prices_.end()) return prices_.back().speed_up();
-  if (above == prices_.begin()) return prices_.front().speed_up();
+  const auto above = std::find_if(costs_.begin(), costs_.end(), [&](const run_cost& p) { return p.tokens >= tokens; });
+  if (above == costs_.end()) return costs_.back().speed_up();
+  if (above == costs_.begin()) return costs_.front().speed_up();
   const auto below = above - 1;
   const double share = std::log(tokens / below->tokens) / std::log(static_cast<double>(above->tokens) / below->tokens);
   return std::exp(std::log(below->speed_up()) * (1 - share) + std::log(above->speed_up()) * share);
@@ -270,7 +269,7 @@ bool writes_exactly(const clumsy_model& m, const known_edit& e, const std::share
   return rules && clumsy_writer(m, e, *rules).run();
 }
 
-std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_trie>& trie) {
+std::vector<mask_cost> price_masks(const std::shared_ptr<const grammar::token_trie>& trie) {
   const auto us = [](const std::function<void()>& work) {
     const auto began = std::chrono::steady_clock::now();
     work();
@@ -296,7 +295,7 @@ std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_t
                            {"JSON: a string", schema, "{\"name\":\"x"},
                            {"JSON: a string with maxLength", schema, "{\"name\":\"x\",\"note\":\"x"},
                            {"JSON: after a value", schema, "{\"name\":\"x\""}};
-  std::vector<mask_price> out;
+  std::vector<mask_cost> out;
   for (const auto& c : cases) {
     grammar::constraint at = c.grammar;
     std::vector<double> first, again;

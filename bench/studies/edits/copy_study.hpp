@@ -12,7 +12,7 @@
 namespace redline::studies {
 
 /// The milliseconds of one run of N tokens after a context, and of a decode step there.
-struct run_price {
+struct run_cost {
   std::uint32_t tokens = 0;
   double run_ms = 0;         // with logits of the last row only
   double all_logits_ms = 0;  // with logits of every row
@@ -25,13 +25,13 @@ struct run_price {
 /// s(N), interpolated between measured lengths by their logarithms; outside them it is the nearest measurement.
 class speed_up_curve {
  public:
-  /// `prices` ascends by tokens and is not empty. The second form takes the cost of a decoded token instead of step_ms.
-  explicit speed_up_curve(const std::vector<run_price>& prices) : prices_(prices) {}
-  speed_up_curve(const std::vector<run_price>& prices, double ms_per_decoded_token);
+  /// `costs` ascends by tokens and is not empty. The second form takes the cost of a decoded token instead of step_ms.
+  explicit speed_up_curve(const std::vector<run_cost>& costs) : costs_(costs) {}
+  speed_up_curve(const std::vector<run_cost>& costs, double ms_per_decoded_token);
   [[nodiscard]] double at(double tokens) const;
 
  private:
-  std::vector<run_price> prices_;
+  std::vector<run_cost> costs_;
 };
 
 /// How many tokens of new files can be copied.
@@ -73,11 +73,11 @@ struct clumsy_model {
                                   const std::shared_ptr<const grammar::token_trie>& trie, const copy_options& how);
 
 /// The microseconds that a row's mask takes, by position in the grammar.
-struct mask_price {
+struct mask_cost {
   std::string place;
   double first_us = 0;  // when the grammar state is new
   double again_us = 0;
 };
-[[nodiscard]] std::vector<mask_price> price_masks(const std::shared_ptr<const grammar::token_trie>& trie);
+[[nodiscard]] std::vector<mask_cost> price_masks(const std::shared_ptr<const grammar::token_trie>& trie);
 
 }  // namespace redline::studies

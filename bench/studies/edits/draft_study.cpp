@@ -28,12 +28,12 @@ class simulated_model {
     std::uint32_t unread = 0;  // rows that read the log first
     double us = 0;             // time of the draft passes
   };
-  draft_made make(std::span<const token> log, std::uint32_t tokens_max, const draft::round_prices& target) {
+  draft_made make(std::span<const token> log, std::uint32_t tokens_max, const draft::round_costs& target) {
     draft_made out;
     out.unread = static_cast<std::uint32_t>(log.size() - std::min(read_, log.size()));
     read_ = log.size();
     log_.append(log.subspan(log_.tokens().size()));
-    const pass_prices& p = setting_.prices;
+    const pass_costs& p = setting_.costs;
     const draft::draft_options options;
     const bool is_blazedit = setting_.how != method::assisted;
     const auto answered = log.size() - known_.prompt.size();
@@ -67,14 +67,14 @@ class simulated_model {
 
  private:
   std::vector<token> look_up(const draft::draft_options& options, std::uint32_t tokens_max,
-                             const draft::round_prices& target, const draft::graded_draft& draft) {
+                             const draft::round_costs& target, const draft::graded_draft& draft) {
     const std::uint32_t room = tokens_max - static_cast<std::uint32_t>(draft.tokens.size()) - 1;
     auto found =
         log_.look_up(draft.tokens, options.max_matching_ngram_size, std::min(options.micro_draft_tokens, room));
     run_ = {draft::source::lookup, draft::grade_of_match(found.matched),
             static_cast<std::uint32_t>(found.tokens.size())};
-    const pass_prices& p = setting_.prices;
-    const draft::round_prices both{.round_us = p.model_us + target.round_us, .row_us = p.model_row_us + target.row_us};
+    const pass_costs& p = setting_.costs;
+    const draft::round_costs both{.round_us = p.model_us + target.round_us, .row_us = p.model_row_us + target.row_us};
     found.tokens.resize(static_cast<std::size_t>(draft::best_round(guesses_.parts({&run_, 1}, nullptr), both).rows));
     return std::move(found.tokens);
   }
@@ -84,7 +84,7 @@ class simulated_model {
   draft::prompt_lookup log_;
   std::size_t read_ = 0;
   draft::acceptance_record guesses_;
-  draft::graded_run run_;
+  draft::graded_segment run_;
 };
 
 }  // namespace
@@ -103,11 +103,11 @@ draft_replay_study::draft_replay_study(const setting& s)
     : setting_(s), tenant_(std::make_shared<draft::tenant_record>(s.constants)) {}
 
 replay_cost draft_replay_study::replay(const known_answer& known) {
-  const pass_prices& p = setting_.prices;
-  const draft::round_prices prices{.round_us = p.target_us + p.overhead_us,
-                                   .row_us = p.row_us,
-                                   .model_pass_us = p.model_us,
-                                   .model_row_us = p.model_row_us};
+  const pass_costs& p = setting_.costs;
+  const draft::round_costs costs{.round_us = p.target_us + p.overhead_us,
+                                 .row_us = p.row_us,
+                                 .model_pass_us = p.model_us,
+                                 .model_row_us = p.model_row_us};
   const draft::draft_options options{.how = setting_.how};
   const auto as_it_is = [](draft::graded_draft&) {};
   draft::book book(options, tenant_, setting_.constants);
@@ -126,7 +126,7 @@ replay_cost draft_replay_study::replay(const known_answer& known) {
   for (std::size_t at = 0; at < known.answer.size();) {
     const auto left = std::span(known.answer).subspan(at);
     // The scheduler verifies the width that gives the most tokens per microsecond.
-    const auto width = static_cast<std::size_t>(draft::best_round(draft.parts, prices).rows);
+    const auto width = static_cast<std::size_t>(draft::best_round(draft.parts, costs).rows);
     const std::size_t accepted = std::min({agreement(draft.draft.tokens, left), width, left.size() - 1});
     std::size_t begin = 0;
     for (const auto& part : draft.parts) {
@@ -137,7 +137,7 @@ replay_cost draft_replay_study::replay(const known_answer& known) {
     const auto came = left.first(accepted + 1);
     ++cost.rounds;
     cost.rows += 1 + width;
-    cost.us += prices.round_us + static_cast<double>(width) * prices.row_us;
+    cost.us += costs.round_us + static_cast<double>(width) * costs.row_us;
     book.judge(came, static_cast<std::uint32_t>(width));
     at += came.size();
     log.insert(log.end(), came.begin(), came.end());
@@ -148,9 +148,9 @@ replay_cost draft_replay_study::replay(const known_answer& known) {
     }
     const draft::book::model_state state{.is_there = draft::asks_model(setting_.how),
                                          .unread = model.unread(log.size())};
-    draft = book.choose(prices, static_cast<std::uint32_t>(known.answer.size() - at - 1), state, as_it_is);
+    draft = book.choose(costs, static_cast<std::uint32_t>(known.answer.size() - at - 1), state, as_it_is);
     if (draft.ask_model == 0) continue;
-    auto made = model.make(log, draft.ask_model, prices);
+    auto made = model.make(log, draft.ask_model, costs);
     cost.model_passes += made.passes;
     cost.model_rows += made.rows + made.unread;
     cost.us += made.us + made.unread * p.model_row_us;

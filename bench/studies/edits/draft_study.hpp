@@ -21,7 +21,7 @@ struct known_answer {
 };
 
 /// The microseconds that passes take. They are fixed, so that every decision repeats.
-struct pass_prices {
+struct pass_costs {
   double target_us = 2000;  // a pass with one row
   double row_us = 100;      // each further row
   double model_us = 150;    // a pass of the draft model
@@ -47,7 +47,7 @@ class draft_replay_study {
  public:
   struct setting {
     draft::method how = draft::method::automatic;
-    pass_prices prices;
+    pass_costs costs;
     double model_right = 0.8;
     draft::book_constants constants;
   };

@@ -89,7 +89,7 @@ struct user {
 
 struct machine {
   std::unique_ptr<fleet_worker> worker;  // null if it is down
-  std::uint32_t life = 0;
+  std::uint32_t start_id = 0;
   std::set<std::uint32_t> guests;  // users whose answers run here
   std::int64_t pass_took = 0;
   std::int64_t busy_us = 0;
@@ -195,8 +195,8 @@ class fleet {
     return {conversation_number(who), shared_number(tenant), kind_of(tenant).shared};
   }
   [[nodiscard]] std::unique_ptr<fleet_worker> make_worker(std::uint32_t number) const {
-    const std::uint64_t life = std::uint64_t{machines_[number].life} * options_.workers + number;
-    return std::make_unique<fleet_worker>(options_.limits, curve_, life);
+    const std::uint64_t start_id = std::uint64_t{machines_[number].start_id} * options_.workers + number;
+    return std::make_unique<fleet_worker>(options_.limits, curve_, start_id);
   }
   [[nodiscard]] sequence_id sequence_of(std::uint32_t who) const {
     return {std::uint64_t{users_[who].answers} << 32 | who};
@@ -301,7 +301,7 @@ void fleet::handle(const event& e) {
       if (e.which == users_[e.who].moves) be_refused(e.who);
       return;
     case happens::pass_end:
-      if (e.which == machines_[e.who].life) end_pass(e.who);
+      if (e.which == machines_[e.who].start_id) end_pass(e.who);
       return;
     case happens::kill:
       return kill();
@@ -355,7 +355,7 @@ void fleet::ask(std::uint32_t who) {
   u.lost_at = u.waiting_since = -1;
   u.is_long = u.is_short = u.is_after_long = false;
   u.rows_known = u.home == nobody ? 0 : u.log_tokens;
-  u.home_is_lost = u.home != nobody && (machines_[u.home].life != u.home_life || !machines_[u.home].worker);
+  u.home_is_lost = u.home != nobody && (machines_[u.home].start_id != u.home_life || !machines_[u.home].worker);
   if (!place(who)) wait(who);
 }
 
@@ -511,7 +511,7 @@ void fleet::kick(std::uint32_t number) {
       1 + pass_noise * (2 * draw(draws::pass, number, static_cast<std::uint32_t>(m.worker->batches_total())) - 1);
   const double us = static_cast<double>(truth_.predict(plan->size).count()) * noise;
   m.pass_took = std::max<std::int64_t>(50, std::llround(us));
-  plan_event(now_ + m.pass_took, happens::pass_end, number, m.life);
+  plan_event(now_ + m.pass_took, happens::pass_end, number, m.start_id);
 }
 
 void fleet::end_pass(std::uint32_t number) {
@@ -580,7 +580,7 @@ void fleet::finish(std::uint32_t who, std::int64_t at) {
   doors_[u.gateway].placer->leave(u.worker);
   u.log_tokens = u.prompt + u.emitted;
   u.home = u.worker;
-  u.home_life = m.life;
+  u.home_life = m.start_id;
   u.is_active = false;
   if (is_measuring()) {
     ++out_.answers;
@@ -628,7 +628,7 @@ void fleet::lose(std::uint32_t number) {
     u.is_long = false;
   }
   m.worker.reset();
-  ++m.life;
+  ++m.start_id;
   m.long_open = 0;
   m.pass_took = 0;
   const std::int64_t detected = now_ + std::int64_t{options_.detect_ms} * 1000 + hops();

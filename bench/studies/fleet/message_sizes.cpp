@@ -24,8 +24,8 @@ actor::envelope some_envelope() {
           .from = actor::make_address(50'000, 1, 70'000),
           .id = {0x0401},
           .subject = some_id,
-          .from_life = some_id,
-          .to_life = some_id};
+          .from_start_id = some_id,
+          .to_start_id = some_id};
 }
 
 template<class M>

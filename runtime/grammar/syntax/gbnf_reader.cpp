@@ -13,7 +13,7 @@ class gbnf_reader : grammar_scanner {
   explicit gbnf_reader(std::string_view text) : grammar_scanner(text) {}
 
   result<grammar_rules> read() {
-    for (skip_blanks(true); !why_ && !is_over(); skip_blanks(true)) read_rule();
+    for (skip_whitespace(true); !why_ && !is_over(); skip_whitespace(true)) read_rule();
     return finish("root");
   }
 
@@ -21,7 +21,7 @@ class gbnf_reader : grammar_scanner {
   static bool is_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   }
-  void skip_blanks(bool over_lines) {
+  void skip_whitespace(bool over_lines) {
     for (; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
       if (c == '#') {
@@ -42,7 +42,7 @@ class gbnf_reader : grammar_scanner {
   void read_rule() {
     const std::size_t line = line_;
     const std::string name = read_name();
-    skip_blanks(true);
+    skip_whitespace(true);
     if (name.empty() || !looks_at("::=")) {
       // A rule with one colon, or what only Lark has before a rule: ?name, !name, %import, // a comment.
       const bool is_lark =
@@ -54,7 +54,7 @@ class gbnf_reader : grammar_scanner {
     at_ += 3;
     const auto number = begin_rule(name, line);
     if (!number) return;
-    skip_blanks(true);
+    skip_whitespace(true);
     part right = read_choice(0);
     if (why_) return;
     if (!is_over() && peek() != '\n')
@@ -70,10 +70,10 @@ class gbnf_reader : grammar_scanner {
       if (why_) return out;
       // The bar may begin the next line.
       const std::size_t at = at_, line = line_;
-      skip_blanks(true);
+      skip_whitespace(true);
       if (peek() == '|') {
         ++at_;
-        skip_blanks(true);
+        skip_whitespace(true);
         continue;
       }
       if (depth == 0) at_ = at, line_ = line;
@@ -84,7 +84,7 @@ class gbnf_reader : grammar_scanner {
   part read_sequence(std::size_t depth) {
     part out{.what = part::kind::sequence};
     for (;;) {
-      skip_blanks(depth > 0);
+      skip_whitespace(depth > 0);
       const char c = peek();
       if (at_ >= text_.size() || c == '|' || c == ')' || c == '\n') return out;
       part one;
@@ -97,7 +97,7 @@ class gbnf_reader : grammar_scanner {
         one = {.what = part::kind::characters, .ranges = tidy({}, true)};
       } else if (c == '(') {
         ++at_;
-        skip_blanks(true);
+        skip_whitespace(true);
         one = read_choice(depth + 1);
         if (!why_ && peek() != ')') refuse("expected ')'");
         ++at_;
@@ -118,7 +118,7 @@ class gbnf_reader : grammar_scanner {
 
   void read_repeat(part& one) {
     for (std::size_t in_a_row = 0;;) {
-      skip_blanks(false);
+      skip_whitespace(false);
       std::uint32_t least = 0, most = UINT32_MAX;
       const char c = peek();
       if (c == '{') {
@@ -139,10 +139,10 @@ class gbnf_reader : grammar_scanner {
   }
   bool read_bounds(std::uint32_t& least, std::uint32_t& most) {
     const auto number = [this](std::uint32_t otherwise) {
-      skip_blanks(false);
+      skip_whitespace(false);
       if (!is_digit(peek())) return otherwise;
       const auto n = read_number();
-      skip_blanks(false);
+      skip_whitespace(false);
       return n;
     };
     least = number(0);

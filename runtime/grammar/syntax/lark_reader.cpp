@@ -61,13 +61,13 @@ class lark_reader : grammar_scanner {
       : grammar_scanner(text), steps_(steps), ignored_(rule_of(std::string(ignored_rule))) {}
 
   result<grammar_rules> read() {
-    for (skip_blanks(true); !why_ && !is_over(); skip_blanks(true)) {
+    for (skip_whitespace(true); !why_ && !is_over(); skip_whitespace(true)) {
       if (peek() == '%') {
         read_statement();
       } else {
         read_definition();
       }
-      skip_blanks(false);
+      skip_whitespace(false);
       if (!why_ && !is_over() && peek() != '\n') refuse("expected the end of the line, found " + rest_of_line());
     }
     if (!why_) refuse_recursive_terminals();
@@ -79,11 +79,11 @@ class lark_reader : grammar_scanner {
 
   /// Implements looks_like_lark.
   bool is_lark() {
-    skip_blanks(true);
+    skip_whitespace(true);
     if (is_over()) return false;
     if (peek() == '?' || peek() == '!' || peek() == '%') return true;
     if (read_name().empty()) return false;
-    skip_blanks(true);
+    skip_whitespace(true);
     return (peek() == ':' && !looks_at("::=")) || peek() == '.' || peek() == '{' || peek() == '[';
   }
 
@@ -94,7 +94,7 @@ class lark_reader : grammar_scanner {
     return !why_;
   }
 
-  void skip_blanks(bool over_lines) {
+  void skip_whitespace(bool over_lines) {
     for (; !is_over(); ++at_) {
       const char c = peek();
       if (c == '#' || looks_at("//")) {
@@ -126,7 +126,7 @@ class lark_reader : grammar_scanner {
   void read_statement() {
     ++at_;
     const std::string what = read_name();
-    skip_blanks(false);
+    skip_whitespace(false);
     if (what == "ignore") return read_ignore();
     if (what == "import") return read_import();
     refuse("'%" + what.substr(0, 64) + "' is not supported: of statements %ignore and %import are");
@@ -140,20 +140,20 @@ class lark_reader : grammar_scanner {
   /// Reads common.NAME, common.NAME -> OTHER, or common (NAME, ...).
   void read_import() {
     const std::string library = read_name();
-    skip_blanks(false);
+    skip_whitespace(false);
     if (library != "common" || (peek() != '.' && peek() != '('))
       return refuse("only terminals of the library 'common' can be imported: %import common.NAME");
     const bool is_list = peek() == '(';
     do {
       ++at_;
-      skip_blanks(is_list);
+      skip_whitespace(is_list);
       const std::size_t line = line_;
       const std::string name = read_name();
-      skip_blanks(is_list);
+      skip_whitespace(is_list);
       std::string alias = name;
       if (!is_list && looks_at("->")) {
         at_ += 2;
-        skip_blanks(false);
+        skip_whitespace(false);
         alias = read_name();
       }
       add_common(name, alias, line);
@@ -187,7 +187,7 @@ class lark_reader : grammar_scanner {
       if (!is_digit(peek())) return refuse("expected a priority: " + name.substr(0, 64) + ".NUMBER");
       (void)read_number();
     }
-    skip_blanks(true);
+    skip_whitespace(true);
     if (looks_at("::=")) return refuse("expected a rule: NAME: ..., found one in GBNF among those in Lark");
     if (peek() != ':') return refuse("expected a rule: NAME: ..., found " + rest_of_line());
     ++at_;
@@ -203,18 +203,18 @@ class lark_reader : grammar_scanner {
   part read_choice(std::size_t depth) {
     part out{.what = part::kind::choice};
     if (depth > depth_of_groups_max) refuse("groups are nested too deeply");
-    for (skip_blanks(depth > 0); !why_;) {
+    for (skip_whitespace(depth > 0); !why_;) {
       out.parts.push_back(read_sequence(depth));
       if (why_) break;
       // The bar may begin the next line.
       const std::size_t at = at_, line = line_;
-      skip_blanks(true);
+      skip_whitespace(true);
       if (peek() != '|') {
         if (depth == 0) at_ = at, line_ = line;
         break;
       }
       ++at_;
-      skip_blanks(depth > 0);  // outside of groups, a bar that ends a line begins an empty alternative
+      skip_whitespace(depth > 0);  // outside of groups, a bar that ends a line begins an empty alternative
     }
     return out;
   }
@@ -223,14 +223,14 @@ class lark_reader : grammar_scanner {
   part read_sequence(std::size_t depth) {
     part out{.what = part::kind::sequence};
     while (spend()) {
-      skip_blanks(depth > 0);
+      skip_whitespace(depth > 0);
       const char c = peek();
       if (is_over() || c == '|' || c == ')' || c == ']' || c == '\n') break;
       if (looks_at("->")) {
         at_ += 2;
-        skip_blanks(false);
+        skip_whitespace(false);
         if (read_name().empty()) refuse("expected a name after '->'");
-        skip_blanks(depth > 0);
+        skip_whitespace(depth > 0);
         const char end = peek();
         if (!is_over() && end != '|' && end != ')' && end != ']' && end != '\n')
           refuse("expected the end of the alternative after its name, found " + rest_of_line());
@@ -288,22 +288,22 @@ class lark_reader : grammar_scanner {
   }
 
   void read_repeat(part& one) {
-    skip_blanks(false);
+    skip_whitespace(false);
     const char c = peek();
     if (c == '*' || c == '+' || c == '?') {
       ++at_;
       one = repeated(std::move(one), c == '+' ? 1 : 0, c == '?' ? 1 : UINT32_MAX);
     } else if (c == '~') {
       ++at_;
-      skip_blanks(false);
+      skip_whitespace(false);
       const bool has_least = is_digit(peek());
       const std::uint32_t least = read_number();
       std::uint32_t most = least;
-      skip_blanks(false);
+      skip_whitespace(false);
       bool has_most = true;
       if (looks_at("..")) {
         at_ += 2;
-        skip_blanks(false);
+        skip_whitespace(false);
         has_most = is_digit(peek());
         most = read_number();
       }
@@ -314,7 +314,7 @@ class lark_reader : grammar_scanner {
     } else {
       return;
     }
-    skip_blanks(false);
+    skip_whitespace(false);
     if (!is_over() && std::string_view("*+?~").find(peek()) != std::string_view::npos)
       refuse("a repetition of a repetition needs a group");
   }
@@ -329,13 +329,13 @@ class lark_reader : grammar_scanner {
       return in_any_case(text);
     }
     const std::size_t at = at_;
-    skip_blanks(false);
+    skip_whitespace(false);
     if (!looks_at("..")) {
       at_ = at;
       return {.what = part::kind::literal, .text = text};
     }
     at_ += 2;
-    skip_blanks(false);
+    skip_whitespace(false);
     if (peek() != '"') refuse("expected a range: \"a\"..\"z\"");
     if (why_) return {};
     const std::string end = read_quoted();

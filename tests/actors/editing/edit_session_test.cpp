@@ -349,7 +349,7 @@ TEST_F(edit_sessions, read_no_more_than_the_model_has_room_for_when_that_turns_o
   const auto id = open(lines);
   const json wish = {{"path", "a.py"}, {"mode", "text"}, {"max_tokens", 8}};
   EXPECT_GT(call("POST", at(id, "/complete"), wish).second["usage"]["prompt_tokens"], 128);
-  answers_of_model->note_room(128);  // as a worker's report does
+  answers_of_model->set_tokens_max(128);  // as a worker's report does
   const auto [status, body] = call("POST", at(id, "/complete"), wish);
   EXPECT_EQ(status, 200U) << body;
   EXPECT_LE(body["usage"]["prompt_tokens"], 96);

@@ -34,9 +34,11 @@ class cache_manager_test : public test::one_actor<cache_manager> {
   }
 
   void start_target() {
-    inject(target_at,
-           target_ready{
-               .context = 250, .vocabulary = 300, .rows_max = 512, .pages_count = pages_count, .life = target_life});
+    inject(target_at, target_ready{.context = 250,
+                                   .vocabulary = 300,
+                                   .rows_max = 512,
+                                   .pages_count = pages_count,
+                                   .start_id = target_start_id});
   }
 
   struct question {
@@ -109,7 +111,7 @@ class cache_manager_test : public test::one_actor<cache_manager> {
   }
 
   forward_batch last;
-  std::uint64_t target_life = 0;
+  std::uint64_t target_start_id = 0;
 };
 
 TEST_F(cache_manager_test, tells_a_new_session_that_its_round_was_taken_when_the_answer_takes_long) {
@@ -343,7 +345,7 @@ TEST_F(cache_manager_test, counts_and_learns_the_experts_that_passes_touched) {
                                  .vocabulary = 300,
                                  .rows_max = 512,
                                  .pages_count = pages_count,
-                                 .life = 5,
+                                 .start_id = 5,
                                  .mixture = {.layers = 2, .experts = 64, .used = 8}});
   const cost::work_size wide{32, 32, 32, 32};
   const double before = w.find(who)->queue().cost().predict_experts(wide);
@@ -439,7 +441,7 @@ TEST_F(cache_manager_test, tells_who_asked_before_the_target_model_was_there_whe
 }
 
 TEST_F(cache_manager_test, goes_on_after_a_batch_that_did_not_reach_the_target_model) {
-  target_life = 7;
+  target_start_id = 7;
   start_target();
   ask({.tail = {1, 2}});
   placed();
@@ -527,7 +529,7 @@ TEST_F(cache_manager_test, does_not_let_sessions_wait_for_ever_for_a_target_mode
 }
 
 TEST_F(cache_manager_test, keeps_its_kv_when_the_same_target_model_says_again_that_it_is_ready) {
-  target_life = 7;
+  target_start_id = 7;
   start_target();
   ask({.tail = {1, 2, 3}});
   placed();
@@ -537,7 +539,7 @@ TEST_F(cache_manager_test, keeps_its_kv_when_the_same_target_model_says_again_th
   ask({.round = 2, .from = 4, .tail = {4}});
   EXPECT_EQ(placed().runs.at(0).tokens.size(), 2u);
   complete();
-  target_life = 8;
+  target_start_id = 8;
   start_target();
   wire.sent.clear();
   ask({.round = 3, .from = 6, .tail = {5}});
@@ -566,7 +568,7 @@ TEST_F(cache_manager_test, a_batch_answered_for_other_sequences_fails) {
 class grammars : public cache_manager_test {
  protected:
   grammars() {
-    target_life = 5;
+    target_start_id = 5;
     start_target();
   }
   static grammar::constraint at(std::uint32_t state) { return grammar::without_text({.state = {state}}); }
@@ -591,7 +593,7 @@ TEST_F(grammars, go_to_a_target_model_once) {
   EXPECT_NE(placed().runs.at(0).grammar_name, name);
   EXPECT_EQ(kind(), grammar::grammar_kind::json);
   answered();
-  target_life = 6;
+  target_start_id = 6;
   start_target();
   ask({.round = 3, .from = 5, .grammar = at(8)});
   EXPECT_EQ(placed().runs.at(0).grammar.text, text.text) << "this one has never received it";
@@ -599,7 +601,7 @@ TEST_F(grammars, go_to_a_target_model_once) {
 }
 
 TEST_F(grammars, go_with_every_batch_to_a_target_model_that_does_not_say_which_it_is) {
-  target_life = 0;
+  target_start_id = 0;
   start_target();
   for (std::uint64_t round = 1; round <= 3; ++round) {
     ask({.round = round,

@@ -215,11 +215,11 @@ TEST(constrained_output, leaves_a_long_span_to_be_spelled_by_others) {
     }
     EXPECT_LT(10 * (pause_points_passed - before), points_of_spelling);
     EXPECT_TRUE(step.is_cut);
-    ASSERT_TRUE(g.unspelled());
-    EXPECT_EQ(g.unspelled()->bytes, lines);
+    ASSERT_TRUE(g.untokenized());
+    EXPECT_EQ(g.untokenized()->bytes, lines);
     EXPECT_TRUE(g.span_draft().empty());
-    g.spell_span(g.unspelled()->spell());
-    EXPECT_FALSE(g.unspelled());
+    g.tokenize_span(g.untokenized()->spell());
+    EXPECT_FALSE(g.untokenized());
     std::string text;
     for (step = g.go_on();; step = g.go_on()) {
       text += step.text;

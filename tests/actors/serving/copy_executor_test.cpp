@@ -22,7 +22,7 @@ std::shared_ptr<const output_rules> make_rules(copy_options options = {}, const 
 std::string run(copy_executor& e, std::string_view program, std::size_t span_tokens_max = 1000) {
   std::string text;
   e.feed(program, 0.0F, text);
-  if (const auto span = e.unspelled()) e.spell_span(span->spell());
+  if (const auto span = e.untokenized()) e.tokenize_span(span->spell());
   for (std::size_t i = 0; i < span_tokens_max && e.in_span(); ++i) e.insert_span_token(text);
   return text;
 }
@@ -100,7 +100,7 @@ TEST(copy_executor, gathers_the_logprobs_of_the_tokens_that_chose_a_span) {
 
 TEST(copy_executor, says_how_programs_usually_go_on) {
   copy_executor e(make_rules());
-  EXPECT_EQ(e.likely_rest(), "<copy lines=\"1-5\"/>");
+  EXPECT_EQ(e.likely_continuation(), "<copy lines=\"1-5\"/>");
 }
 
 }  // namespace

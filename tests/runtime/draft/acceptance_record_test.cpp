@@ -5,7 +5,7 @@
 namespace redline::draft {
 namespace {
 
-using runs = std::vector<graded_run>;
+using runs = std::vector<graded_segment>;
 
 /// The probability of the token at this position of a draft that has one grade and source.
 double chance(const acceptance_record& r, std::uint32_t place, std::uint8_t grade = 3, source from = source::lookup,

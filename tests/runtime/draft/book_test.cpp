@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using tokens = std::vector<token>;
 
-constexpr round_prices known_prices{.round_us = 1000, .row_us = 20, .model_pass_us = 200, .model_row_us = 2};
+constexpr round_costs known_costs{.round_us = 1000, .row_us = 20, .model_pass_us = 200, .model_row_us = 2};
 constexpr std::uint32_t roomy = 100;
 
 graded_draft draft_of(source from, std::uint8_t grade, const tokens& all) {
@@ -69,12 +69,12 @@ struct played {
     while (drafts.catch_up()) {
     }
   }
-  book::decision choose(const round_prices& prices = known_prices, std::uint32_t tokens_max = roomy) {
-    return drafts.choose(prices, tokens_max, {}, as_it_is);
+  book::decision choose(const round_costs& costs = known_costs, std::uint32_t tokens_max = roomy) {
+    return drafts.choose(costs, tokens_max, {}, as_it_is);
   }
   /// Chooses where there is a draft model.
-  book::decision ask(double unread = 0, const round_prices& prices = known_prices, std::uint32_t tokens_max = roomy) {
-    return drafts.choose(prices, tokens_max, {.is_there = true, .unread = unread}, as_it_is);
+  book::decision ask(double unread = 0, const round_costs& costs = known_costs, std::uint32_t tokens_max = roomy) {
+    return drafts.choose(costs, tokens_max, {.is_there = true, .unread = unread}, as_it_is);
   }
   /// The answer continues with these tokens, whatever was drafted.
   void came(const tokens& more, std::uint32_t verified = 0) {
@@ -92,53 +92,53 @@ draft_part part(std::uint32_t count, double chance) {
 TEST(best_round, finds_the_width_with_the_most_tokens_per_microsecond) {
   std::mt19937 random(3);
   for (int world = 0; world < 300; ++world) {
-    const round_prices prices{.round_us = 10.0 + random() % 2000, .row_us = 1.0 + random() % 300};
+    const round_costs costs{.round_us = 10.0 + random() % 2000, .row_us = 1.0 + random() % 300};
     std::vector<draft_part> draft;
     for (unsigned parts = random() % 4; parts > 0; --parts)
       draft.push_back(part(1 + random() % 20, random() % 101 / 100.0));
-    const round_value best = best_round(draft, prices);
+    const round_value best = best_round(draft, costs);
     round_value tried;
     double chance = 1;
-    double rate = tried.rate(prices);
+    double rate = tried.rate(costs);
     for (const draft_part& p : draft) {
       for (std::uint32_t i = 0; i < p.count; ++i) {
         tried = {tried.tokens + (chance *= p.chance()), tried.rows + 1};
-        rate = std::max(rate, tried.rate(prices));
+        rate = std::max(rate, tried.rate(costs));
       }
     }
-    EXPECT_NEAR(best.rate(prices), rate, 1e-9);
+    EXPECT_NEAR(best.rate(costs), rate, 1e-9);
   }
 }
 
-TEST(prices_of, are_guesses_until_something_was_measured) {
-  const round_prices guess, got = prices_of({}, {.pass_us = 10, .row_ns = 1000}, 500);
+TEST(costs_of, are_guesses_until_something_was_measured) {
+  const round_costs guess, got = costs_of({}, {.pass_us = 10, .row_ns = 1000}, 500);
   EXPECT_EQ(got.round_us, guess.round_us);
   EXPECT_EQ(got.row_us, guess.row_us);
   EXPECT_EQ(got.model_pass_us, guess.model_pass_us);
 }
 
-TEST(prices_of, a_round_has_its_share_of_the_pass_and_of_what_it_takes_beside) {
+TEST(costs_of, a_round_has_its_share_of_the_pass_and_of_what_it_takes_beside) {
   const cost::step_cost model{.pass_us = 200, .row_ns = 3000};
-  const auto alone = prices_of({.pass_us = 2000, .row_ns = 100'000}, model, 300);
+  const auto alone = costs_of({.pass_us = 2000, .row_ns = 100'000}, model, 300);
   EXPECT_DOUBLE_EQ(alone.round_us, 2300);
   EXPECT_DOUBLE_EQ(alone.row_us, 100);
   EXPECT_DOUBLE_EQ(alone.model_pass_us, 200);
   EXPECT_DOUBLE_EQ(alone.model_row_us, 3);
-  const auto shared = prices_of({.pass_us = 2000, .row_ns = 100'000, .sessions = 4}, model, 300);
+  const auto shared = costs_of({.pass_us = 2000, .row_ns = 100'000, .sessions = 4}, model, 300);
   EXPECT_DOUBLE_EQ(shared.round_us, 100 + (1900 + 300) / 4.0);
 }
 
-TEST(prices_of, a_model_that_was_not_measured_is_cheaper_as_models_usually_are) {
-  const round_prices guess, got = prices_of({.pass_us = 2000, .row_ns = 100'000}, {}, 0);
+TEST(costs_of, a_model_that_was_not_measured_is_cheaper_as_models_usually_are) {
+  const round_costs guess, got = costs_of({.pass_us = 2000, .row_ns = 100'000}, {}, 0);
   EXPECT_DOUBLE_EQ(got.model_pass_us / 2000, guess.model_pass_us / guess.round_us);
   EXPECT_LT(got.model_row_us, got.row_us);
 }
 
-TEST(prices_of, any_cost_that_a_peer_may_send_is_a_price) {
+TEST(costs_of, any_cost_that_a_peer_may_send_is_a_price) {
   constexpr auto most = std::numeric_limits<std::uint32_t>::max();
   for (const cost::step_cost& target : {cost::step_cost{1, most, 0}, {most, 0, most}, {1, 1, most}, {most, most, 0}}) {
     for (const cost::step_cost& model : {cost::step_cost{}, {1, most, 0}, {most, 0, most}}) {
-      const auto p = prices_of(target, model, 1e9);
+      const auto p = costs_of(target, model, 1e9);
       for (const double price : {p.round_us, p.row_us, p.model_pass_us, p.model_row_us}) {
         EXPECT_TRUE(std::isfinite(price) && price >= 0);
       }
@@ -228,10 +228,10 @@ TEST(book, copies_are_no_longer_than_the_options_and_the_round_allow) {
     played a({.how = method::lookup, .lookup_tokens_max = 5});
     const auto copy = a.add();
     copy->says = draft_of(source::lookup, 6, tokens(50, 7));
-    EXPECT_EQ(a.choose(known_prices, room).draft.tokens.size(), std::min(room, 5U));
+    EXPECT_EQ(a.choose(known_costs, room).draft.tokens.size(), std::min(room, 5U));
     copy->says = nothing;
     a.add(standing::form)->says = draft_of(source::program, 6, tokens(50, 7));
-    EXPECT_EQ(a.choose(known_prices, room).draft.tokens.size(), std::min(room, 50U)) << "a form is not a copy";
+    EXPECT_EQ(a.choose(known_costs, room).draft.tokens.size(), std::min(room, 50U)) << "a form is not a copy";
   }
 }
 
@@ -241,12 +241,12 @@ TEST(book, cuts_drafts_to_what_may_follow_and_weighs_what_is_left) {
   first->says = draft_of(source::prediction, 6, {1, 2, 3, 4, 5, 6, 7, 8});
   second->says = draft_of(source::lookup, 6, {9, 9, 9, 9});
   const auto cut = [](graded_draft& d) { d.truncate(d.tokens.at(0) == 1 ? 1 : 3); };
-  EXPECT_THAT(a.drafts.choose(known_prices, roomy, {}, cut).draft.tokens, ElementsAre(9, 9, 9));
-  const auto none = a.drafts.choose(known_prices, roomy, {}, [](graded_draft& d) { d.truncate(0); });
+  EXPECT_THAT(a.drafts.choose(known_costs, roomy, {}, cut).draft.tokens, ElementsAre(9, 9, 9));
+  const auto none = a.drafts.choose(known_costs, roomy, {}, [](graded_draft& d) { d.truncate(0); });
   EXPECT_THAT(none.draft.tokens, IsEmpty());
   EXPECT_THAT(none.parts, IsEmpty());
   a.add(standing::binding)->says = draft_of(source::program, 6, {5, 5, 5});
-  EXPECT_THAT(a.drafts.choose(known_prices, roomy, {}, cut).draft.tokens, ElementsAre(5, 5, 5))
+  EXPECT_THAT(a.drafts.choose(known_costs, roomy, {}, cut).draft.tokens, ElementsAre(5, 5, 5))
       << "a known answer is not cut";
 }
 
@@ -377,7 +377,7 @@ TEST(book, methods_that_name_the_model_always_ask_it_unless_a_form_speaks) {
       a.came({1, 2}, 2);
     }
     EXPECT_EQ(a.choose().ask_model, 0u) << "there is no model";
-    EXPECT_EQ(a.ask(0, known_prices, 0).ask_model, 0u) << "there is no space for a draft";
+    EXPECT_EQ(a.ask(0, known_costs, 0).ask_model, 0u) << "there is no space for a draft";
   }
 }
 
@@ -392,26 +392,26 @@ TEST(book, asks_for_as_many_tokens_as_the_method_and_the_round_allow) {
   EXPECT_EQ(played({.how = method::assisted}).ask().ask_model, 20u);
   const draft_options four_runs{.how = method::blazedit, .micro_draft_tokens = 9, .max_num_run = 4};
   EXPECT_EQ(played(four_runs).ask().ask_model, 40u);
-  EXPECT_EQ(played(four_runs).ask(0, known_prices, 7).ask_model, 7u);
+  EXPECT_EQ(played(four_runs).ask(0, known_costs, 7).ask_model, 7u);
 }
 
 TEST(book, asks_for_twice_what_was_verified_last) {
   played a({.how = method::blazedit});
   const auto width_after = [&](std::uint32_t offered, std::uint32_t verified) {
-    EXPECT_GT(a.ask(0, known_prices, 1000).ask_model, 0u);
+    EXPECT_GT(a.ask(0, known_costs, 1000).ask_model, 0u);
     a.drafts.hear_model(draft_of(source::model, 6, tokens(offered, 1)), 1, as_it_is);
     a.came({2}, verified);
-    return a.ask(0, known_prices, 1000).ask_model;
+    return a.ask(0, known_costs, 1000).ask_model;
   };
   const std::uint32_t most = draft_tokens_max({.how = method::blazedit});
-  EXPECT_EQ(a.ask(0, known_prices, 1000).ask_model, most);
+  EXPECT_EQ(a.ask(0, known_costs, 1000).ask_model, most);
   EXPECT_EQ(width_after(100, 100), most);
   EXPECT_EQ(width_after(100, 10), 20u) << "it was cut";
   EXPECT_EQ(width_after(20, 20), 40u) << "it was not";
   EXPECT_EQ(width_after(0, 0), 40u) << "nothing was offered";
   EXPECT_EQ(width_after(40, 0), 8u) << "never less than a few";
   for (int i = 0; i < 40; ++i) (void)width_after(8, 8);
-  EXPECT_EQ(a.ask(0, known_prices, 1000).ask_model, most);
+  EXPECT_EQ(a.ask(0, known_costs, 1000).ask_model, most);
 }
 
 TEST(book, verifies_what_the_model_drafted_in_place_of_the_copy) {
@@ -436,7 +436,7 @@ TEST(book, verifies_what_the_model_drafted_in_place_of_the_copy) {
 
 TEST(book, lives_with_any_draft_that_a_peer_may_send) {
   const auto strange = static_cast<source>(200);
-  const auto runs_of = [](std::uint32_t count) { return std::vector<graded_run>{{source::model, 3, count}}; };
+  const auto runs_of = [](std::uint32_t count) { return std::vector<graded_segment>{{source::model, 3, count}}; };
   struct sent {
     const char* name;
     graded_draft draft;
@@ -498,7 +498,7 @@ struct watched {
   double model_us = 0;  // part of us
 };
 struct small_world {
-  round_prices prices = known_prices;
+  round_costs costs = known_costs;
   std::uint32_t right = 0;   // out of 8 tokens
   std::uint32_t passes = 4;  // passes for 8 tokens
   double unread = 0;         // in each round
@@ -507,7 +507,7 @@ watched play(played& a, const small_world& w, int rounds) {
   watched seen;
   static token fresh = 100;
   for (int round = 0; round < rounds; ++round) {
-    auto got = a.ask(w.unread, w.prices);
+    auto got = a.ask(w.unread, w.costs);
     tokens draft, came;
     for (std::uint32_t i = 0; i < 8; ++i) {
       came.push_back(++fresh);
@@ -516,15 +516,15 @@ watched play(played& a, const small_world& w, int rounds) {
     const bool asked = got.ask_model > 0;
     if (asked) {
       got = a.drafts.hear_model(draft_of(source::model, 3, draft), w.passes, as_it_is);
-      const double us = w.passes * w.prices.model_pass_us + w.unread * w.prices.model_row_us;
+      const double us = w.passes * w.costs.model_pass_us + w.unread * w.costs.model_row_us;
       seen.us += us;
       seen.model_us += us;
       ++seen.asked;
     }
-    const auto verified = static_cast<std::uint32_t>(best_round(got.parts, w.prices).rows);
+    const auto verified = static_cast<std::uint32_t>(best_round(got.parts, w.costs).rows);
     came.resize(asked ? std::min(verified, w.right) + 1 : 1);
-    seen.us += w.prices.round_us + verified * w.prices.row_us;
-    if (asked) seen.model_us += verified * w.prices.row_us;
+    seen.us += w.costs.round_us + verified * w.costs.row_us;
+    if (asked) seen.model_us += verified * w.costs.row_us;
     a.came(came, verified);
   }
   return seen;
@@ -534,13 +534,13 @@ TEST(book, automatic_asks_a_model_that_saves_time) {
   played a({.how = method::automatic});
   EXPECT_EQ(play(a, {.right = 8}, 300).asked, 300);
   played cheap({.how = method::automatic});
-  EXPECT_EQ(play(cheap, {.prices = {.model_pass_us = 60}, .right = 2}, 300).asked, 300);
+  EXPECT_EQ(play(cheap, {.costs = {.model_pass_us = 60}, .right = 2}, 300).asked, 300);
 }
 
 TEST(book, automatic_leaves_a_model_alone_whose_passes_cost_as_much_as_the_targets) {
   const auto asked_at = [](double round_us, double pass_us, std::uint32_t right) {
     played a({.how = method::automatic});
-    return play(a, {.prices = {.round_us = round_us, .row_us = 20, .model_pass_us = pass_us}, .right = right}, 1000)
+    return play(a, {.costs = {.round_us = round_us, .row_us = 20, .model_pass_us = pass_us}, .right = right}, 1000)
         .asked;
   };
   EXPECT_LT(asked_at(1000, 1000, 2), 50);
@@ -553,8 +553,8 @@ TEST(book, automatic_leaves_a_model_alone_whose_passes_cost_as_much_as_the_targe
 TEST(book, automatic_spends_a_small_share_of_the_time_on_trials_of_a_useless_model) {
   for (const double unread : {0.0, 500.0}) {
     for (const double pass_us : {5.0, 20.0, 60.0, 200.0, 2000.0}) {
-      small_world w{.prices = known_prices, .right = 0, .passes = 4, .unread = unread};
-      w.prices.model_pass_us = pass_us;
+      small_world w{.costs = known_costs, .right = 0, .passes = 4, .unread = unread};
+      w.costs.model_pass_us = pass_us;
       played a({.how = method::automatic});
       const auto begun = play(a, w, 500);
       const auto later = play(a, w, 20'000);
@@ -576,34 +576,34 @@ TEST(book, automatic_asks_again_when_the_model_has_become_good) {
 }
 
 /// The rounds in which the model is not asked because of what it has to read.
-int rounds_before(played& a, double unread, const round_prices& prices = known_prices) {
+int rounds_before(played& a, double unread, const round_costs& costs = known_costs) {
   for (int i = 0; i < 5000; ++i) {
-    if (a.ask(unread, prices).ask_model > 0) return i;
+    if (a.ask(unread, costs).ask_model > 0) return i;
     a.came({1}, 0);
   }
   return 5000;
 }
 
 TEST(book, automatic_reads_when_what_was_forgone_has_paid_for_it) {
-  const auto waits = [](double unread, const round_prices& prices = known_prices) {
+  const auto waits = [](double unread, const round_costs& costs = known_costs) {
     played a({.how = method::automatic});
-    return rounds_before(a, unread, prices);
+    return rounds_before(a, unread, costs);
   };
   EXPECT_EQ(waits(0), 0);
   EXPECT_EQ(waits(500), 0) << "the first draft pays for this few";
   EXPECT_GE(waits(5000), 1);
   EXPECT_GT(waits(20'000), 2 * waits(5000));
-  round_prices free_rows = known_prices;
+  round_costs free_rows = known_costs;
   free_rows.model_row_us = 0;
   EXPECT_EQ(waits(1e6, free_rows), 0);
   // Rent while that costs less than buying: the forgone savings are at most the cost of reading.
   const book_constants c;
   const double saved =
-      c.first_saved_rounds * (known_prices.round_us - 2 * known_prices.row_us - known_prices.model_pass_us);
+      c.first_saved_rounds * (known_costs.round_us - 2 * known_costs.row_us - known_costs.model_pass_us);
   for (const double unread : {3000.0, 10'000.0, 20'000.0}) {
     const double forgone_us = waits(unread) * saved / (1 + c.first_saved_rounds);
-    EXPECT_LE(forgone_us, unread * known_prices.model_row_us) << unread;
-    EXPECT_GE(forgone_us + saved, 0.9 * unread * known_prices.model_row_us) << unread;
+    EXPECT_LE(forgone_us, unread * known_costs.model_row_us) << unread;
+    EXPECT_GE(forgone_us + saved, 0.9 * unread * known_costs.model_row_us) << unread;
   }
 }
 
@@ -706,7 +706,7 @@ TEST(book, a_long_prompt_is_indexed_in_parts_and_nothing_is_found_before_that) {
     b.append(prompt, true);
     int parts = 1;
     for (bool is_first = true; b.catch_up(); ++parts, is_first = false) {
-      const auto early = b.choose(known_prices, 4, {}, as_it_is);
+      const auto early = b.choose(known_costs, 4, {}, as_it_is);
       // The prediction comes first and may draft before the log is indexed.
       if (!is_predicted || is_first) {
         EXPECT_THAT(early.draft.tokens, IsEmpty()) << parts;
@@ -718,7 +718,7 @@ TEST(book, a_long_prompt_is_indexed_in_parts_and_nothing_is_found_before_that) {
     const std::span<const token> copied(prompt.data() + 50'000, 8);
     b.append(copied);
     EXPECT_FALSE(b.catch_up());
-    const auto got = b.choose(known_prices, 4, {}, as_it_is);
+    const auto got = b.choose(known_costs, 4, {}, as_it_is);
     EXPECT_EQ(got.draft.tokens, tokens(prompt.begin() + 50'008, prompt.begin() + 50'012));
   }
 }
@@ -726,7 +726,7 @@ TEST(book, a_long_prompt_is_indexed_in_parts_and_nothing_is_found_before_that) {
 TEST(book, after_tokens_left_the_log_finds_what_is_left) {
   book b({.how = method::lookup}, std::make_shared<tenant_record>());
   b.add(std::make_unique<lookup_source>(10));
-  const auto found = [&] { return b.choose(known_prices, 3, {}, as_it_is).draft.tokens; };
+  const auto found = [&] { return b.choose(known_costs, 3, {}, as_it_is).draft.tokens; };
   b.append(tokens{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, true);
   b.append(tokens{3, 4, 5});
   EXPECT_THAT(found(), ElementsAre(6, 7, 8));
@@ -753,8 +753,7 @@ TEST(book, a_log_that_loses_tokens_while_it_is_indexed_is_like_one_that_never_ha
     b.append(tokens(log.begin() + at, log.begin() + at + 8));
     while (b.catch_up()) {
     }
-    EXPECT_EQ(b.choose(known_prices, 4, {}, as_it_is).draft.tokens,
-              tokens(log.begin() + at + 8, log.begin() + at + 12));
+    EXPECT_EQ(b.choose(known_costs, 4, {}, as_it_is).draft.tokens, tokens(log.begin() + at + 8, log.begin() + at + 12));
   }
 }
 

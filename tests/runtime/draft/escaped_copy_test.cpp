@@ -131,18 +131,18 @@ TEST(escaped_copy, goes_on_inside_of_an_escape) {
 TEST(escaped_copy, puts_blanks_as_the_text_does) {
   auto c = over({file});
   c.feed(R"({"a":)");
-  EXPECT_TRUE(c.wants_blank()) << "as templates write it";
+  EXPECT_TRUE(c.wants_whitespace()) << "as templates write it";
   c.feed(R"("b",)");
-  EXPECT_TRUE(c.wants_blank()) << "commas are still unknown";
+  EXPECT_TRUE(c.wants_whitespace()) << "commas are still unknown";
   c.feed(R"("c":)");
-  EXPECT_FALSE(c.wants_blank());
+  EXPECT_FALSE(c.wants_whitespace());
   c.reset();
   c.feed(R"({"a":)");
-  EXPECT_FALSE(c.wants_blank()) << "the same style";
+  EXPECT_FALSE(c.wants_whitespace()) << "the same style";
   c.feed(R"( "b": )");
-  EXPECT_FALSE(c.wants_blank()) << "one is enough";
+  EXPECT_FALSE(c.wants_whitespace()) << "one is enough";
   c.feed(R"("b", "c":)");
-  EXPECT_TRUE(c.wants_blank());
+  EXPECT_TRUE(c.wants_whitespace());
 }
 
 TEST(escaped_copy, reads_characters_that_are_spelled_by_number) {

@@ -82,7 +82,7 @@ class small_model_runner_test : public ::testing::Test {
 
 std::vector<std::uint8_t> grades_of(const graded_draft& d) {
   std::vector<std::uint8_t> out;
-  for (const graded_run& run : d.runs) out.insert(out.end(), run.count, run.grade);
+  for (const graded_segment& run : d.runs) out.insert(out.end(), run.count, run.grade);
   return out;
 }
 
@@ -149,7 +149,7 @@ TEST_F(small_model_runner_test, grades_own_tokens_by_their_probability_and_agree
   const auto got = run(s).at(0);
   ASSERT_GT(got.draft.tokens.size(), got.passes) << "some tokens were looked up and accepted";
   EXPECT_THAT(grades_of(got.draft), ::testing::Contains(grades_count - 1));
-  for (const graded_run& r : got.draft.runs) EXPECT_EQ(r.from, source::model);
+  for (const graded_segment& r : got.draft.runs) EXPECT_EQ(r.from, source::model);
 }
 
 TEST_F(small_model_runner_test, ends_a_draft_at_an_end_token) {

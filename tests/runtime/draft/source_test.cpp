@@ -18,7 +18,7 @@ struct label {
 };
 std::vector<label> labels_of(const graded_draft& d) {
   std::vector<label> out;
-  for (const graded_run& run : d.runs) out.insert(out.end(), run.count, {run.from, run.grade, run.contested});
+  for (const graded_segment& run : d.runs) out.insert(out.end(), run.count, {run.from, run.grade, run.contested});
   return out;
 }
 
@@ -59,7 +59,7 @@ TEST(graded_draft, truncate_keeps_the_first_tokens_and_their_runs) {
     const auto labels = labels_of(whole);
     EXPECT_EQ(d.tokens, tokens(whole.tokens.begin(), whole.tokens.begin() + static_cast<std::ptrdiff_t>(kept)));
     EXPECT_EQ(labels_of(d), std::vector<label>(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(kept)));
-    for (const graded_run& run : d.runs) EXPECT_GT(run.count, 0u) << count;
+    for (const graded_segment& run : d.runs) EXPECT_GT(run.count, 0u) << count;
   }
 }
 

@@ -76,7 +76,7 @@ double goodput(const machine& m, std::uint64_t users, const setting& how) {
   std::vector<std::uint64_t> rounds(users, 0);
   draft::acceptance_record of_all;
   std::vector<draft::acceptance_record> records(users);
-  const draft::graded_run drafted{draft::source::lookup, 2, width};
+  const draft::graded_segment drafted{draft::source::lookup, 2, width};
   const std::vector<token> guess(width, 1);
   const std::vector<token> prompt(prompt_count, 1);
   instant now{};

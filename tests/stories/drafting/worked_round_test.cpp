@@ -14,7 +14,7 @@
 namespace redline::draft {
 namespace {
 
-constexpr round_prices prices{.round_us = 2200, .row_us = 100, .model_pass_us = 150, .model_row_us = 8};
+constexpr round_costs costs{.round_us = 2200, .row_us = 100, .model_pass_us = 150, .model_row_us = 8};
 
 /// Proposes the same draft in every round.
 class told_source final : public draft_source {
@@ -39,8 +39,8 @@ graded_draft eight(source from, std::uint32_t matched, token first) {
 
 std::string row_of(const char* name, const round_value& v) {
   char line[128];
-  std::snprintf(line, sizeof line, "| %s | %.0f | %.3f | %.0f | %.3f |", name, v.rows, v.tokens, v.us(prices),
-                1000 * v.rate(prices));
+  std::snprintf(line, sizeof line, "| %s | %.0f | %.3f | %.0f | %.3f |", name, v.rows, v.tokens, v.us(costs),
+                1000 * v.rate(costs));
   return line;
 }
 
@@ -52,8 +52,8 @@ TEST(worked_round, has_the_figures_of_the_document) {
   const auto lookup = eight(source::lookup, 6, 100);
   const auto predicted = eight(source::prediction, 2, 200);
   for (const auto& row :
-       {row_of("no draft", {}), row_of("lookup", best_round(first.parts(lookup.runs, nullptr), prices)),
-        row_of("prediction", best_round(first.parts(predicted.runs, nullptr), prices))}) {
+       {row_of("no draft", {}), row_of("lookup", best_round(first.parts(lookup.runs, nullptr), costs)),
+        row_of("prediction", best_round(first.parts(predicted.runs, nullptr), costs))}) {
     EXPECT_NE(text.str().find(row), std::string::npos) << row;
   }
 }
@@ -64,7 +64,7 @@ TEST(worked_round, asks_the_model_when_forgone_savings_have_paid_for_its_reading
   b.add(std::make_unique<told_source>(eight(source::lookup, 6, 100)));
   const auto nothing_cut = [](graded_draft&) {};
   for (int round = 1; round <= 3; ++round) {
-    const auto choice = b.choose(prices, 324, {.is_there = true, .unread = 1000}, nothing_cut);
+    const auto choice = b.choose(costs, 324, {.is_there = true, .unread = 1000}, nothing_cut);
     EXPECT_EQ(choice.draft.tokens.front(), 100) << "lookup saves more";
     EXPECT_EQ(choice.ask_model > 0, round == 3) << round;
     b.judge(std::vector<token>{300}, 0);

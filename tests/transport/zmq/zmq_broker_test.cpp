@@ -319,7 +319,7 @@ struct broker_by_hand {
   }
   void answer(actor::message_id what, std::string_view body) {
     socket.send(zmq::buffer(identity), zmq::send_flags::sndmore);
-    socket.send(zmq::buffer(actor::encode(envelope{.id = what, .from_life = 5})), zmq::send_flags::sndmore);
+    socket.send(zmq::buffer(actor::encode(envelope{.id = what, .from_start_id = 5})), zmq::send_flags::sndmore);
     socket.send(zmq::buffer(body), zmq::send_flags::none);
   }
   zmq::context_t context{1};
@@ -392,22 +392,22 @@ TEST(zmq_broker, gives_other_processes_no_sockets_to_workers_that_do_not_exist) 
 
 TEST(zmq_broker, believes_no_frame_that_names_another_sender) {
   small_pool p;
-  const incarnation self{7, 77};
+  const process_start self{7, 77};
   raw_socket liar(p.directory.endpoint(), to_identity(self));
-  liar.send({.from = make_address(7, 0, 0), .id = wire::hello, .from_life = 77}, "gateway 2");
+  liar.send({.from = make_address(7, 0, 0), .id = wire::hello, .from_start_id = 77}, "gateway 2");
   p.back.expect_news(7, true);
   const auto before = count_of(bridge_refusal::sender);
-  liar.send({.to = p.back.at, .from = p.front.at, .id = {0x0f01}, .from_life = 77}, "as process 1");
+  liar.send({.to = p.back.at, .from = p.front.at, .id = {0x0f01}, .from_start_id = 77}, "as process 1");
   EXPECT_TRUE(is_refused_again(bridge_refusal::sender, before));
   // This identity has not sent a hello.
   const auto stale = count_of(bridge_refusal::stale);
   raw_socket silent(p.directory.endpoint(), to_identity({8, 88}));
-  silent.send({.to = p.back.at, .from = make_address(8, 1, 1), .id = {0x0f01}, .from_life = 88}, "no hello");
+  silent.send({.to = p.back.at, .from = make_address(8, 1, 1), .id = {0x0f01}, .from_start_id = 88}, "no hello");
   EXPECT_TRUE(is_refused_again(bridge_refusal::stale, stale));
   // A known number with another process start, while the process lives.
   const auto process_refusals = count_of(bridge_refusal::process);
   raw_socket twin(p.directory.endpoint(), to_identity({1, 1234}));
-  twin.send({.from = make_address(1, 0, 0), .id = wire::hello, .from_life = 1234}, "gateway");
+  twin.send({.from = make_address(1, 0, 0), .id = wire::hello, .from_start_id = 1234}, "gateway");
   EXPECT_TRUE(is_refused_again(bridge_refusal::process, process_refusals));
   EXPECT_FALSE(next(*p.back.link, {}, std::chrono::milliseconds(200)));
 }
@@ -426,13 +426,13 @@ TEST(zmq_broker, survives_garbage) {
       framed.socket.send(zmq::buffer(bytes), i < 4 ? zmq::send_flags::sndmore : zmq::send_flags::none);
   }
   EXPECT_TRUE(is_refused_again(bridge_refusal::malformed, before));
-  framed.send({.from = make_address(9, 0, 0), .id = wire::hello, .from_life = 99},
+  framed.send({.from = make_address(9, 0, 0), .id = wire::hello, .from_start_id = 99},
               std::string(card_bytes_max + 1, 'g'));
   // Control messages of every number, with invalid bodies.
-  framed.send({.from = make_address(9, 0, 0), .id = wire::hello, .from_life = 99}, "gateway of noise");
+  framed.send({.from = make_address(9, 0, 0), .id = wire::hello, .from_start_id = 99}, "gateway of noise");
   p.back.expect_news(9, true);
   for (std::uint16_t id = 1; id < 9; ++id) {
-    framed.send({.from = make_address(9, 0, 0), .id = {id}, .from_life = 99}, "\xff\xff");
+    framed.send({.from = make_address(9, 0, 0), .id = {id}, .from_start_id = 99}, "\xff\xff");
   }
   p.back.expect_news(9, false);  // one of them was a goodbye
   expect_talk(p.front, p.back);
@@ -459,7 +459,7 @@ TEST(zmq_broker, notices_within_beats_that_a_process_was_killed) {
   small_pool p;
   {
     raw_socket dying(p.directory.endpoint(), to_identity({7, 77}));
-    dying.send({.from = make_address(7, 0, 0), .id = wire::hello, .from_life = 77}, "worker");
+    dying.send({.from = make_address(7, 0, 0), .id = wire::hello, .from_start_id = 77}, "worker");
     p.front.expect_news(7, true);
   }
   const auto began = std::chrono::steady_clock::now();
@@ -470,12 +470,12 @@ TEST(zmq_broker, notices_within_beats_that_a_process_was_killed) {
 TEST(zmq_broker, counts_a_silent_process_as_lost_and_takes_it_again_when_it_speaks) {
   small_pool p;
   raw_socket stopped(p.directory.endpoint(), to_identity({7, 77}));
-  const envelope hello{.from = make_address(7, 0, 0), .id = wire::hello, .from_life = 77};
+  const envelope hello{.from = make_address(7, 0, 0), .id = wire::hello, .from_start_id = 77};
   stopped.send(hello, "worker");
   p.front.expect_news(7, true);
   EXPECT_EQ(p.front.expect_news(7, false).why_not, "it does not respond");
   stopped.send(hello, "worker");
-  EXPECT_EQ(p.front.expect_news(7, true).life, 77U);
+  EXPECT_EQ(p.front.expect_news(7, true).start_id, 77U);
 }
 
 TEST(zmq_broker, lets_a_process_take_the_number_of_one_that_is_gone) {
@@ -563,7 +563,7 @@ TEST(zmq_broker, may_disagree_with_another_one_who_a_process_is) {
   // Another process with the worker's number waits for the second broker, and arrives before or after the worker.
   const auto before = count_of(bridge_refusal::process);
   raw_socket twin(both[1], to_identity({2, 1}));
-  twin.send({.from = make_address(2, 0, 0), .id = wire::hello, .from_life = 1}, "worker");
+  twin.send({.from = make_address(2, 0, 0), .id = wire::hello, .from_start_id = 1}, "worker");
   ASSERT_TRUE(second.start(patient(both[1])));
   EXPECT_TRUE(is_refused_again(bridge_refusal::process, before)) << "one of the two";
   while (second.counts().processes < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -578,7 +578,7 @@ TEST(zmq_broker, may_disagree_with_another_one_who_a_process_is) {
   EXPECT_FALSE(has_gone) << "the later of the two process starts stays";
   // A process leaves if a broker refuses it in favor of a later process start, even if another broker accepts it.
   raw_socket older(both[0], to_identity({3, ~std::uint64_t{0}}));
-  older.send({.from = make_address(3, 0, 0), .id = wire::hello, .from_life = ~std::uint64_t{0}}, "worker");
+  older.send({.from = make_address(3, 0, 0), .id = wire::hello, .from_start_id = ~std::uint64_t{0}}, "worker");
   while (first.counts().processes < 3) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   process late(3, "worker", both);
   late.options.on_number_taken = [&] { has_gone = true; };
@@ -597,7 +597,7 @@ TEST(zmq_broker, answers_full_when_a_process_does_not_read) {
   process front(1, "gateway", {directory.endpoint()});
   front.join();
   raw_socket deaf(directory.endpoint(), to_identity({7, 77}));
-  deaf.send({.from = make_address(7, 0, 0), .id = wire::hello, .from_life = 77}, "worker");
+  deaf.send({.from = make_address(7, 0, 0), .id = wire::hello, .from_start_id = 77}, "worker");
   front.expect_news(7, true);
   for (int i = 0; i < 40; ++i) {
     ASSERT_TRUE(front.link->send(note(make_address(7, 1, 1), front.at, std::string(100'000, 'x'))));
@@ -617,7 +617,7 @@ TEST(zmq_broker, counts_anew_what_is_on_its_way_when_one_side_has_begun_anew) {
   process front(1, "gateway", {directory.endpoint()});
   front.join();
   raw_socket back(directory.endpoint(), to_identity({7, 77}));
-  const envelope hello{.from = make_address(7, 0, 0), .id = wire::hello, .from_life = 77};
+  const envelope hello{.from = make_address(7, 0, 0), .id = wire::hello, .from_start_id = 77};
   back.send(hello, "worker");
   front.expect_news(7, true);
   const auto flood = [&](int count) {
@@ -640,7 +640,7 @@ TEST(zmq_broker, counts_anew_what_is_on_its_way_when_one_side_has_begun_anew) {
     if (!head || head->to.value != 0 || head->id != wire::beat) continue;
     const auto m = actor::decode<link_beat>(view(parts[1]));
     ASSERT_TRUE(m);
-    back.send({.from = make_address(7, 0, 0), .id = wire::beat, .from_life = 77},
+    back.send({.from = make_address(7, 0, 0), .id = wire::beat, .from_start_id = 77},
               actor::encode(link_beat{.received_bytes = m->sent_bytes, .sent_bytes = 0}));
   }
   flood(8);
@@ -653,12 +653,12 @@ TEST(zmq_broker, gives_nobody_the_place_of_a_process_that_lives) {
   ASSERT_TRUE(front.fabric.start_broker(at(directory.endpoint())));
   front.join();
   back.join();
-  const auto life = back.expect_news(1, true).life;
+  const auto start_id = back.expect_news(1, true).start_id;
   front.expect_news(2, true);
   // The gateway is inside; an outside process claims its identity and start, which every worker knows.
   const auto before = count_of(bridge_refusal::process);
-  raw_socket thief(directory.endpoint(), to_identity({1, life}));
-  thief.send({.from = make_address(1, 0, 0), .id = wire::hello, .from_life = life}, "worker");
+  raw_socket thief(directory.endpoint(), to_identity({1, start_id}));
+  thief.send({.from = make_address(1, 0, 0), .id = wire::hello, .from_start_id = start_id}, "worker");
   EXPECT_TRUE(is_refused_again(bridge_refusal::process, before));
   expect_talk(front, back);
 }

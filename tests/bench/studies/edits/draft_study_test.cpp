@@ -81,13 +81,13 @@ TEST(draft_study, gives_the_same_each_time) {
 
 TEST(draft_study, regular_takes_a_round_for_each_token) {
   const auto known = edit_of(1, 20, 3);
-  const pass_prices prices;
+  const pass_costs costs;
   const auto cost = draft_replay_study({.how = method::regular}).replay(known);
   EXPECT_EQ(cost.rounds, known.answer.size());
   EXPECT_EQ(cost.rows, known.answer.size());
   EXPECT_EQ(cost.model_passes, 0u);
   EXPECT_EQ(cost.model_rows, 0u);
-  EXPECT_DOUBLE_EQ(cost.us, static_cast<double>(known.answer.size()) * (prices.target_us + prices.overhead_us));
+  EXPECT_DOUBLE_EQ(cost.us, static_cast<double>(known.answer.size()) * (costs.target_us + costs.overhead_us));
   for (const auto count : cost.accepted) EXPECT_EQ(count, 0u);
 }
 
@@ -124,7 +124,7 @@ TEST(draft_study, a_better_model_takes_less_time) {
   const auto all = some_edits(false);
   double before = 1e18;
   for (const double right : {0.2, 0.6, 0.95}) {
-    const double us = replay_all(all, {.how = method::assisted, .prices = {}, .model_right = right}).us;
+    const double us = replay_all(all, {.how = method::assisted, .costs = {}, .model_right = right}).us;
     EXPECT_LT(us, before) << right;
     before = us;
   }
@@ -143,25 +143,25 @@ TEST(draft_study, lives_with_answers_that_are_short_or_new) {
 }
 
 TEST(draft_study, automatic_is_nearly_as_fast_as_the_best_fixed_method) {
-  const pass_prices machines[] = {
+  const pass_costs machines[] = {
       {.target_us = 170, .row_us = 65, .model_us = 70, .model_row_us = 17.5, .overhead_us = 150},
       {.target_us = 150, .row_us = 8, .model_us = 60, .model_row_us = 2, .overhead_us = 150},
       {.target_us = 2000, .row_us = 100, .model_us = 150, .model_row_us = 8, .overhead_us = 150},
       {.target_us = 7700, .row_us = 640, .model_us = 1100, .model_row_us = 100, .overhead_us = 150}};
   for (const bool is_predicted : {true, false}) {
     const auto all = some_edits(is_predicted);
-    for (const pass_prices& prices : machines) {
+    for (const pass_costs& costs : machines) {
       for (const double right : {0.0, 0.4, 0.8}) {
         double best = 1e18;
         std::string name;
         for (const method how : fixed) {
-          const double us = replay_all(all, {.how = how, .prices = prices, .model_right = right}).us;
+          const double us = replay_all(all, {.how = how, .costs = costs, .model_right = right}).us;
           if (us < best) name = draft::name_of(how);
           best = std::min(best, us);
         }
-        const double us = replay_all(all, {.how = method::automatic, .prices = prices, .model_right = right}).us;
-        EXPECT_GT(best / us, 0.88) << name << ", " << prices.target_us << " us a pass, right in " << right
-                                  << (is_predicted ? ", with predictions" : "");
+        const double us = replay_all(all, {.how = method::automatic, .costs = costs, .model_right = right}).us;
+        EXPECT_GT(best / us, 0.88) << name << ", " << costs.target_us << " us a pass, right in " << right
+                                   << (is_predicted ? ", with predictions" : "");
       }
     }
   }
