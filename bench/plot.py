@@ -189,7 +189,7 @@ def copy_moved(data):
                             "lines by which an end is off, at most", "% exact")
     kinds = {"forced": "forced", "verified": "verified", "auto_confidence": "auto by confidence",
              "auto_anchors": "auto with anchors"}
-    for model, style in {"one program": ":", "plans anew": "-"}.items():
+    for model, style in {"one program": ":", "plans again": "-"}.items():
         by_lines = group([r for r in rows if r["model"] == model], lambda r: r["lines"])
         for i, (field, name) in enumerate(kinds.items()):
             axes.plot(list(by_lines), [100 * statistics.mean(r[field] for r in at) for at in by_lines.values()],

@@ -1,7 +1,7 @@
 // Compares the greedy answers of llama.cpp (as node-llama-cpp ships it) with those in a vectors.json: the prompts must
 // have the same token ids and the answers the same tokens. Exits with 1 on a difference that is no near tie.
 //
-//   node continuations.mjs --model M.gguf --vectors vectors.json --who target|draft [--threads 2]
+//   `node continuations.mjs --model M.gguf --vectors vectors.json --who target|draft [--threads 2]`
 import {readFileSync} from "node:fs";
 import {parseArgs} from "node:util";
 import {getLlama, LlamaLogLevel} from "node-llama-cpp";

@@ -10,9 +10,9 @@ import {fileURLToPath} from "node:url";
 const remedies = {
     "400": "Change the request: `param` names the field, `message` says what was expected and found.",
     "400 context_length_exceeded": "Send less, or ask for fewer tokens: prompt and answer together do not fit into the context.",
-    "400 event_id_of_other_model": "Resume at a server with the same model file, build, numerics and context, or begin anew without `Last-Event-ID`.",
-    "400 event_id_of_other_request": "Send the very body that began the stream, or begin anew without `Last-Event-ID`.",
-    "400 invalid_event_id": "Send the last `id` of the stream as it came, or begin anew without `Last-Event-ID`.",
+    "400 event_id_of_other_model": "Resume at a server with the same model file, build, numerics and context, or start again without `Last-Event-ID`.",
+    "400 event_id_of_other_request": "Send the very body that began the stream, or start again without `Last-Event-ID`.",
+    "400 invalid_event_id": "Send the last `id` of the stream as it came, or start again without `Last-Event-ID`.",
     "400 invalid_grammar": "Change the grammar or schema; `message` has the place.",
     "400 invalid_template": "The model's chat template refuses this conversation, in the words of `message`: change the messages, or serve a model whose template takes them.",
     "400 not_a_stream": "`Last-Event-ID` goes with `stream: true` only.",
@@ -28,7 +28,7 @@ const remedies = {
     "404 session_not_found": "Open the edit session again: it was closed, idle for too long, or its server has ended.",
     "405": "Use one of the methods in `Allow`.",
     "408": "Send the request faster: it did not arrive in time.",
-    "409 answer_diverged": "Begin anew without `Last-Event-ID`: the answer as it is computed now is another one.",
+    "409 answer_diverged": "Start again without `Last-Event-ID`: the answer as it is computed now is another one.",
     "409 session_version_mismatch": "Base the change on the current version, which `GET` of the file shows.",
     "413 request_too_large": "Send less, or ask for fewer answers to a long prompt: a body has at most 8 MiB, a packed one unpacked, and a request holds no more than `--requests-mib` lets one have.",
     "413 session_limit": "Keep less in the edit session: it would hold more files or bytes than one may.",
@@ -203,7 +203,7 @@ export function readMetrics(text) {
 
 const metricsOf = async (program, model, ...args) => readMetrics(await withServer(program, model, args, async (url) => (await fetch(`${url}/metrics`)).text()));
 
-// Of these labels the values are the machine's, the build's or the model's, or are told elsewhere.
+// The values of these labels depend on the machine, the build or the model, or are documented elsewhere.
 const openLabels = {path: "the API's paths", code: "[the errors](errors.md)", version: "of the program", build: "with the commit", model_name: "the model's", actor: "kinds of actors",
     cache_dtype: "", block_size: "", num_gpu_blocks: "", engine: "", running_lora_adapters: "", waiting_lora_adapters: ""};
 function metricRows(series) {

@@ -18,7 +18,7 @@ void configure_log(log_level least, log_format format);
 [[nodiscard]] bool log_enabled(log_level level);
 
 /// A searchable field of a line: request=req-17 tokens=40, or a member of the JSON object. The name must not be ts,
-/// level, who or msg.
+/// level, `who` or msg.
 struct log_field {
   std::string_view name;
   std::string value;

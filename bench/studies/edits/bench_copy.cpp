@@ -114,7 +114,7 @@ void print(const costs& p, const copy_study_options& f) {
 /// Shares of edits that come out right, as means over trials.
 struct moved_row {
   std::uint32_t lines = 0;
-  std::string model;  // "one program" or "plans anew"
+  std::string model;  // "one program" or "plans again"
   double forced = 0, verified = 0, confident = 0, anchored = 0;
 };
 
@@ -123,7 +123,7 @@ std::vector<moved_row> move_ends(const std::vector<known_edit>& edits, const cop
   const auto chosen = spread(edits.size(), f.perturbed);
   for (const bool plans_anew : {false, true}) {
     for (const std::uint32_t lines : {0U, 1U, 2U, 4U}) {
-      moved_row row{.lines = lines, .model = plans_anew ? "plans anew" : "one program"};
+      moved_row row{.lines = lines, .model = plans_anew ? "plans again" : "one program"};
       const std::uint32_t trials = lines == 0 ? 1 : f.trials;
       const auto share = [&](const copy_options& how) {
         std::size_t exact = 0;

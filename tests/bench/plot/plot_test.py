@@ -35,7 +35,7 @@ class PlotTest(unittest.TestCase):
         series = {"edit-speed": ["regular", "lookup"], "edit-steps": ["proposed", "accepted"],
                   "load-throughput": ["regular", "auto"], "load-goodput": ["regular", "auto"],
                   "copy-runs": ["logits of the last row", "logits of every row"], "copy-coverage": ["edits"],
-                  "copy-moved": ["verified, plans anew", "forced, one program"],
+                  "copy-moved": ["verified, plans again", "forced, one program"],
                   "evict-pace": ["reevaluate", "shift", "lazy"], "pie-times": ["exact", "pie"]}
         for name, svg in drawn.items():
             xml.dom.minidom.parseString(svg)
