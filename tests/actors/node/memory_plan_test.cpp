@@ -22,7 +22,7 @@ TEST(memory_plan, says_what_would_fit) {
   const auto kv = memory_plan{6 * gib, 2 * gib, 0, 8 * gib}.check("m.gguf");
   ASSERT_FALSE(kv);
   EXPECT_THAT(kv.error().context, AllOf(HasSubstr("m.gguf: expected a model that fits into the 8.00 GiB"),
-                                        HasSubstr("at most 1984 MiB (--kv-mib)")));
+                                        HasSubstr("limit keys and values to 1984 MiB (--kv-mib)")));
   const auto weights = memory_plan{15 * gib, 2 * gib, 0, 8 * gib}.check("m.gguf");
   ASSERT_FALSE(weights);
   EXPECT_THAT(weights.error().context, HasSubstr("fewer bits per weight or a smaller model"));
@@ -33,7 +33,7 @@ TEST(memory_plan, counts_logits_and_activations_by_their_size) {
   EXPECT_TRUE((memory_plan{5 * gib, 2 * gib, 0, 7 * gib + gib / 8}.check("m.gguf")));
   const auto buffers = memory_plan{5 * gib, 2 * gib, gib / 4, 7 * gib + gib / 8}.check("m.gguf");
   ASSERT_FALSE(buffers);
-  EXPECT_THAT(buffers.error().context, AllOf(HasSubstr("buffers of 0.25 GiB"), HasSubstr("at most 1856 MiB")));
+  EXPECT_THAT(buffers.error().context, AllOf(HasSubstr("buffers of 0.25 GiB"), HasSubstr("keys and values to 1856 MiB")));
 }
 
 architecture::model_shape gemma_like(std::uint32_t windowed, std::uint32_t full) {

@@ -59,7 +59,7 @@ TEST(pool_rules, a_process_of_another_protocol_is_refused_whatever_its_role_and_
       const process_card card{.role = role, .version = "9.8.7+g12\n", .protocol = protocol};
       const auto read = make_pool_rules().read_role(actor::encode(card));
       ASSERT_FALSE(read) << protocol;
-      EXPECT_THAT(read.error().context, HasSubstr("protocol " + std::to_string(protocol) + " (redline 9.8.7+g12?)"));
+      EXPECT_THAT(read.error().context, HasSubstr("found " + std::to_string(protocol) + " (redline 9.8.7+g12?)"));
       EXPECT_THAT(read.error().context, HasSubstr(ours));
       EXPECT_THAT(read.error().context, HasSubstr("run the same version"));
     }

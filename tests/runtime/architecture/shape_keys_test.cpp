@@ -130,7 +130,7 @@ TEST(shape_keys, reads_windows_as_each_family_places_them) {
   gemma3.metadata["gemma3.attention.sliding_window_pattern"] = std::vector<std::int32_t>{1, 0, 0, 1, 1, 0, 0};
   EXPECT_EQ(windows(gemma3), (numbers{20, 0, 0, 20, 20, 0, 0}));
   gemma3.metadata["gemma3.attention.sliding_window_pattern"] = std::vector<std::int32_t>{1, 0};
-  EXPECT_THAT(read_shape(*gemma3.file()).error().context, HasSubstr("a number for each of 7 layers, found 2 entries"));
+  EXPECT_THAT(read_shape(*gemma3.file()).error().context, HasSubstr("one number for each of 7 layers, found 2 entries"));
   gemma3.metadata.erase("gemma3.attention.sliding_window_pattern");
   gemma3.metadata.erase("gemma3.attention.sliding_window");
   EXPECT_EQ(windows(gemma3), numbers());

@@ -95,9 +95,9 @@ TEST(safetensors, fields_that_are_missing_or_of_another_kind_are_refused) {
 
 TEST(safetensors, ranges_that_do_not_fit_the_file_or_the_shape_are_refused) {
   const auto of = [](const std::string& object) { return refusal(R"({"a":)" + object + "}", 8); };
-  EXPECT_THAT(of(entry("F32", "[1]", "[8,12]")), HasSubstr("inside of 8 bytes, found [8, 12]"));
-  EXPECT_THAT(of(entry("F32", "[1]", "[4,0]")), HasSubstr("inside of 8 bytes, found [4, 0]"));
-  EXPECT_THAT(of(entry("F32", "[1]", "[18446744073709551612,18446744073709551615]")), HasSubstr("inside of 8 bytes"));
+  EXPECT_THAT(of(entry("F32", "[1]", "[8,12]")), HasSubstr("within 8 bytes, found [8, 12]"));
+  EXPECT_THAT(of(entry("F32", "[1]", "[4,0]")), HasSubstr("within 8 bytes, found [4, 0]"));
+  EXPECT_THAT(of(entry("F32", "[1]", "[18446744073709551612,18446744073709551615]")), HasSubstr("within 8 bytes"));
   EXPECT_THAT(of(entry("F32", "[1]", "[0,8]")), HasSubstr("expected 4 bytes for F32 [1], found 8"));
   EXPECT_THAT(of(entry("BF16", "[2,2]", "[0,4]")), HasSubstr("expected 8 bytes for BF16 [2, 2], found 4"));
   EXPECT_THAT(of(entry("F32", "[4294967296,4294967296]", "[0,0]")), HasSubstr("expected fewer than 2^64 bytes"));

@@ -170,7 +170,7 @@ TEST_F(edit, says_what_it_cannot_edit_and_goes_on_with_the_rest) {
   EXPECT_THAT(r.out, HasSubstr("+++ b/src/deep/b.py\n"));
   EXPECT_EQ(run("src/binary src/a.py").exit_code, exit_usage);
   EXPECT_EQ(run("--yes").exit_code, exit_usage);
-  EXPECT_THAT(errors(), HasSubstr("expected a FILE to edit, or --staged"));
+  EXPECT_THAT(errors(), HasSubstr("expected a FILE to edit or --staged"));
   EXPECT_EQ(run("src --review").exit_code, exit_usage);
   EXPECT_THAT(errors(), HasSubstr("expected a terminal"));
 }

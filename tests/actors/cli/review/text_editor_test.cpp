@@ -30,7 +30,7 @@ TEST_F(text_editor, is_the_one_of_the_environment_with_its_arguments) {
 
 TEST_F(text_editor, that_fails_is_named) {
   ::setenv("EDITOR", "sh -c 'exit 7'", 1);
-  EXPECT_THAT(edit_text("x").error().context, ::testing::HasSubstr("the editor 'sh -c 'exit 7'' ended with 7"));
+  EXPECT_THAT(edit_text("x").error().context, ::testing::HasSubstr("the editor 'sh -c 'exit 7'' ended with exit code 7"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
