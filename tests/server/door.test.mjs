@@ -91,7 +91,7 @@ test("a model that cannot be loaded is told in one line, with the exit code of a
     const missing = call(["generate", "x", "--model", join(folder, "none.gguf")]);
     assert.match(missing.stderr, /^--model: File does not exist: /);
     assert.equal(missing.status, 2);
-    for (const [args, says] of [[["x", "--method", "blazedit"], "method blazedit needs a draft model (--draft)"],
+    for (const [args, says] of [[["x", "--method", "blazedit"], "method blazedit requires a draft model (--draft)"],
                                 [["--tokens", "1,x"], "expected --tokens as numbers separated by commas, found '1,x'"],
                                 [["--tokens", "1,999999"], "expected token ids from 0 to 4095 in the prompt, found 999999"],
                                 [[""], "expected a prompt of at least one token, found none"]]) {

@@ -219,7 +219,7 @@ describe("openai", () => {
             });
         };
         const strict = (parameters) => ({tools: [{type: "function", function: {name: "f", strict: true, parameters}}]});
-        await refused({tool_choice: {type: "function", function: {name: "nope"}}}, "tool_choice.function.name", /none of/);
+        await refused({tool_choice: {type: "function", function: {name: "nope"}}}, "tool_choice.function.name", /not one of/);
         await refused(strict({type: "object", properties: {a: {contentEncoding: "x"}}}), "tools", /contentEncoding/);
         await refused(strict({type: "array"}), "tools", /type object/);
         await refused({tools: Array(129).fill(tools[0])}, "tools", /at most 128/);
