@@ -58,7 +58,7 @@ void admission::remove(sequence_id sequence) {
   known_.erase(known);
 }
 
-void admission::give_place(sequence_id sequence) {
+void admission::give_slot(sequence_id sequence) {
   const priority_facts& at = known_.at(sequence);
   unlist(sequence, at);
   placed_.insert(sequence);
@@ -115,7 +115,7 @@ void admission::admit(instant now) {
         return;
       }
     }
-    give_place(*next);
+    give_slot(*next);
   }
 }
 
@@ -142,7 +142,7 @@ void admission::check_integrity() const {
   REDLINE_ASSERT(anew.waiting_ == waiting_ && anew.waiting_prefills_ == waiting_prefills_ && anew.idle_ == idle_ &&
                      anew.running_prefills_ == running_prefills_ && anew.between_rounds_ == between_rounds_ &&
                      anew.tenants_ == tenants_ && anew.open_prefills_count_ == open_prefills_count_,
-                 "the orders match the standings");
+                 "the orders match the facts");
   for (const sequence_id sequence : placed_) REDLINE_ASSERT(known_.contains(sequence), "a running sequence is known");
   REDLINE_ASSERT(placed_.size() <= slots_max_, "no more sequences run than there are slots");
 }

@@ -46,14 +46,14 @@ class admission {
     const auto known = known_.find(sequence);
     return known != known_.end() && known->second == at;
   }
-  /// Aborts when the orders contradict the standings.
+  /// Aborts when the orders contradict the facts.
   void check_integrity() const;
 
  private:
   void list(sequence_id sequence, const priority_facts& at);
   void unlist(sequence_id sequence, const priority_facts& at);
   [[nodiscard]] std::pair<by_time*, instant> order_of(sequence_id sequence, const priority_facts& at);
-  void give_place(sequence_id sequence);
+  void give_slot(sequence_id sequence);
   void take_slot(sequence_id sequence);
   [[nodiscard]] std::optional<sequence_id> choose_next() const;
   [[nodiscard]] std::optional<sequence_id> choose_yielding(tenant_id tenant) const;

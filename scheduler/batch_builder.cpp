@@ -241,7 +241,7 @@ void builder::take_drafts() {
     add_draft_token(c.run);
     added.push_back(c.run);
     const double rate = tokens / us(decoding);
-    if (limits.whole_drafts || cost.is_whitespace() || rate >= highest) {
+    if (limits.whole_drafts || cost.is_unmeasured() || rate >= highest) {
       highest = rate;
       worth_adding = added.size();
     }

@@ -5,7 +5,7 @@
 namespace redline::scheduler {
 
 std::optional<std::size_t> choose_wait(const gathering& g, const cost::cost_model& cost) {
-  if (cost.is_whitespace() || g.expected.empty()) return std::nullopt;
+  if (cost.is_unmeasured() || g.expected.empty()) return std::nullopt;
   cost::work_size theirs;
   double counted = 0;
   return_times::chances come{};  // expected number of arrivals, by step

@@ -32,7 +32,7 @@ std::optional<prefix_followers::choice> prefix_followers::choose_leader(sequence
   const auto candidates = unfinished_.find(members_.at(sequence).scope);
   if (candidates == unfinished_.end()) return std::nullopt;
   const auto log = queue.log(sequence).tokens();
-  const priority_facts& own = queue.standing_of(sequence);
+  const priority_facts& own = queue.facts_of(sequence);
   const std::uint32_t known = queue.log(sequence).kv_count();
   // The last token is always computed. A prefill leaves it out, and still needs something to compute.
   const auto useful = log.first(log.size() - std::min<std::size_t>(log.size(), own.prefill_only ? 2 : 1));
@@ -42,7 +42,7 @@ std::optional<prefix_followers::choice> prefix_followers::choose_leader(sequence
   std::optional<choice> best;
   std::uint32_t looked_at = 0;
   for (const sequence_id other : candidates->second) {
-    const priority_facts& at = queue.standing_of(other);
+    const priority_facts& at = queue.facts_of(other);
     if (other == sequence || !at.open || (at.prefill_only && !own.prefill_only) || queue.waits(other)) continue;
     if (queue.has_slot(sequence) && !queue.has_slot(other)) continue;
     if (++looked_at > candidates_max) break;
@@ -97,7 +97,7 @@ std::vector<sequence_id> prefix_followers::release_stalled(const batch_plan& pla
   for (auto& [leader, all] : followers_) {
     const bool took_part = std::ranges::any_of(plan.runs, [&](const planned_run& r) { return r.sequence == leader; });
     const bool has_slot = queue.has_slot(leader);
-    if (took_part || !has_slot || queue.standing_of(leader).prefill_only) {
+    if (took_part || !has_slot || queue.facts_of(leader).prefill_only) {
       all.stalled_passes = 0;
       if (!has_slot) displaced.push_back(leader);
     } else if (++all.stalled_passes >= stalled_passes_max) {

@@ -252,7 +252,7 @@ bool run_queue::begins_to_wait(const batch_plan& plan, bool is_background, micro
 }
 
 void run_queue::learn_costs(std::span<const cost::cost_sample> samples, const cost::mixture_shape& of) {
-  if (!cost_.is_whitespace()) return;
+  if (!cost_.is_unmeasured()) return;
   cost_ = cost::cost_model(of);
   for (const cost::cost_sample& s : samples) cost_.observe(s.size, s.took, s.experts);
 }
@@ -419,7 +419,7 @@ std::uint64_t run_queue::pending_rows() const {
 
 double run_queue::prompt_row_us() const {
   constexpr std::uint32_t rows = 256;
-  if (cost_.is_whitespace()) return 0;
+  if (cost_.is_unmeasured()) return 0;
   return static_cast<double>(cost_.predict(cost::size_of_run(rows, rows, 0)).count()) / rows;
 }
 

@@ -125,7 +125,7 @@ class run_queue {
 
   [[nodiscard]] std::uint32_t known_count(sequence_id sequence) const;
   [[nodiscard]] const sequence_log& log(sequence_id sequence) const { return sequences_.at(sequence).log; }
-  [[nodiscard]] const priority_facts& standing_of(sequence_id sequence) const { return sequences_.at(sequence).at; }
+  [[nodiscard]] const priority_facts& facts_of(sequence_id sequence) const { return sequences_.at(sequence).at; }
   [[nodiscard]] std::span<const token> draft(sequence_id sequence) const { return sequences_.at(sequence).draft; }
   [[nodiscard]] bool holds(sequence_id sequence) const { return sequences_.contains(sequence); }
   /// Whether the sequence's round is open.

@@ -129,7 +129,6 @@ TEST(prose, comments_and_documents_use_plain_words) {
       continue;
     }
     const auto lines = lines_of(text);
-    std::string before;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const std::string comment = comment_of(path, lines[i]);
       comments += comment.empty() ? 0 : 1;

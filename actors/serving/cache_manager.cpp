@@ -393,7 +393,7 @@ void cache_manager::answer_rounds(const batch_done& m, microseconds took) {
     if (at->why_not) continue;
     sequence_client& c = clients_.at(outcome.sequence);
     const std::uint32_t exact_count = queue_.log(outcome.sequence).exact_count();
-    if (queue_.standing_of(outcome.sequence).prefill_only) {
+    if (queue_.facts_of(outcome.sequence).prefill_only) {
       c.last = prefilled{outcome.sequence, outcome.round, exact_count};
     } else {
       verified& v = c.last.emplace<verified>(verified{.sequence = outcome.sequence,
@@ -476,7 +476,7 @@ void cache_manager::lose_all_kv() {
 /// leaves the last token out, computes one more, so that there is something to do.
 void cache_manager::look_for_prefix(sequence_id sequence) {
   const scheduler::sequence_log& log = queue_.log(sequence);
-  const std::uint32_t left = queue_.standing_of(sequence).prefill_only ? 2 : 1;
+  const std::uint32_t left = queue_.facts_of(sequence).prefill_only ? 2 : 1;
   if (options_.sharing == prefix_sharing::off || log.count() < kv::page_tokens + left) return;
   sequence_client& c = clients_.at(sequence);
   ++c.prefix_looks;

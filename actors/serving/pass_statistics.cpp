@@ -47,7 +47,7 @@ worker_status pass_statistics::as_worker(const scheduler_report& now, const sche
                     .cost_error_ratio = now.cost_error_ratio,
                     .batches = {passes_.begin(), passes_.end()},
                     .batch_fill = now.batch_fill};
-  for (std::uint32_t rows = 1; rows <= worker_status::cost_rows_max && !queue.cost().is_whitespace(); rows *= 2) {
+  for (std::uint32_t rows = 1; rows <= worker_status::cost_rows_max && !queue.cost().is_unmeasured(); rows *= 2) {
     const auto predicted = queue.cost().predict(cost::size_of_run(0, rows, 1));
     out.cost.push_back({rows, static_cast<std::uint64_t>(predicted.count())});
   }

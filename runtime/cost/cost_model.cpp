@@ -138,7 +138,7 @@ void cost_model::change_speed(double ratio) {
 
 step_cost step_cost_at(const cost_model& passes, std::uint64_t context) {
   constexpr std::uint64_t more = 32;
-  if (passes.is_whitespace()) return {};
+  if (passes.is_unmeasured()) return {};
   const auto one = static_cast<double>(passes.predict(size_of_run(context, 1, 1)).count());
   const auto many = static_cast<double>(passes.predict(size_of_run(context, 1 + more, 1 + more)).count());
   const auto bounded = [](double x) { return static_cast<std::uint32_t>(std::clamp(x, 0.0, 1e9)); };

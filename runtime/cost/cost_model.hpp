@@ -53,7 +53,7 @@ class cost_model {
   [[nodiscard]] double predict_experts(const work_size& size) const { return experts_.predict(size.rows, size.logits); }
   [[nodiscard]] microseconds predict(const work_size& size) const;
   /// Whether nothing was observed yet; predictions are then zero.
-  [[nodiscard]] bool is_whitespace() const { return observed_count_ == 0; }
+  [[nodiscard]] bool is_unmeasured() const { return observed_count_ == 0; }
 
  private:
   /// Numbers of rows where the curve may bend.

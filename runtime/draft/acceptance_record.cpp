@@ -17,7 +17,7 @@ double first_chance(std::uint8_t grade) {
 
 }  // namespace
 
-std::size_t acceptance_record::segment_of(std::uint32_t place) {
+std::size_t acceptance_record::position_group_of(std::uint32_t place) {
   return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(place)), stretches_count - 1);
 }
 
@@ -42,8 +42,8 @@ void acceptance_record::learn(std::span<const graded_segment> runs, std::uint32_
     const std::size_t record = record_of(run);
     age_once(record, stretches_count, records_[record], pace / 2);
     for (std::uint32_t i = 0; i < run.count && place < known; ++i, ++place) {
-      tally& t = records_[record][segment_of(place)];
-      age_once(record, segment_of(place), {&t, 1}, pace);
+      tally& t = records_[record][position_group_of(place)];
+      age_once(record, position_group_of(place), {&t, 1}, pace);
       t.seen += 1;
       t.right += place < right ? 1 : 0;
     }
@@ -58,7 +58,7 @@ double acceptance_record::chance(const graded_segment& run, std::uint32_t place,
   const auto* usual = prior != nullptr ? &prior->records_[record_of(run)] : nullptr;
   double expected = first_chance(run.grade);
   double chance = expected;
-  for (std::size_t i = 0; i <= segment_of(place); ++i) {
+  for (std::size_t i = 0; i <= position_group_of(place); ++i) {
     if (usual != nullptr) {
       expected = share((*usual)[i], expected);
       chance = i == 0 ? expected : (chance + expected) / 2;

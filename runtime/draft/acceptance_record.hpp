@@ -31,7 +31,7 @@ class acceptance_record {
  private:
   // Positions are grouped as 0, 1, 2-3, 4-7, ..., 64 and beyond.
   static constexpr std::size_t stretches_count = 8;
-  [[nodiscard]] static std::size_t segment_of(std::uint32_t place);
+  [[nodiscard]] static std::size_t position_group_of(std::uint32_t place);
 
   struct tally {
     double seen = 0;

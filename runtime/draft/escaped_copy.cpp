@@ -87,7 +87,7 @@ void escaped_copy::feed(std::string_view bytes) {
 }
 
 void escaped_copy::feed_sign(char byte) {
-  bool* const style = before_ == ':' ? &blank_after_colon_ : before_ == ',' ? &blank_after_comma_ : nullptr;
+  bool* const style = before_ == ':' ? &space_after_colon_ : before_ == ',' ? &space_after_comma_ : nullptr;
   if (is_whitespace(byte)) {
     if (style != nullptr) *style = true;
     whitespace_came_ = true;
@@ -181,7 +181,7 @@ void escaped_copy::take(char c) {
     matched_ = std::min<std::uint32_t>(matched_ + 1, text_lookup::matched_max);
     solid_ += is_whitespace(c) ? 0 : 1;
   } else {
-    arm_replan_timer(c);
+    find_continuation_again(c);
   }
   if (matched_ == written_) is_whole_ = true;
   if (solid_ < sure_bytes) return;
@@ -190,7 +190,7 @@ void escaped_copy::take(char c) {
 }
 
 /// Finds where the string may continue after a byte that differs from the text.
-void escaped_copy::arm_replan_timer(char c) {
+void escaped_copy::find_continuation_again(char c) {
   if (left_ == 0) {
     left_ = place_;
     left_with_ = c;

@@ -38,7 +38,7 @@ class escaped_copy {
   /// follows the usage of templates.
   [[nodiscard]] bool wants_whitespace() const {
     return !in_string_ && !whitespace_came_ &&
-           ((before_ == ':' && blank_after_colon_) || (before_ == ',' && blank_after_comma_));
+           ((before_ == ':' && space_after_colon_) || (before_ == ',' && space_after_comma_));
   }
 
  private:
@@ -48,15 +48,15 @@ class escaped_copy {
   void end_string();
   void take(std::string_view decoded);
   void take(char c);
-  void arm_replan_timer(char c);
+  void find_continuation_again(char c);
   [[nodiscard]] std::uint32_t after_replaced() const;
   [[nodiscard]] bool in_text() const { return in_string_ && is_value_; }
 
   static constexpr std::size_t tail_max = 2 * text_lookup::matched_max;
 
   std::shared_ptr<const text_lookup> known_;
-  bool blank_after_colon_ = true;
-  bool blank_after_comma_ = true;
+  bool space_after_colon_ = true;
+  bool space_after_comma_ = true;
   bool in_string_ = false;
   bool is_value_ = false;         // not a member's name
   char before_ = 0;               // the last byte outside of strings that is not whitespace

@@ -222,7 +222,7 @@ class token_trie::walk {
     std::array<std::uint16_t, 256> next{};    // by byte: untried, forbidden, or `first` plus an index in places_
   };
   /// The most states that are remembered, about 4 MiB. An automaton with more in one mask hardly comes back to any.
-  static constexpr std::size_t slots_max = 4096;
+  static constexpr std::size_t states_max = 4096;
 
   void begin(place& p, const automaton_state& s) {
     p.state = s;
@@ -241,7 +241,7 @@ class token_trie::walk {
       if (number != nullptr) *number = static_cast<std::uint16_t>(place::first + known->second);
       return &places_[known->second];
     }
-    if (places_.size() < slots_max) {
+    if (places_.size() < states_max) {
       place& made = places_.emplace_back();
       begin(made, s);
       const auto at = static_cast<std::uint16_t>(places_.size() - 1);

@@ -147,7 +147,8 @@ result<void> safetensors_file::parse(std::span<const std::byte> bytes) {
   const std::uint64_t most = bytes.size() < length_bytes ? 0 : std::min(bytes.size() - length_bytes, header_bytes_max);
   if (header_bytes == 0 || header_bytes > most) {
     return failure{errc::file_malformed, path_ + ": header length: expected 1 to " + std::to_string(most) +
-                                             ", the bytes left in the file, found " + std::to_string(header_bytes)};
+                                             " (the bytes left in the file, at most 32 MiB), found " +
+                                             std::to_string(header_bytes)};
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data() + length_bytes), header_bytes);
   REDLINE_TRY_ASSIGN(const json document, parse_document(text, path_));

@@ -9,7 +9,7 @@
 namespace redline::text {
 namespace {
 
-constexpr std::string_view escaped_whitespace = "\u2581";
+constexpr std::string_view escaped_space = "\u2581";
 
 std::string byte_text(std::size_t byte) {
   constexpr std::string_view digits = "0123456789ABCDEF";
@@ -29,10 +29,10 @@ std::size_t character_bytes(std::string_view text, std::size_t at) {
 std::string unescaped(std::string_view text) {
   std::string out;
   for (;;) {
-    const std::size_t at = text.find(escaped_whitespace);
+    const std::size_t at = text.find(escaped_space);
     if (at == std::string_view::npos) return out.append(text);
     out.append(text.substr(0, at)).push_back(' ');
-    text.remove_prefix(at + escaped_whitespace.size());
+    text.remove_prefix(at + escaped_space.size());
   }
 }
 
@@ -94,8 +94,8 @@ result<void> spm_tokenizer::load(const gguf::gguf_file& file) {
     byte_tokens_[byte] = *vocab().unknown();
   }
   set_cuts([this](char left, char right) {
-    return !side_by_side_[pair_index(left == ' ' ? escaped_whitespace.back() : left,
-                                     right == ' ' ? escaped_whitespace.front() : right)];
+    return !side_by_side_[pair_index(left == ' ' ? escaped_space.back() : left,
+                                     right == ' ' ? escaped_space.front() : right)];
   });
   return {};
 }
@@ -109,10 +109,10 @@ void spm_tokenizer::encode_ordinary(std::string_view text, bool first_of_segment
     text.remove_prefix(stretch.size());
     escaped.clear();
     escaped.reserve(stretch.size() + stretch.size() / 2 + 3);
-    if (first && vocab().adds_space_prefix()) escaped.append(escaped_whitespace);
+    if (first && vocab().adds_space_prefix()) escaped.append(escaped_space);
     for (const char byte : stretch) {
       if (byte == ' ')
-        escaped.append(escaped_whitespace);
+        escaped.append(escaped_space);
       else
         escaped.push_back(byte);
     }

@@ -10,7 +10,7 @@ using tokens = std::span<const token>;
 
 // The trace of the search is quadratic in the differences: this many take four megabytes.
 constexpr std::int32_t differences_max = 1024;
-constexpr std::size_t slots_max = 64;
+constexpr std::size_t hunks_max = 64;
 
 /// Tokens [before, before + removed) of one sequence correspond to [after, after + added) of the other.
 struct hunk {
@@ -107,7 +107,7 @@ std::vector<token_splice> diff_tokens(tokens before, tokens after, std::uint32_t
   if (n > 0 && m > 0) {
     if (const auto trace = search(old_middle, new_middle)) {
       auto found = join(walk_back(*trace, n, m), static_cast<std::int32_t>(std::max<std::uint32_t>(kept_min, 1)));
-      if (found.size() <= slots_max) hunks = std::move(found);
+      if (found.size() <= hunks_max) hunks = std::move(found);
     }
   }
   std::vector<token_splice> out;

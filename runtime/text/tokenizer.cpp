@@ -18,13 +18,13 @@ std::vector<token> tokenizer::encode(std::string_view text, encode_options optio
   if (options.parse_special && !options.shield.empty() && text.find(options.shield) != std::string_view::npos) {
     encode_shielded(text, options, out);
   } else {
-    encode_stretch(text, options.parse_special, !options.continues, out);
+    encode_segment(text, options.parse_special, !options.continues, out);
   }
   if (options.add_bos_eos && vocab_.adds_eos() && vocab_.eos()) out.push_back(*vocab_.eos());
   return out;
 }
 
-void tokenizer::encode_stretch(std::string_view text, bool parse_special, bool first_of_segment,
+void tokenizer::encode_segment(std::string_view text, bool parse_special, bool first_of_segment,
                                std::vector<token>& out) const {
   for (const special_splitter::fragment& part : specials_.split(text, parse_special)) {
     if (part.special)
@@ -40,7 +40,7 @@ void tokenizer::encode_shielded(std::string_view text, encode_options options, s
   std::string stretch;
   bool first_of_segment = !options.continues;
   const auto end_stretch = [&] {
-    if (!stretch.empty()) encode_stretch(stretch, false, first_of_segment, out);
+    if (!stretch.empty()) encode_segment(stretch, false, first_of_segment, out);
     stretch.clear();
   };
   for (const special_splitter::fragment& part : specials_.split(text, true)) {

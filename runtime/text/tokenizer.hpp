@@ -103,7 +103,7 @@ class tokenizer {
     return static_cast<std::size_t>(left) * ascii_count + static_cast<std::size_t>(right);
   }
 
-  void encode_stretch(std::string_view text, bool parse_special, bool first_of_segment, std::vector<token>& out) const;
+  void encode_segment(std::string_view text, bool parse_special, bool first_of_segment, std::vector<token>& out) const;
   void encode_shielded(std::string_view text, encode_options options, std::vector<token>& out) const;
 
   const vocabulary vocab_;

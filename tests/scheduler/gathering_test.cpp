@@ -138,7 +138,7 @@ class closed_loop {
     plan();
   }
   void lose_kv(std::uint64_t id) {
-    if (!queue_.standing_of({id}).in_flight) queue_.forget_kv({id});
+    if (!queue_.facts_of({id}).in_flight) queue_.forget_kv({id});
   }
   /// The session stops asking, like one whose client does not read.
   void fall_silent(std::uint64_t id) { sessions_.at(id).silent = true; }

@@ -1,7 +1,7 @@
 // What it costs a server to be watched: processor time of the same edits without a reader, with a reader of its status,
 // and with traces in their streams as the studio requests; and what `redline top` costs. Blocks of edits take turns in
 // a changing order, and each is compared with the unwatched one of its round, because the speed of a machine drifts by
-// more than the difference. "nobody, again" shows the error of this measurement. Usage: watch_cost.mjs
+// more than the difference. "no watcher, again" shows the error of this measurement. Usage: watch_cost.mjs
 // [EDITS_OF_A_BLOCK [ROUNDS]]. The machine should do nothing else.
 import {spawn} from "node:child_process";
 import {readFileSync, readdirSync} from "node:fs";
@@ -52,8 +52,8 @@ async function watched(run) {
 
 for (let i = 0; i < 4; ++i) await costOf(edits, false);  // warms up
 const ways = {
-    "nobody": () => costOf(edits, false),
-    "nobody, again": () => costOf(edits, false),
+    "no watcher": () => costOf(edits, false),
+    "no watcher, again": () => costOf(edits, false),
     "a reader of its status": () => watched(() => costOf(edits, false)),
     "that, and traces in all streams": () => watched(() => costOf(edits, true))
 };
@@ -68,7 +68,7 @@ for (let r = 0; r < rounds; ++r) {
 const ordered = (all) => all.toSorted((a, b) => a - b);
 const median = (all) => ordered(all)[all.length >> 1];
 for (const [name, all] of Object.entries(costs)) {
-    const more = ordered(all.map((cost, r) => 100 * (cost / costs.nobody[r] - 1)));
+    const more = ordered(all.map((cost, r) => 100 * (cost / costs["no watcher"][r] - 1)));
     // The interval that contains the true median in 95 of 100 measurements, from order statistics of the rounds.
     const reach = Math.ceil(0.98 * Math.sqrt(more.length));
     const [low, high] = [more[Math.max(0, (more.length >> 1) - reach)], more[Math.min(more.length - 1, (more.length >> 1) + reach)]];

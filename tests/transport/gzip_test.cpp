@@ -26,7 +26,9 @@ TEST(gzip, refuses_what_is_none_and_never_gives_more_than_it_says) {
     auto broken = good;
     broken[at] = static_cast<char>(broken[at] ^ 0x10);
     const auto back = gunzip(broken);
-    if (back) EXPECT_EQ(*back, "some contents that are packed") << "a byte of the header without meaning: " << at;
+    if (back) {
+      EXPECT_EQ(*back, "some contents that are packed") << "a byte of the header without meaning: " << at;
+    }
   }
   auto larger = test::make_gzip(std::string(1'000'000, 'a'));
   larger.replace(larger.size() - 4, 4, std::string("\x10\0\0\0", 4));  // the trailer claims 16 bytes

@@ -34,9 +34,9 @@ class toml_reader : public CLI::ConfigTOML {
     *text_ = read_config_text(bytes);
     if (text_->complaint) throw CLI::ConfigError(*text_->complaint);
     take_environment(*app_);
-    std::vector<CLI::ConfigItem> items;
-    for (const config_entry& e : text_->entries) items.push_back({e.section, e.key.empty() ? "++" : e.key, e.values});
-    return items;
+    std::vector<CLI::ConfigItem> out;
+    for (const config_entry& e : text_->entries) out.push_back({e.section, e.key.empty() ? "++" : e.key, e.values});
+    return out;
   }
 
  private:

@@ -128,13 +128,13 @@ result<hunk> read_body(const hunk& h, std::string_view body) {
       if (!out.lines.empty() && out.lines.back().text.ends_with('\n')) out.lines.back().text.pop_back();
       continue;
     }
-    const bool is_whitespace = line == "\n" || line == "\r\n";  // editors strip the space of an empty line
-    const char sign = is_whitespace ? ' ' : line.front();
+    const bool is_empty_line = line == "\n" || line == "\r\n";  // editors strip the space of an empty line
+    const char sign = is_empty_line ? ' ' : line.front();
     if (sign != ' ' && sign != '+' && sign != '-') {
       return failure{errc::invalid_argument, "expected each line to begin with ' ', '-', '+' or '#', found " +
                                                  quote_bytes(line, shown_bytes_max)};
     }
-    std::string rest(is_whitespace ? line : line.substr(1));
+    std::string rest(is_empty_line ? line : line.substr(1));
     if (!rest.ends_with('\n')) rest.push_back('\n');  // editors may drop the last one; a '\' line marks a missing one
     out.lines.push_back({sign == ' ' ? kind::kept : sign == '+' ? kind::added : kind::removed, std::move(rest)});
   }

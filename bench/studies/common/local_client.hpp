@@ -16,7 +16,7 @@
 
 namespace redline::studies {
 
-/// Asks a local client to open the sessions on its receiver, because the models are loaded.
+/// Asks a local client to open the sessions of its job queue, because the models are loaded.
 struct begin_local {
   static constexpr actor::message_id id{0x0901};
   static constexpr std::string_view name = "begin_local";
@@ -36,7 +36,7 @@ class local_client final : public actor::actor_of<local_client> {
     std::function<void(const session_finished&)> on_finished;
   };
   /// Takes jobs before `begin_local` is sent; their sessions have different numbers.
-  class receiver {
+  class job_queue {
    public:
     void put(job next) {
       const std::scoped_lock lock(mutex_);
@@ -51,11 +51,11 @@ class local_client final : public actor::actor_of<local_client> {
     std::mutex mutex_;
     std::vector<job> waiting_;
   };
-  local_client(actor::actor_context& context, std::shared_ptr<receiver> jobs)
-      : actor_of(context), receiver_(std::move(jobs)) {}
+  local_client(actor::actor_context& context, std::shared_ptr<job_queue> jobs)
+      : actor_of(context), job_queue_(std::move(jobs)) {}
 
   void on(const begin_local&) {
-    for (auto& next : receiver_->take()) {
+    for (auto& next : job_queue_->take()) {
       next.partners.client = context().self();
       context().spawn<session>("session", {1024, 1024}, next.work, next.partners);
       const session_id session = next.work.spec().session;
@@ -72,7 +72,7 @@ class local_client final : public actor::actor_of<local_client> {
   }
 
  private:
-  std::shared_ptr<receiver> receiver_;
+  std::shared_ptr<job_queue> job_queue_;
   std::map<session_id, job> jobs_;
 };
 

@@ -39,7 +39,7 @@ class local_runner::answers {
 };
 
 local_runner::local_runner()
-    : answers_(std::make_shared<answers>()), receiver_(std::make_shared<local_client::receiver>()) {}
+    : answers_(std::make_shared<answers>()), job_queue_(std::make_shared<local_client::job_queue>()) {}
 
 local_runner::~local_runner() {
   if (engine_) engine_->stop();
@@ -53,7 +53,7 @@ result<std::unique_ptr<local_runner>> local_runner::create(engine_options option
   REDLINE_TRY_ASSIGN(r->engine_, engine::create(std::move(options)));
   r->client_ = r->engine_->io()
                    .add<local_client>(topology::client, "client", {4096, 4096},
-                                      [jobs = r->receiver_](actor::actor_context& c) {
+                                      [jobs = r->job_queue_](actor::actor_context& c) {
                                         return std::make_unique<local_client>(c, jobs);
                                       })
                    .where;
@@ -97,7 +97,7 @@ result<std::vector<result<outcome>>> local_runner::run_each(
   std::vector<std::pair<std::size_t, std::future<result<session_finished>>>> waits;
   for (auto& [i, job] : jobs) {
     waits.emplace_back(i, answers_->expect(job.work.spec().session));
-    receiver_->put(std::move(job));
+    job_queue_->put(std::move(job));
   }
   engine_->send(client_, begin_local{});
   for (auto& [i, wait] : waits) {

@@ -47,7 +47,7 @@ class local_runner {
   local_runner();
 
   std::shared_ptr<answers> answers_;
-  std::shared_ptr<local_client::receiver> receiver_;
+  std::shared_ptr<local_client::job_queue> job_queue_;
   std::unique_ptr<engine> engine_;
   actor::address client_;
   std::uint64_t generations_ = 0;

@@ -68,7 +68,7 @@ struct user {
   std::uint32_t log_tokens = 0;  // tokens of the conversation's earlier turns
   // Where these tokens were computed:
   std::uint32_t home = nobody;
-  std::uint32_t home_life = 0;
+  std::uint32_t home_start_id = 0;
   // The current answer:
   bool is_active = false;
   std::uint32_t worker = nobody;
@@ -355,7 +355,7 @@ void fleet::ask(std::uint32_t who) {
   u.lost_at = u.waiting_since = -1;
   u.is_long = u.is_short = u.is_after_long = false;
   u.rows_known = u.home == nobody ? 0 : u.log_tokens;
-  u.home_is_lost = u.home != nobody && (machines_[u.home].start_id != u.home_life || !machines_[u.home].worker);
+  u.home_is_lost = u.home != nobody && (machines_[u.home].start_id != u.home_start_id || !machines_[u.home].worker);
   if (!place(who)) wait(who);
 }
 
@@ -580,7 +580,7 @@ void fleet::finish(std::uint32_t who, std::int64_t at) {
   doors_[u.gateway].placer->leave(u.worker);
   u.log_tokens = u.prompt + u.emitted;
   u.home = u.worker;
-  u.home_life = m.start_id;
+  u.home_start_id = m.start_id;
   u.is_active = false;
   if (is_measuring()) {
     ++out_.answers;

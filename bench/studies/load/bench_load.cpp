@@ -131,8 +131,8 @@ class level_runner {
                                                .seed = seed}));
     } else {
       const auto plan = level.is_trace ? trace_ : plan_requests(level, count, seed, edits_, mix_);
-      record = run_shown(level, method, plan, [&](std::size_t i, const std::vector<past_turn>& before) {
-        return ask(doors_.of(plan[i].tenant), question_of(plan[i], edits_, mix_, method, before));
+      record = run_shown(level, method, plan, [&](std::size_t i, const std::vector<past_turn>& earlier) {
+        return ask(doors_.of(plan[i].tenant), question_of(plan[i], edits_, mix_, method, earlier));
       });
     }
     // Agents' windows cover the same time of the server; the first one gets its counts.

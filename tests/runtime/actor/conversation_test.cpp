@@ -34,14 +34,14 @@ class storyteller {
       diary.push_back(word);
     }
   }
-  /// Returns the next hello's text, an empty string after a bye, or "nobody" when none comes in time.
+  /// Returns the next hello's text, an empty string after a bye, or "none" when none comes in time.
   task<std::string> ask() {
     const auto m = co_await talk.next<hello, bye>(noon);
     if (const auto* h = m.as<hello>()) {
       if (h->text == "throw") throw std::runtime_error("as asked");
       co_return h->text;
     }
-    co_return m.is_timeout() ? "nobody" : "";
+    co_return m.is_timeout() ? "none" : "";
   }
 
   std::vector<std::string> diary;
@@ -85,7 +85,7 @@ TEST(conversation, goes_on_without_a_message_when_the_deadline_has_come) {
   s.talk.note_time(noon - microseconds{1});
   EXPECT_EQ(s.diary.size(), 1u);
   s.talk.note_time(noon);
-  EXPECT_EQ(s.diary.back(), "nobody");
+  EXPECT_EQ(s.diary.back(), "none");
   s.talk.hear(hello{"a"});
   EXPECT_EQ(s.diary.back(), "a");
 }

@@ -37,7 +37,7 @@ void expect_close(const cost_model& m, std::mt19937_64& chance, double scale) {
 
 TEST(cost_model, is_blank_and_low_before_it_saw_anything) {
   const cost_model m;
-  EXPECT_TRUE(m.is_whitespace());
+  EXPECT_TRUE(m.is_unmeasured());
   EXPECT_EQ(m.predict({100, 100000}).count(), 0);
 }
 
@@ -57,7 +57,7 @@ TEST(cost_model, learns_a_linear_law_within_five_percent) {
   std::mt19937_64 chance(1);
   cost_model m;
   teach(m, chance, 1, 400);
-  EXPECT_FALSE(m.is_whitespace());
+  EXPECT_FALSE(m.is_unmeasured());
   expect_close(m, chance, 1);
 }
 

@@ -60,7 +60,7 @@ TEST(safetensors, header_lengths_beyond_the_file_or_the_limit_are_refused) {
   EXPECT_THAT(refusal(""), HasSubstr(wanted + "0"));
   EXPECT_THAT(refusal("1234567"), HasSubstr(wanted + "0"));
   EXPECT_THAT(refusal(std::string(8, '\0')), HasSubstr("found 0"));
-  EXPECT_THAT(refusal(std::string(8, '\xff') + "{}"), HasSubstr(wanted + "2, the bytes left in the file"));
+  EXPECT_THAT(refusal(std::string(8, '\xff') + "{}"), HasSubstr(wanted + "2 (the bytes left in the file"));
   const std::uint64_t huge = 40U << 20;
   std::string bytes(huge + 8, ' ');
   std::memcpy(bytes.data(), &huge, sizeof huge);

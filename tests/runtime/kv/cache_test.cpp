@@ -150,7 +150,9 @@ TEST_F(cache_of_four, moves_scattered_tokens_together_when_that_frees_pages) {
     cache_.splice({1}, {.keep_count = count, .at = at, .removed_count = removed, .shift = 0});
   }
   const std::uint32_t before = pages_free();
-  if (cache_.compact({1})) EXPECT_GT(pages_free(), before);
+  if (cache_.compact({1})) {
+    EXPECT_GT(pages_free(), before);
+  }
   EXPECT_FALSE(cache_.compact({1})) << "once";
   EXPECT_FALSE(cache_.compact({7}));
 }

@@ -90,7 +90,9 @@ TEST(window_pages, agree_with_lists_under_random_operations) {
       for (std::uint32_t i = 0; i < pages; ++i) {
         const auto at = windows.of(page_id{i});
         ASSERT_EQ(at.has_value(), holders.contains(i));
-        if (at) ASSERT_TRUE(*at < count && places.insert(*at).second) << "no two pages share one";
+        if (at) {
+          ASSERT_TRUE(*at < count && places.insert(*at).second) << "no two pages share one";
+        }
       }
       ASSERT_EQ(windows.free_count(), count - held());
       windows.check_integrity();

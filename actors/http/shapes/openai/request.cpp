@@ -266,8 +266,8 @@ void read_prompt_logprobs(field_reader& fields, const request_limits& limits, pr
     fields.refuse("echo", "'echo' cannot be combined with 'logprobs' on this endpoint; /v1/completions has both.",
                   "unsupported_parameter");
   }
-  const bool has_slot = out.from == endpoint::chat || out.from == endpoint::completions;
-  if (!has_slot || form == prompt_form::none) {
+  const bool has_field = out.from == endpoint::chat || out.from == endpoint::completions;
+  if (!has_field || form == prompt_form::none) {
     if (!fields.find("prompt_logprobs")) return;
     return fields.refuse("prompt_logprobs",
                          "'prompt_logprobs' is not supported on this endpoint; /v1/completions has it.",

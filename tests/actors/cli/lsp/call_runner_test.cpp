@@ -22,7 +22,9 @@ std::map<std::uint64_t, kind> ended(call_runner& runner, std::size_t count) {
     pollfd more{runner.descriptor(), POLLIN, 0};
     ::poll(&more, 1, -1);
     for (const auto& e : runner.take_events()) {
-      if (e.reply) EXPECT_TRUE(out.emplace(e.ticket, e.reply->what).second) << "reported twice: " << e.ticket;
+      if (e.reply) {
+        EXPECT_TRUE(out.emplace(e.ticket, e.reply->what).second) << "reported twice: " << e.ticket;
+      }
     }
   }
   return out;

@@ -133,7 +133,7 @@ TEST(server_calls, take_no_edit_from_an_answer_without_end) {
   EXPECT_EQ(
       canned(200, event("```\nx") + finish_event("stop") + "data: [DONE]\n\n", "text/event-stream").make(call).what,
       kind::refused);
-  for (const std::string end : {finish_event("length"), std::string()}) {
+  for (const std::string& end : {finish_event("length"), std::string()}) {
     const auto cut = canned(200, event("```\nx\n```") + end + "data: [DONE]\n\n", "text/event-stream").make(call);
     EXPECT_EQ(cut.what, kind::refused);
     EXPECT_THAT(cut.why, HasSubstr("was cut before its end"));
