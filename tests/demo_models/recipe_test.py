@@ -19,11 +19,13 @@ import torch  # noqa: E402
 
 import byte_pair  # noqa: E402
 import copy_programs  # noqa: E402
+import drills  # noqa: E402
 import edits  # noqa: E402
 import fast_step  # noqa: E402
 import handmade_start  # noqa: E402
 import gguf_file  # noqa: E402
 import samples  # noqa: E402
+import small_modules  # noqa: E402
 import train  # noqa: E402
 from decode import Decoder  # noqa: E402
 from model import Shape, Weights, hidden_states, rope_tables  # noqa: E402
@@ -68,24 +70,50 @@ class Edits(unittest.TestCase):
             self.assertIn(text, found, kind)
 
     def test_every_kind_applies_to_some_file(self):
-        text = (
-            read(os.path.join(RECIPE, "edits.py"))
-            + "\n\nclass Last(Base):\n    x = 1\n\n    def run(self, a):\n        # nothing\n        return a == 3\n"
-        )
-        text = text.replace('"""A file with its syntax tree', '"""A file, its tree')
+        files = [Source(read(os.path.join(RECIPE, name))) for name in ("samples.py", "corpus.py", "train.py")]
+        editor = edits.Editor(["spam"])
         for kind in edits.KINDS:
-            for seed in range(60):
+            chance = random.Random(11)
+            for _ in range(1500):
                 try:
-                    chance = random.Random(seed)
-                    piece = excerpt(chance, Source(text), 300, 2500)
-                    instruction, new = edits.apply_edit(edits.Editor(["spam"]), chance, piece, kind)
+                    if chance.random() < 0.7:
+                        piece = small_modules.small_module(chance)
+                    else:
+                        piece = excerpt(chance, chance.choice(files), 300, 2500)
+                    instruction, new = edits.apply_edit(editor, chance, piece, kind)
                 except NotApplicable:
                     continue
                 self.assertTrue(instruction)
-                self.assertNotEqual(new, piece)
+                self.assertEqual(new == piece, kind in edits.UNCHANGED, kind)
                 break
             else:
                 self.fail(f"{kind} fits nowhere")
+
+    def test_users_word_an_edit_in_many_ways(self):
+        source, found = "MAX_ITEMS = 10\nprint(MAX_ITEMS)\n", set()
+        for seed in range(400):
+            try:
+                instruction, new = edits.apply_edit(edits.Editor([]), random.Random(seed), source, "set_value")
+            except NotApplicable:  # the new number is the old one
+                continue
+            value = new.split("\n")[0].removeprefix("MAX_ITEMS = ")
+            self.assertIn(value, instruction)
+            found.add(instruction.replace(value, "N"))
+        self.assertGreater(len(found), 150)
+        self.assertGreater(sum("`" not in words for words in found), len(found) / 3)
+        self.assertIn("Set MAX_ITEMS to N.", found)
+
+
+class MadeUpFiles(unittest.TestCase):
+    def test_small_modules_and_hostile_files_parse(self):
+        chance, seen = random.Random(2), set()
+        for _ in range(100):
+            text = small_modules.small_module(chance)
+            Source(text).tree
+            hostile = drills.hostile(chance, text)
+            Source(hostile).tree
+            seen |= {text, hostile}
+        self.assertGreater(len(seen), 180)
 
 
 class StrangeNames(unittest.TestCase):
@@ -177,7 +205,7 @@ class CopyPrograms(unittest.TestCase):
         before = "a = 1\nb = 2\nc = 3\n"
         program = '<copy lines="1-2"/><gen>b = 4\n</gen><copy lines="3-3"/></program>'
         tokenizer = byte_pair.Tokenizer(byte_pair.train([program] * 20, 400))
-        self.assertTrue(any(b'/><' in tokenizer.bytes_of(t) for t in tokenizer.encode(program)))
+        self.assertTrue(any(b"/><" in tokenizer.bytes_of(t) for t in tokenizer.encode(program)))
         alone, said_alone = samples.program_tokens(tokenizer, before, program)
         served, said = samples.program_tokens(tokenizer, before, program, served=True)
         self.assertEqual(tokenizer.decode(alone), program)
@@ -192,16 +220,16 @@ class CopyPrograms(unittest.TestCase):
         before = "a\nb\nc\n"
         for program in (
             "",
-            "<copy lines=\"0-1\"/></program>",
-            "<copy lines=\"2-1\"/></program>",
-            "<copy lines=\"1-4\"/></program>",
+            '<copy lines="0-1"/></program>',
+            '<copy lines="2-1"/></program>',
+            '<copy lines="1-4"/></program>',
             "<gen>x</gen>",
             "<gen>x</program>",
             "</program>\n",
             "x</program>",
         ):
             self.assertIsNone(copy_programs.resolve(before, program), program)
-        for prefix in ("<copy lines=\"4", "<copy lines=\"3-1", "<copy lines=\"01", "x", "</program>x"):
+        for prefix in ('<copy lines="4', '<copy lines="3-1', '<copy lines="01', "x", "</program>x"):
             self.assertFalse(copy_programs.is_prefix(before, prefix), prefix)
 
     def test_text_that_looks_like_an_end_is_escaped(self):

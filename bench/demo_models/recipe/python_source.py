@@ -3,6 +3,7 @@ import ast
 import builtins
 import io
 import keyword
+import re
 import tokenize
 import warnings
 
@@ -22,7 +23,7 @@ class Source:
     def __init__(self, text):
         self.text = text
         self.lines = text.split("\n")
-        self._tree = self._tokens = None
+        self._tree = self._tokens = self._nodes = self._functions = None
 
     @property
     def tree(self):
@@ -45,8 +46,60 @@ class Source:
     def names(self):
         return {t.string for t in self.tokens if t.type == tokenize.NAME}
 
+    def nodes(self, *types):
+        """Returns the nodes of these types in the order of a walk, without those inside of f-strings, whose positions
+        are wrong."""
+        if self._nodes is None:
+            self._nodes, waiting = [], [self.tree]
+            for node in waiting:
+                self._nodes.append(node)
+                if not isinstance(node, ast.JoinedStr):
+                    waiting += ast.iter_child_nodes(node)
+        return [node for node in self._nodes if isinstance(node, types)]
+
+    def text_of(self, node):
+        """Returns the text of a node that lies on one line."""
+        line = self.lines[node.lineno - 1]
+        require(node.lineno == node.end_lineno and line.isascii())
+        return line[node.col_offset : node.end_col_offset]
+
+    def count_of(self, name):
+        """Counts how often a name occurs as a word anywhere, comments and strings included."""
+        return len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", self.text))
+
+    def quote(self):
+        """The quote that most strings of the file have."""
+        return "'" if self.text.count("'") > self.text.count('"') else '"'
+
+    def with_replaced(self, pairs):
+        """Returns the text with (node, new text) pairs put in; each node lies on one line."""
+        lines = list(self.lines)
+        for node, new in sorted(pairs, key=lambda pair: (-pair[0].lineno, -pair[0].col_offset)):
+            self.text_of(node)
+            line = lines[node.lineno - 1]
+            lines[node.lineno - 1] = line[: node.col_offset] + new + line[node.end_col_offset :]
+        return "\n".join(lines)
+
+    def gap(self):
+        """Returns the empty lines between functions at the top level, two where the file does not tell."""
+        single = len(re.findall(r"\S\n\n(?:async def|def|class|@)", self.text))
+        return [""] if single > len(re.findall(r"\n\n\n(?:async def|def|class|@)", self.text)) else ["", ""]
+
+    def with_appended(self, lines):
+        """Returns the text with lines at its end, apart from what is before."""
+        return self.text.rstrip("\n") + "\n" + "\n".join(self.gap() + lines) + "\n"
+
+    def with_lines(self, at, put, end=None):
+        """Returns the text with the lines [at, end) replaced by `put`."""
+        return "\n".join(self.lines[:at] + put + self.lines[at if end is None else end :])
+
     def functions(self):
         """Returns (function, node that contains it, class or None), in the order of the file."""
+        if self._functions is None:
+            self._functions = self._found_functions()
+        return self._functions
+
+    def _found_functions(self):
         found = []
 
         def walk(node, owner):
@@ -146,13 +199,14 @@ def a_simple_line(random, source, kinds=(ast.Expr, ast.Assign, ast.Return, ast.A
     """Picks (0-based line, its text) of a one-line statement whose text occurs once in the file."""
     stripped = [line.strip() for line in source.lines]
     found = []
-    for node in ast.walk(source.tree):
-        if isinstance(node, kinds) and node.lineno == node.end_lineno:
+    for node in source.nodes(*kinds):
+        if node.lineno == node.end_lineno:
             text = stripped[node.lineno - 1]
             if (
                 4 < len(text) <= 70
                 and stripped.count(text) == 1
                 and "`" not in text
+                and ";" not in text
                 and not text.startswith(('"', "'"))
             ):
                 found.append((node.lineno - 1, text))

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy
 
 import copy_programs
+import drills
 import edits
+import small_modules
 from python_source import NotApplicable, RESERVED, Source, excerpt, require
 
 FENCE = "```"
@@ -62,6 +64,8 @@ class Mix:
     plain: float = 0.05
     middle: float = 0.06
     strange_names: float = 0.0  # the share of edits whose file has names made up of arbitrary tokens
+    drills: float = 0.15  # the share of edits whose file has passages that look alike
+    small_modules: float = 0.15  # the share of edits whose file is made up, as newcomers write small files
 
 
 class Files:
@@ -156,8 +160,14 @@ class SampleMaker:
         """Returns (instruction, old text, new text, kinds)."""
         random = self.random
         top = mix.characters_min + (mix.characters_max - mix.characters_min) * random.random()
-        before = excerpt(random, self.files.draw(random), mix.characters_min * 0.6, max(top, mix.characters_min))
+        if random.random() < mix.small_modules:
+            before = small_modules.small_module(random)
+            require(len(before) <= mix.characters_max)
+        else:
+            before = excerpt(random, self.files.draw(random), mix.characters_min * 0.6, max(top, mix.characters_min))
         require(FENCE not in before)
+        if random.random() < mix.drills:
+            before = drills.hostile(random, before)
         if random.random() < mix.strange_names:
             self.strange = self.strange or StrangeNames(self.tokenizer)
             before = self.strange.put_into(before, random)
