@@ -123,16 +123,18 @@ def _join(word, pair, joined):
 
 
 def train(texts, vocabulary_size):
-    """Returns the tokenizer as a dictionary of tokens and merges, ready to be saved."""
+    """Returns the tokenizer as a dictionary of tokens and merges, ready to be saved. No merge joins a line feed, so a
+    token ends wherever a line does: an edit begins and ends between tokens, and a line has the same tokens behind its
+    number, in a copy and in the file."""
     word_counts = Counter()
     for text in texts:
         for match in PRETOKEN.finditer(text):
             word_counts[match.group()] += 1
     bare = Counter()
     for word, count in word_counts.items():
-        raw = _without_leading_mark(word).encode()
-        if len(raw) > 1:
-            bare[raw] += count
+        for part in _without_leading_mark(word).encode().split(b"\n"):
+            if len(part) > 1:
+                bare[part] += count
     merge_count = vocabulary_size - 256 - len(CONTROL_TOKENS)
     learnt = _learn_merges(bare, merge_count)
     merges = learnt[: merge_count - len(WORDS_WITH_BLANK)]

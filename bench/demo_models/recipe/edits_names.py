@@ -44,6 +44,30 @@ def uses(source, name):
     return plain, attribute, keyword
 
 
+F_STRING = re.compile("(?i)(?:f|rf|fr)['\"]")
+IN_BRACES = re.compile(r"\{[^{}\n]*\}")
+
+
+def with_name_in_braces(string, old, new, what=None):
+    """Renames in the expressions of an f-string; returns None where there is nothing to rename."""
+    before = {"method": r"(?<=\.)", None: r"(?<![\w'\"])"}.get(what, r"(?<![\w.'\"])")
+    word = re.compile(rf"{before}{re.escape(old)}(?![\w'\"])")
+    text = IN_BRACES.sub(lambda braces: word.sub(new, braces[0]), string)
+    return text if text != string else None
+
+
+def names_in_braces_are_clear(source, name):
+    """Whether each string with the name inside of braces is an f-string of one line without braces in braces."""
+    inside = re.compile(rf"\{{[^\n]*\b{re.escape(name)}\b")
+    return all(
+        F_STRING.match(t.string)
+        and t.start[0] == t.end[0]
+        and not re.search(r"\{\{|\}\}|\{[^{}]*\{", t.string)
+        for t in source.tokens
+        if t.type == tokenize.STRING and inside.search(t.string)
+    )
+
+
 def with_name(source, old, new, what=None):
     """Renames the tokens that can mean a thing: `x.name` for methods and attributes, plain names for all else."""
     tokens = source.tokens
@@ -51,6 +75,8 @@ def with_name(source, old, new, what=None):
     defined = {t.start for before, t in zip(tokens, tokens[1:]) if before.string == "def" and t.string == old}
 
     def renamed(token):
+        if token.type == tokenize.STRING and F_STRING.match(token.string):
+            return with_name_in_braces(token.string, old, new, what)
         if token.type != tokenize.NAME or token.string != old:
             return None
         at = token.start
@@ -67,8 +93,8 @@ def one_meaning(source, what, name):
     plain, attribute, keyword = uses(source, name)
     imported = {(a.asname or a.name).split(".")[0] for n in source.nodes(ast.Import, ast.ImportFrom) for a in n.names}
     functions = [(f.name, owner) for f, _, owner in source.functions() if f.name == name]
-    if name in imported or keyword or re.search(rf"\{{[^{{}}\n]*\b{re.escape(name)}\b", source.text):
-        return False  # what stands inside of an f-string is no token
+    if name in imported or keyword or not names_in_braces_are_clear(source, name):
+        return False
     if what == "method":
         owners = [
             before.string
@@ -128,6 +154,7 @@ def rename_every_use(ask):
         sorted(n for n in ask.source.names() if n not in RESERVED and len(n) > 2 and ask.source.count_of(n) > 1)
     )
     require(not any(old in (a.name, a.asname) for n in ask.source.nodes(ast.Import, ast.ImportFrom) for a in n.names))
+    require(names_in_braces_are_clear(ask.source, old))
     new = new_name(ask.random, old, ask.source.names(), ask.name_pool)
     return ask.say(
         "replace [every|each] [use|occurrence] of [the name|the identifier] {old} with {new}",

@@ -15,9 +15,22 @@ import corpus
 import samples
 from fast_step import Batch
 
-# The weight in the loss of a token of each kind (samples.PROMPT, COPIED, PLAIN, CHANGED, UNSURE, READ).
-LOSS_WEIGHT = numpy.array([0.0, 1.0, 0.2, 3.0, 4.0, 0.7], numpy.float32)
+# The weight in the loss of a token of each kind, by how often such a token is the first wrong one of an answer.
+LOSS_WEIGHT = numpy.zeros(10, numpy.float32)
+for _kind, _weight in {
+    samples.COPIED: 1,
+    samples.PLAIN: 0.5,
+    samples.CHANGED: 3,
+    samples.UNSURE: 3,
+    samples.TIED: 6,
+    samples.LEAVING: 8,
+    samples.RESUMING: 6,
+    samples.READ: 1,
+    samples.READ_FIRST: 4,
+}.items():
+    LOSS_WEIGHT[_kind] = _weight
 PR_SET_PDEATHSIG = 1
+RECENT_SHARDS = 40  # how many a trainer keeps that may take shards again
 _maker_parts = None
 
 
@@ -39,29 +52,51 @@ def _make(seed, mix, token_count):
 
 class Feed:
     def __init__(self, folder, seed, workers, ahead=2):
-        self.seed, self.ahead = seed, ahead
+        self.seed, self.ahead = seed, max(ahead, workers)
+        self.recent, self.next_index, self.random = [], None, samples.random_module.Random(seed)
         self.pool = ProcessPoolExecutor(workers, initializer=_start, initargs=(folder,))
         self.pending = {}
 
-    def shard(self, index, plan):
-        """Returns a shard. plan(index) gives its (mix, tokens), or None after the last one."""
+    def request(self, index, plan):
+        """Has shards made from `index` on. plan(index) gives their (mix, tokens), or None after the last one."""
         for ahead in range(index, index + 1 + self.ahead):
             wanted = plan(ahead)
             if wanted and ahead not in self.pending:
                 self.pending[ahead] = self.pool.submit(_make, samples.seed_of(self.seed, ahead), *wanted)
+
+    def shard(self, index, plan):
+        """Returns the shard of that index."""
+        self.request(index, plan)
         return self.pending.pop(index).result()
+
+    def any_shard(self, index, plan):
+        """Returns whichever shard is ready, for a trainer that is faster than the makers of samples. Where none is, one of
+        the last ones comes again."""
+        self.next_index = self.next_index or 1 + max(self.pending, default=index - 1)
+        while len(self.pending) <= self.ahead and plan(self.next_index):
+            self.request(self.next_index, lambda at: plan(at) if at == self.next_index else None)
+            self.next_index += 1
+        ready = [at for at, shard in self.pending.items() if shard.done()]
+        if not ready and self.recent:
+            least = min(self.recent, key=lambda entry: entry[0])
+            least[0] += 1 + 0.1 * self.random.random()
+            return least[1]
+        at = min(ready or self.pending)
+        shard = self.pending.pop(at).result()
+        self.recent = self.recent[-RECENT_SHARDS:] + [[1.0, shard]]
+        return shard
 
     def close(self):
         self.pool.shutdown(cancel_futures=True)
 
 
-def batches(shard, batch_tokens, seed=None):
-    """Cuts a shard into batches of samples of similar length, shuffled if a seed is given."""
+def batches(shard, batch_tokens, seed=None, similar=True):
+    """Cuts a shard into batches, of samples of similar length unless told otherwise, shuffled if a seed is given."""
     tokens, kinds, lengths = shard
     begins = numpy.concatenate([[0], numpy.cumsum(lengths)])
     generator = numpy.random.default_rng(seed)
     order = generator.permutation(len(lengths)) if seed is not None else numpy.arange(len(lengths))
-    window = max(1, len(order) // 4)  # lengths are sorted within windows, so that batches of one length are spread out
+    window = max(1, len(order) // 4) if similar else 1  # lengths are sorted within windows, so that batches of one length are spread out
     order = numpy.concatenate(
         [sorted(order[at : at + window], key=lambda i: lengths[i]) for at in range(0, len(order), window)]
     )

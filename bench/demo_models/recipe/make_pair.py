@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the demonstration pair, from the corpus to files that other engines have checked.
 
-    make_pair.py --size smoke|quick|demo|large --work FOLDER [--redline build/redline] [--until HH:MM] ...
+    make_pair.py --size smoke|quick|demo|more|gpu --work FOLDER [--redline build/redline] [--until HH:MM] ...
 
 A second run with the same folder continues where the first one stopped. This needs python3-torch, numpy, gcc and
 OpenBLAS; packages come through apt-get download (any Debian 12 mirror). The results in FOLDER are demo-target.gguf and
@@ -30,6 +30,9 @@ import vectors  # noqa: E402
 from python_source import NotApplicable  # noqa: E402
 
 
+MODELS = ("target", "draft")
+
+
 def say(text):
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
@@ -39,7 +42,7 @@ def parse_arguments():
     parser.add_argument("--size", choices=settings.SIZES, default="demo")
     parser.add_argument("--work", required=True, help="folder for everything that is made")
     parser.add_argument(
-        "--steps", default="corpus,tokenizer,target,draft,export,evaluate,check", help="which steps to run"
+        "--steps", default="corpus,tokenizer,target,draft,files,vectors,evaluate,check", help="which steps to run"
     )
     parser.add_argument(
         "--exclude",
@@ -57,6 +60,9 @@ def parse_arguments():
     parser.add_argument(
         "--until", help="HH:MM or HH:MM,HH:MM: stop the target's, the draft's training by then, learning rate at zero"
     )
+    parser.add_argument(
+        "--seconds", help="N or N,N: stop the target's, the draft's training after so long, learning rate at zero"
+    )
     options = parser.parse_args()
     for name in ("target", "draft") if options.start else ():
         path = os.path.join(options.start, f"demo-{name}.gguf")
@@ -68,7 +74,8 @@ def parse_arguments():
 class Pair:
     def __init__(self, options):
         self.options, self.size = options, settings.SIZES[options.size]()
-        self.until = [_clock(time) for time in options.until.split(",")] if options.until else []
+        self.until = dict(zip(MODELS, map(_clock, options.until.split(",")))) if options.until else {}
+        self.seconds = dict(zip(MODELS, map(float, options.seconds.split(",")))) if options.seconds else {}
         os.makedirs(options.work, exist_ok=True)
 
     def path(self, name):
@@ -131,7 +138,7 @@ class Pair:
         mix = samples.Mix(100, min(800, self.size.largest_edit), 1024, edit=0.8, program=0.2, plain=0, middle=0)
         held_out = samples.make_shard(self.held_out_maker("validation"), mix, self.size.validation_tokens)
         o = self.options
-        until = dict(zip(("target", "draft"), self.until)).get(name)
+        until = time.time() + self.seconds[name] if name in self.seconds else self.until.get(name)
         return train.train(
             name,
             run,
@@ -153,35 +160,40 @@ class Pair:
         self.train_model("draft", self.size.draft, train.load_weights(self.path("target.pt"))[0])
 
     def trained(self, name):
-        """Returns the model as rounded to Q8_0, and the state in its checkpoint."""
-        weights, state = train.load_weights(self.path(f"{name}.pt"))
-        return gguf_file.rounded(weights), state
+        """Returns the model as rounded to Q8_0, and how many tokens it has seen: from the checkpoint or, where the training
+        was on another machine, from the files that came back."""
+        if os.path.exists(self.path(f"{name}.pt")):
+            weights, state = train.load_weights(self.path(f"{name}.pt"))
+            return gguf_file.rounded(weights), state["tokens"]
+        with open(self.path(f"{name}.log.jsonl"), encoding="utf-8") as log:
+            return gguf_file.read(self.path(f"demo-{name}.gguf"))[0], json.loads(log.readlines()[-1])["tokens"]
 
-    def export(self):
-        loaded = {}
-        for name in ("target", "draft"):
-            weights, state = self.trained(name)
-            loaded[name] = weights
+    def make_files(self):
+        for name in MODELS:
+            weights, tokens = self.trained(name)
             description = (
                 f"Small model for demonstrations and tests: simple edits of Python files. {weights.parameter_count()} parameters, "
-                f"{state['tokens'] / 1e6:.1f} million training tokens."
+                f"{tokens / 1e6:.1f} million training tokens."
             )
             for path, kind in ((f"demo-{name}.gguf", gguf_file.Q8_0), (f"demo-{name}-f32.gguf", gguf_file.F32)):
                 gguf_file.write(
                     self.path(path), weights, self.tokenizer(), f"Redline demo {name}", description, kind
                 )
-        found = vectors.make(loaded["target"], loaded["draft"], self.held_out_maker("vectors"), self.size.vector_cases)
-        vectors.save(found, self.path("vectors.json"))
         sizes = [f"{os.path.basename(p)} {os.path.getsize(p) / 1e6:.1f} MB" for p in sorted(glob.glob(self.path("*.gguf")))]
         say("written: " + ", ".join(sizes))
 
+    def make_vectors(self):
+        target, draft = (self.trained(name)[0] for name in MODELS)
+        found = vectors.make(target, draft, self.held_out_maker("vectors"), self.size.vector_cases)
+        vectors.save(found, self.path("vectors.json"))
+
     def evaluate(self):
-        (target, state), (draft, draft_state) = self.trained("target"), self.trained("draft")
+        (target, target_tokens), (draft, draft_tokens) = self.trained("target"), self.trained("draft")
         step = train.make_step(target, self.options.threads, "cpu", exact=True)
         files = self.files("held_out")
         names = samples.identifiers(files, samples.random_module.Random(samples.seed_of("held-out names")))
         found = evaluate.measure(step, draft, self.tokenizer(), files, names, self.size)
-        found["trained_tokens"] = {"target": state["tokens"], "draft": draft_state["tokens"]}
+        found["trained_tokens"] = {"target": target_tokens, "draft": draft_tokens}
         with open(self.path("eval.json"), "w", encoding="utf-8") as file:
             json.dump(found, file, indent=1)
             file.write("\n")
@@ -241,7 +253,8 @@ def main():
         "tokenizer": pair.make_tokenizer,
         "target": pair.make_target,
         "draft": pair.make_draft,
-        "export": pair.export,
+        "files": pair.make_files,
+        "vectors": pair.make_vectors,
         "evaluate": pair.evaluate,
         "check": pair.check,
     }

@@ -17,6 +17,26 @@ class NotApplicable(Exception):
     pass
 
 
+def _whole_strings(tokens, lines):
+    """Returns the tokens with each f-string as one string, as versions before 3.12 give it."""
+    if not hasattr(tokenize, "FSTRING_START"):
+        return list(tokens)
+    found, depth, start = [], 0, None
+    for token in tokens:
+        if token.type == tokenize.FSTRING_START:
+            start, depth = start or token.start, depth + 1
+        elif token.type == tokenize.FSTRING_END:
+            depth -= 1
+            if not depth:
+                (row, begin), (last, end) = start, token.end
+                parts = [lines[row - 1][begin:end]] if row == last else [lines[row - 1][begin:], *lines[row : last - 1], lines[last - 1][:end]]
+                found.append(tokenize.TokenInfo(tokenize.STRING, "\n".join(parts), start, token.end, token.line))
+                start = None
+        elif not depth:
+            found.append(token)
+    return found
+
+
 class Source:
     """A file with its syntax tree and tokens, which are made at first use."""
 
@@ -38,7 +58,7 @@ class Source:
     def tokens(self):
         if self._tokens is None:
             try:
-                self._tokens = list(tokenize.generate_tokens(io.StringIO(self.text).readline))
+                self._tokens = _whole_strings(tokenize.generate_tokens(io.StringIO(self.text).readline), self.lines)
             except (tokenize.TokenError, SyntaxError):
                 raise NotApplicable from None
         return self._tokens

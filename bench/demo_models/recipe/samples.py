@@ -1,6 +1,7 @@
 """Training samples: prompts as Redline sends them (actors/prompts/edit_prompt.cpp), answers, and kinds of tokens."""
 import difflib
 import hashlib
+import os
 import random as random_module
 import re
 from dataclasses import dataclass
@@ -14,11 +15,16 @@ import small_modules
 from python_source import NotApplicable, RESERVED, Source, excerpt, require
 
 FENCE = "```"
-# The kinds of tokens, each with its own weight in the loss. UNSURE is a copied token before which the old file has text
-# that continues in several ways; READ is part of a line that the model reads after the copy that stands for it.
-PROMPT, COPIED, PLAIN, CHANGED, UNSURE, READ = range(6)
-ANSWERED = (COPIED, CHANGED, UNSURE)  # what has to be right in an answer
-CONTEXT_TOKENS = 5  # how many tokens before it must match for a token to count as copied
+# The kinds of tokens, each with its own weight in the loss:
+# - COPIED continues what stands in the prompt; UNSURE and TIED are copied, but the prompt continues in several ways after
+#   as many tokens as UNSURE_CONTEXT and TIED_CONTEXT say;
+# - LEAVING is the first token that differs from the old file, CHANGED another new one, RESUMING the first of old text again;
+# - READ is part of a line that the model reads after the copy that stands for it, READ_FIRST the first token of a copy.
+PROMPT, COPIED, PLAIN, CHANGED, UNSURE, READ, TIED, LEAVING, RESUMING, READ_FIRST = range(10)
+ANSWERED = (COPIED, CHANGED, UNSURE, TIED, LEAVING, RESUMING)  # what has to be right in an answer
+COPIES = (COPIED, UNSURE, TIED)
+UNSURE_CONTEXT, TIED_CONTEXT = 6, 16
+RESUMING_TOKENS = 2
 PACKAGE_SHARE_MAX = 0.09  # the largest share of all draws
 
 
@@ -137,16 +143,33 @@ def identifiers(files, random, file_count=300):
     return sorted(names)
 
 
+def _hashes(tokens, count):
+    """Returns a hash of the `count` tokens before each position from `count` on to the end."""
+    sums = numpy.zeros(len(tokens) - count + 1, numpy.uint64)
+    for back in range(count):
+        sums = sums * numpy.uint64(0x9E3779B97F4A7C15) + tokens[back : len(tokens) - count + 1 + back] + numpy.uint64(1)
+    return sums
+
+
+def _continues_in_several_ways(asked, answered, count):
+    """Tells for each token of the answer whether the prompt has different tokens after the `count` tokens before it."""
+    if len(asked) <= count + 1:
+        return numpy.zeros(len(answered), bool)
+    tokens = numpy.array(asked + answered, numpy.uint64)
+    before = _hashes(tokens[:-1], count)
+    known, following = before[: len(asked) - count], tokens[count : len(asked)]
+    order = numpy.argsort(known, kind="stable")
+    known, following = known[order], following[order]
+    differs = (known[1:] == known[:-1]) & (following[1:] != following[:-1])
+    return numpy.isin(before[len(asked) - count :], known[1:][differs])
+
+
 def with_unsure(asked, answered, kinds):
-    """Returns the kinds of an answer's tokens, with UNSURE for COPIED ones that have more than one origin."""
-    seen, tokens = {}, asked + answered
-    for at in range(CONTEXT_TOKENS, len(asked)):
-        seen.setdefault(tuple(tokens[at - CONTEXT_TOKENS : at]), set()).add(tokens[at])
-
-    def unsure(at):
-        return len(seen.get(tuple(tokens[at - CONTEXT_TOKENS : at]), ())) > 1
-
-    return [UNSURE if kind == COPIED and unsure(len(asked) + i) else kind for i, kind in enumerate(kinds)]
+    """Returns the kinds of an answer's tokens, with UNSURE and TIED for COPIED ones that have more than one origin."""
+    found = numpy.array(kinds)
+    for kind, count in ((UNSURE, UNSURE_CONTEXT), (TIED, TIED_CONTEXT)):
+        found[numpy.isin(found, COPIES) & _continues_in_several_ways(asked, answered, count)] = kind
+    return found.tolist()
 
 
 class SampleMaker:
@@ -192,27 +215,38 @@ class SampleMaker:
         )
 
     def _program(self, mix):
-        """Half of the samples are text alone; in the other half the copied lines follow each copy, as the grammar
-        inserts them. A server trusts a span only as far as the model would write it, so the model must be able to."""
+        """The copied lines follow each copy, as the grammar inserts them. A server trusts a span only as far as the model
+        would write it, so the model learns to write them too."""
         instruction, before, after, _ = self.edit_task(mix)
         require("gen>" not in after and "program>" not in after)
         tokens = self.tokenizer.encode(chat(program_message(instruction, before)))
         program = copy_programs.shortest(before, after) + "<|im_end|>\n"
-        answer, said = program_tokens(self.tokenizer, before, program, served=self.random.random() < 0.5)
-        return tokens + answer, [PROMPT] * len(tokens) + [CHANGED if s else READ for s in said]
+        answer, said = program_tokens(self.tokenizer, before, program, served=True)
+        kinds = [
+            CHANGED if now else READ if index and not said[index - 1] else READ_FIRST for index, now in enumerate(said)
+        ]
+        return tokens + answer, [PROMPT] * len(tokens) + kinds
 
     def _changed_or_copied(self, tokens, before, after):
-        """CHANGED marks tokens of changed lines, and the few where the answer leaves the old text or returns to it."""
+        """Returns the kind of each token of an answer with the file `after`, from the lines that changed."""
         old, new = before.splitlines(True), after.splitlines(True)
-        offset = numpy.cumsum([len(edit_answer("")) - len(FENCE)] + [len(line.encode()) for line in new])
-        mark = numpy.zeros(offset[-1] + 64, bool)
-        for tag, _, _, begin, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-            if tag != "equal":
-                mark[max(0, offset[begin] - 1) : offset[end] + 6] = True
-        ends = numpy.cumsum([len(self.tokenizer.bytes_of(t)) for t in tokens]).clip(max=len(mark))
-        begins = numpy.concatenate([[0], ends[:-1]])
-        seen = numpy.concatenate([[0], numpy.cumsum(mark)])
-        return numpy.where(seen[ends] > seen[begins], CHANGED, COPIED).tolist()
+        first = len(edit_answer("")) - len(FENCE)
+        offset = numpy.cumsum([first] + [len(line.encode()) for line in new])
+        ends = numpy.cumsum([len(self.tokenizer.bytes_of(t)) for t in tokens])
+        kinds = numpy.full(len(tokens), COPIED)
+        for tag, a, b, begin, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if tag == "equal":
+                continue
+            gone, put = "".join(old[a:b]).encode(), "".join(new[begin:end]).encode()
+            same = len(os.path.commonprefix([gone, put]))
+            tail = len(os.path.commonprefix([gone[same:][::-1], put[same:][::-1]]))
+            leaves = int(numpy.searchsorted(ends, offset[begin] + same, "right"))
+            resumes = int(numpy.searchsorted(ends, offset[end] - tail, "right"))
+            line_end = int(numpy.searchsorted(ends, offset[end], "right"))
+            kinds[leaves : max(resumes, line_end)] = CHANGED
+            kinds[resumes : resumes + RESUMING_TOKENS] = RESUMING
+            kinds[leaves : leaves + 1] = LEAVING
+        return kinds.tolist()
 
     def _plain(self, mix):
         text, random = self.files.draw(self.random).text, self.random

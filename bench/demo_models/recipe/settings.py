@@ -7,10 +7,10 @@ from samples import Mix
 
 @dataclass
 class Stage:
-    """A part of the training, with one mix of samples."""
+    """A part of the training."""
 
     share: float  # the share of the run's tokens
-    mix: Mix
+    mixes: list  # shards have these mixes of samples in turn
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Size:
 
 
 def _stages(*rows):
-    return [Stage(share, Mix(low, high, tokens, strange_names=0.35)) for share, low, high, tokens in rows]
+    return [Stage(share, [Mix(low, high, tokens, strange_names=0.35)]) for share, low, high, tokens in rows]
 
 
 def _pair(vocabulary, context, target, draft):
@@ -106,7 +106,7 @@ def _more():
     for run in (size.target, size.draft):
         run.matrix_rate, run.other_rate, run.constant_share = 0.003, 0.0008, 0.4
     size.stages = [
-        Stage(share, Mix(low, high, tokens, edit=0.62, program=0.3, plain=0.04, middle=0.04, strange_names=0.25))
+        Stage(share, [Mix(low, high, tokens, edit=0.62, program=0.3, plain=0.04, middle=0.04, strange_names=0.25)])
         for share, low, high, tokens in (
             (0.3, 80, 1500, 1400),
             (0.35, 100, 3500, 2600),
@@ -116,15 +116,23 @@ def _more():
     return size
 
 
-def _large():
-    target, draft = _pair(4096, 4096, (8, 1024, 8, 2), (3, 512, 4, 2))
+def _gpu():
+    """Trains for minutes on a GPU, with files of all lengths at all times but the first."""
+    target, draft = _pair(4096, 4096, (8, 1152, 6, 2), (4, 256, 4, 2))
+
+    def mix(low, high, tokens):
+        shares = dict(edit=0.55, program=0.25, plain=0.12, middle=0.08)
+        return Mix(low, high, tokens, strange_names=0.25, **shares)
+
+    small, medium, long = mix(60, 1200, 1200), mix(100, 3000, 2600), mix(800, 5600, 4096)
+    rates = dict(matrix_rate=0.01, other_rate=0.0025, warm_up_steps=100, constant_share=0.5)
     return Size(
         vocabulary=4096,
         tokenizer_characters=6_000_000,
-        target=Run(target, 1_000_000_000, 65_536),
-        draft=Run(draft, 400_000_000, 65_536, teacher_mix=0.75),
-        stages=_stages((0.3, 80, 600, 768), (0.35, 100, 2000, 1600), (0.25, 200, 3500, 2600), (0.1, 500, 5200, 4096)),
-        shard_tokens=2_000_000,
+        target=Run(target, 1_000_000_000, 65_536, **rates),
+        draft=Run(draft, 400_000_000, 65_536, teacher_mix=0.75, **rates),
+        stages=[Stage(0.1, [mix(60, 700, 800)]), Stage(0.9, [small, medium, long] * 3 + [small])],
+        shard_tokens=260_000,
     )
 
 
@@ -133,5 +141,5 @@ SIZES = {
     "quick": _quick,  # about an hour on two busy cores: edits of small files
     "demo": _demo,  # two and a half hours on two cores with AMX
     "more": _more,  # starts from a `demo` pair and takes as long as there is time
-    "large": _large,  # needs a GPU
+    "gpu": _gpu,  # ten minutes of a large GPU
 }

@@ -1,5 +1,6 @@
 """Training of one model: Muon for matrices, Adam for the rest, resumable checkpoints, a log and its plot."""
 import json
+import math
 import os
 import sys
 import time
@@ -10,54 +11,17 @@ import feed as feed_module
 import gguf_file
 import plot
 import samples
-from model import Weights, hidden_states, rope_tables, tensor_shapes
+from model import Weights, tensor_shapes
 from fast_step import FastStep
+from gpu_step import GpuStep
 from handmade_start import write_copy_circuit
 
 SECONDS_BETWEEN_CHECKS = 300
+GPU_SECONDS_BETWEEN_CHECKS = 60
 
 
-class GpuStep:
-    """The contract of FastStep implemented with autograd, in bf16 on a GPU; segments become padded rows."""
-
-    def __init__(self, weights, device):
-        self.weights, self.device = weights, device
-        self.tables = rope_tables(weights.shape, device=device)
-        for tensor in weights.tensors.values():
-            tensor.requires_grad_(True)
-
-    def _rows(self, batch, values, fill=0):
-        pieces = [values[a:b] for a, b in zip(batch.begin[:-1], batch.begin[1:])]
-        return torch.nn.utils.rnn.pad_sequence(pieces, batch_first=True, padding_value=fill).to(self.device)
-
-    def forward(self, batch):
-        hidden = hidden_states(self.weights, self._rows(batch, batch.ids), self.tables, torch.bfloat16)
-        present = self._rows(batch, torch.ones(len(batch.ids), dtype=torch.bool), False)
-        return hidden[present]
-
-    def logits(self, hidden):
-        return (hidden.to(torch.bfloat16) @ self.weights["embedding"].to(torch.bfloat16).T).float()
-
-    def gradients(self, batch, teacher=None, mix=0.0):
-        chosen = batch.weight.nonzero()[:, 0]
-        at = chosen.to(self.device)
-        logits = self.logits(self.forward(batch)[at])
-        wanted, scale = batch.wanted[chosen].to(self.device), (batch.weight[chosen] / batch.weight.sum()).to(
-            self.device
-        )
-        loss = torch.nn.functional.cross_entropy(logits, wanted, reduction="none")
-        total = (loss * scale).sum()
-        if teacher:
-            with torch.no_grad():
-                guide = teacher.logits(teacher.forward(batch)[at]).softmax(-1)
-            total = (1 - mix) * total - mix * ((guide * logits.log_softmax(-1)).sum(-1) * scale).sum()
-        names = list(self.weights.tensors)
-        grads = dict(zip(names, torch.autograd.grad(total, [self.weights[n] for n in names])))
-        return grads, loss.detach().cpu(), (logits.argmax(-1) == wanted).float().cpu(), chosen
-
-
-def make_step(weights, threads, device, exact=False):
-    return FastStep(weights, threads, exact) if device == "cpu" else GpuStep(weights.to(device), device)
+def make_step(weights, threads, device, exact=False, tokens=8192):
+    return FastStep(weights, threads, exact) if device == "cpu" else GpuStep(weights, device, tokens)
 
 
 class Optimizer:
@@ -75,14 +39,24 @@ class Optimizer:
         if self.kernels:
             self.kernels.orthogonalise(wide)
         else:
-            wide = [self.newton_schulz(u) for u in wide]
+            wide = self._orthogonal_by_shape(wide)
         return [(w.T if u.shape[0] > u.shape[1] else w).float() for u, w in zip(updates, wide)]
+
+    def _orthogonal_by_shape(self, matrices):
+        found, shapes = [None] * len(matrices), {}
+        for at, matrix in enumerate(matrices):
+            shapes.setdefault(tuple(matrix.shape), []).append(at)
+        for places in shapes.values():
+            for at, matrix in zip(places, self.newton_schulz(torch.stack([matrices[at] for at in places]))):
+                found[at] = matrix
+        return found
 
     @staticmethod
     def newton_schulz(update):
-        x = (update / (update.norm() + 1e-7)).bfloat16()
+        """update: [..., rows, columns], at most as many rows as columns"""
+        x = (update / (update.norm(dim=(-2, -1), keepdim=True) + 1e-7)).bfloat16()
         for _ in range(5):
-            a = x @ x.T
+            a = x @ x.transpose(-1, -2)
             x = 3.4445 * x + (2.0315 * (a @ a) - 4.7750 * a) @ x
         return x
 
@@ -104,7 +78,7 @@ class Optimizer:
             for part in self._parts(name, self.weights[name]):
                 part.add_(next(turned), alpha=-matrix_rate * max(1.0, part.shape[0] / part.shape[1]) ** 0.5)
         norm = torch.stack([grads[n].norm() for n in self.others]).norm()
-        shrink = min(1.0, 1.0 / (float(norm) + 1e-6))
+        shrink = (1.0 / (norm + 1e-6)).clamp(max=1.0)
         for name in self.others:
             gradient = grads[name] * shrink
             moment, square = self.moments[name], self.squares[name]
@@ -145,7 +119,8 @@ def validate(step, shard, batch_tokens):
         chosen = counted.nonzero()[:, 0]
         if not len(chosen):
             continue
-        logits = step.logits(step.forward(batch)[chosen.to(step.weights["embedding"].device)]).cpu()
+        hidden = step.forward(batch)
+        logits = step.logits(hidden[chosen.to(hidden.device)]).cpu()
         wanted = batch.wanted[chosen]
         loss_sum += float(torch.nn.functional.cross_entropy(logits, wanted, reduction="sum"))
         right = torch.ones(len(batch.ids), dtype=torch.bool)
@@ -202,6 +177,15 @@ class Log:
         )
 
 
+def _tally(batch, loss, right, chosen):
+    """Returns [weighted loss, weight, right copies, copies, right changes, changes] of a batch, where its losses are."""
+    kinds = batch.kind[chosen]
+    copied, changed = sum(kinds == kind for kind in samples.COPIES).bool(), kinds == samples.CHANGED
+    masks = torch.stack([batch.weight[chosen], copied.float(), changed.float()]).to(loss.device, non_blocking=True)
+    weight, copied, changed = masks
+    return torch.stack([(loss * weight).sum(), weight.sum(), (right * copied).sum(), copied.sum(), (right * changed).sum(), changed.sum()])
+
+
 def _plan_of(run, stages, shard_tokens, share_of_time):
     """Returns a function index -> (mix, tokens) of a shard, or None. With a clock, a stage begins at its time."""
     shards = max(1, -(-run.tokens // shard_tokens))
@@ -215,7 +199,7 @@ def _plan_of(run, stages, shard_tokens, share_of_time):
             return None
         place = max((index + 0.5) / shards, share_of_time())
         stage = next((s for s, end in zip(stages, ends) if place < end), stages[-1])
-        return stage.mix, min(shard_tokens, run.tokens)
+        return stage.mixes[index % len(stage.mixes)], min(shard_tokens, run.tokens)
 
     return plan
 
@@ -253,12 +237,8 @@ def train(
     else:
         weights, state = Weights(run.shape, seed=samples.seed_of(size.seed, name) % 2**31), None
         write_copy_circuit(weights, seed=samples.seed_of(size.seed, name, "circuit") % 2**31)
-    step = make_step(weights, threads, device)
-    guide = make_step(teacher, threads, device) if teacher else None
-    optimizer = Optimizer(step)
     tokens = steps = index = 0
     if state:
-        optimizer.restore(state["optimizer"])
         tokens, steps, index = state["tokens"], state["steps"], state["shard"]
         log.cut(tokens)
         if state.get("done"):
@@ -266,8 +246,14 @@ def train(
     begun = time.time()
     share_of_time = lambda: (time.time() - begun) / max(1.0, until - begun) if until else 0.0  # noqa: E731
     plan = _plan_of(run, size.stages, size.shard_tokens, share_of_time)
-    last_check, sums, since = begun, torch.zeros(6), (time.time(), tokens)
     shards = feed_module.Feed(folder, samples.seed_of(size.seed, name, "data"), workers)
+    shards.request(index, plan)  # the makers start while the step is prepared
+    step = make_step(weights, threads, device, tokens=run.batch_tokens)
+    guide = make_step(teacher, threads, device, tokens=run.batch_tokens) if teacher else None
+    optimizer = Optimizer(step)
+    if state:
+        optimizer.restore(state["optimizer"])
+    last_check, sums, since = begun, 0, (time.time(), tokens)
 
     def save(done):
         save_checkpoint(
@@ -288,9 +274,11 @@ def train(
 
     check()
     share = tokens / run.tokens
+    on_cpu = device == "cpu"
     while share < 1 and plan(index):
+        shard = shards.shard(index, plan) if on_cpu else shards.any_shard(index, plan)
         for batch in feed_module.batches(
-            shards.shard(index, plan), run.batch_tokens, samples.seed_of(size.seed, name, index)
+            shard, run.batch_tokens, samples.seed_of(size.seed, name, index), similar=on_cpu
         ):
             share = max(tokens / run.tokens, share_of_time())
             if share >= 1:
@@ -298,21 +286,12 @@ def train(
             factor = rate_factor(run, steps, share)
             grads, loss, right, chosen = step.gradients(batch, guide, run.teacher_mix)
             optimizer.update(grads, run.matrix_rate * factor, run.other_rate * factor)
-            kinds = batch.kind[chosen]
-            copied, changed = (kinds == samples.COPIED) | (kinds == samples.UNSURE), kinds == samples.CHANGED
-            sums += torch.tensor(
-                [
-                    float((loss * batch.weight[chosen]).sum()),
-                    float(batch.weight.sum()),
-                    float(right[copied].sum()),
-                    float(copied.sum()),
-                    float(right[changed].sum()),
-                    float(changed.sum()),
-                ]
-            )
+            sums = sums + _tally(batch, loss, right, chosen)
             tokens, steps = tokens + len(batch.ids), steps + 1
             if steps % 20 == 0 or steps == 1:
                 s, now = sums.tolist(), time.time()
+                if not math.isfinite(s[0]):
+                    raise ArithmeticError(f"{name}: the loss is {s[0]} after {steps} steps; a lower rate may help")
                 speed = (tokens - since[1]) / max(1e-3, now - since[0])
                 log.add(
                     tokens=tokens,
@@ -329,9 +308,9 @@ def train(
                     f"{tokens / 1e6:.2f} M tokens, loss {s[0] / max(1., s[1]):.3f}, copied {s[2] / max(1., s[3]):.4f}, "
                     f"changed {s[4] / max(1., s[5]):.4f}, {speed:.0f} tokens/s",
                 )
-                sums, since = torch.zeros(6), (now, tokens)
+                sums, since = 0, (now, tokens)
         index += 1
-        if time.time() - last_check > SECONDS_BETWEEN_CHECKS:
+        if time.time() - last_check > (SECONDS_BETWEEN_CHECKS if on_cpu else GPU_SECONDS_BETWEEN_CHECKS):
             check()
             save(False)
             last_check = time.time()
