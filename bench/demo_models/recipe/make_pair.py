@@ -63,6 +63,7 @@ def parse_arguments():
     parser.add_argument(
         "--seconds", help="N or N,N: stop the target's, the draft's training after so long, learning rate at zero"
     )
+    parser.add_argument("--pause", type=float, help="stop after so many seconds of a training; the next run continues it")
     options = parser.parse_args()
     for name in ("target", "draft") if options.start else ():
         path = os.path.join(options.start, f"demo-{name}.gguf")
@@ -138,7 +139,6 @@ class Pair:
         mix = samples.Mix(100, min(800, self.size.largest_edit), 1024, edit=0.8, program=0.2, plain=0, middle=0)
         held_out = samples.make_shard(self.held_out_maker("validation"), mix, self.size.validation_tokens)
         o = self.options
-        until = time.time() + self.seconds[name] if name in self.seconds else self.until.get(name)
         return train.train(
             name,
             run,
@@ -149,8 +149,10 @@ class Pair:
             o.device,
             o.workers,
             teacher,
-            until,
+            self.until.get(name),
             os.path.join(o.start, f"demo-{name}.gguf") if o.start else None,
+            self.seconds.get(name),
+            o.pause,
         )
 
     def make_target(self):
@@ -170,6 +172,9 @@ class Pair:
 
     def make_files(self):
         for name in MODELS:
+            if not os.path.exists(self.path(f"{name}.log.jsonl")):
+                say(f"{name} is not trained yet")
+                continue
             weights, tokens = self.trained(name)
             description = (
                 f"Small model for demonstrations and tests: simple edits of Python files. {weights.parameter_count()} parameters, "

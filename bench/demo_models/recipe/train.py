@@ -224,10 +224,24 @@ def grown(weights, shape):
 
 
 def train(
-    name, run, size, folder, held_out_shard, threads=2, device="cpu", workers=1, teacher=None, until=None, start=None
+    name,
+    run,
+    size,
+    folder,
+    held_out_shard,
+    threads=2,
+    device="cpu",
+    workers=1,
+    teacher=None,
+    until=None,
+    start=None,
+    seconds=None,
+    pause=None,
 ):
     """Trains until run.tokens are seen or the clock reaches `until`, starting from a checkpoint if there is one, or
-    else from the GGUF file `start`. With a clock, the learning rate falls with whichever of the two ends first."""
+    else from the GGUF file `start`. With a clock, the learning rate falls with whichever of the two ends first.
+    `seconds` ends the training after so long in all, and `pause` stops it after so long to be continued; both count on
+    over several runs."""
     checkpoint, log = os.path.join(folder, f"{name}.pt"), Log(os.path.join(folder, f"{name}.log.jsonl"), name)
     torch.set_num_threads(threads)
     if os.path.exists(checkpoint):
@@ -243,8 +257,10 @@ def train(
         log.cut(tokens)
         if state.get("done"):
             return weights
-    begun = time.time()
+    begun = time.time() - (state.get("seconds", 0.0) if state else 0.0)
+    until = begun + seconds if seconds else until
     share_of_time = lambda: (time.time() - begun) / max(1.0, until - begun) if until else 0.0  # noqa: E731
+    paused = lambda: pause is not None and time.time() - begun > pause  # noqa: E731
     plan = _plan_of(run, size.stages, size.shard_tokens, share_of_time)
     shards = feed_module.Feed(folder, samples.seed_of(size.seed, name, "data"), workers)
     shards.request(index, plan)  # the makers start while the step is prepared
@@ -253,11 +269,18 @@ def train(
     optimizer = Optimizer(step)
     if state:
         optimizer.restore(state["optimizer"])
-    last_check, sums, since = begun, 0, (time.time(), tokens)
+    last_check, sums, since = time.time(), 0, (time.time(), tokens)
 
     def save(done):
         save_checkpoint(
-            checkpoint, step, optimizer=optimizer.state(), tokens=tokens, steps=steps, shard=index, done=done
+            checkpoint,
+            step,
+            optimizer=optimizer.state(),
+            tokens=tokens,
+            steps=steps,
+            shard=index,
+            seconds=time.time() - begun,
+            done=done,
         )
         log.plot(os.path.join(folder, f"{name}.svg"))
 
@@ -281,7 +304,7 @@ def train(
             shard, run.batch_tokens, samples.seed_of(size.seed, name, index), similar=on_cpu
         ):
             share = max(tokens / run.tokens, share_of_time())
-            if share >= 1:
+            if share >= 1 or paused():
                 break
             factor = rate_factor(run, steps, share)
             grads, loss, right, chosen = step.gradients(batch, guide, run.teacher_mix)
@@ -309,6 +332,8 @@ def train(
                     f"changed {s[4] / max(1., s[5]):.4f}, {speed:.0f} tokens/s",
                 )
                 sums, since = 0, (now, tokens)
+        if paused():
+            break
         index += 1
         if time.time() - last_check > (SECONDS_BETWEEN_CHECKS if on_cpu else GPU_SECONDS_BETWEEN_CHECKS):
             check()
@@ -316,6 +341,6 @@ def train(
             last_check = time.time()
     shards.close()
     check()
-    save(True)
+    save(not paused())
     print(file=sys.stderr)
     return step.weights
