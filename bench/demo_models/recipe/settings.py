@@ -132,7 +132,7 @@ def _gpu():
         target=Run(target, 1_000_000_000, 65_536, **rates),
         draft=Run(draft, 400_000_000, 65_536, teacher_mix=0.75, **rates),
         stages=[Stage(0.1, [mix(60, 700, 800)]), Stage(0.9, [small, medium, long] * 3 + [small])],
-        shard_tokens=260_000,
+        shard_tokens=254_000,
     )
 
 
