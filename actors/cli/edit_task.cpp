@@ -47,7 +47,8 @@ json request_of(const edit_task& task, const method_flags& method, bool knows_dr
     body["redline"]["copy"] = {{"trust", method.copy_trust},
                                {"spans", method.copy_spans},
                                {"anchors", method.copy_anchors},
-                               {"confidence_min", method.copy_confidence_min}};
+                               {"confidence_min", method.copy_confidence_min},
+                               {"probability_min", method.copy_probability_min}};
     body["redline"]["files"] = {shown_file(task)};
   }
   return body;

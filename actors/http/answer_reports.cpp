@@ -42,7 +42,7 @@ std::optional<api::program_report> to_program(const copy_report& copied) {
   api::program_report out{.program = copied.program, .spans = {}};
   for (const auto& s : copied.spans) {
     out.spans.push_back({s.file, s.of == copy::unit::lines ? "lines" : "tokens", s.first, s.last,
-                         s.forced ? "forced" : "verified", name_of(s.reason), s.tokens});
+                         s.forced ? "forced" : "verified", name_of(s.reason), s.tokens, s.refused});
   }
   return out;
 }

@@ -295,6 +295,7 @@ api::checked<expected_answer> read_expected(const gateway_services& services, st
                            .anchors = c.anchors},
                           c.files};
     if (c.confidence_min) spec.copy->options.confidence_min = *c.confidence_min;
+    if (c.probability_min) spec.copy->options.probability_min = *c.probability_min;
   }
   if (asked.prediction) {
     const std::string field = "prediction.content";

@@ -22,7 +22,7 @@ enum class copy_trust : std::uint8_t {
   forced,     // the program's word is enough: the span is in the answer
   verified,   // the span is a draft, and ends where the model would have written something else
   automatic,  // forced where the span's anchors match its lines or, without anchors, where the model was sure of the
-              // span's numbers; otherwise verified
+              // span's numbers; otherwise the span ends where the model finds a token improbable
   last_,
 };
 
@@ -34,9 +34,12 @@ struct copy_options {
   bool anchors = false;  // copies of lines also state how their first and last line begin
   /// For `automatic` without anchors: the least joint probability that the model must give the span's numbers.
   float confidence_min = 0.9F;
+  /// For `automatic`: the least probability that the model must give each token of a span that is not forced.
+  float probability_min = 0.05F;
   bool operator==(const copy_options&) const = default;
   static constexpr auto fields(auto& self) {
-    return std::tie(self.trust, self.line_spans, self.token_spans, self.anchors, self.confidence_min);
+    return std::tie(self.trust, self.line_spans, self.token_spans, self.anchors, self.confidence_min,
+                    self.probability_min);
   }
 };
 

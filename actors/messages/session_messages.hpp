@@ -49,9 +49,10 @@ struct copied_span {
   bool forced = false;       // otherwise verified
   std::uint32_t tokens = 0;  // those in the answer; possibly not all of a verified span
   span_reason reason = span_reason::option;
+  bool refused = false;  // the model ended it before its last token
   bool operator==(const copied_span&) const = default;
   static constexpr auto fields(auto& self) {
-    return std::tie(self.file, self.of, self.first, self.last, self.forced, self.tokens, self.reason);
+    return std::tie(self.file, self.of, self.first, self.last, self.forced, self.tokens, self.reason, self.refused);
   }
 };
 

@@ -29,11 +29,12 @@ struct batch_run {
   grammar::constraint grammar;                // what may follow that log; only with rows that want logits
   std::uint64_t grammar_name = 0;             // the target model's name for it, once it has had its text
   std::vector<sampling::token_count> counts;  // what penalties need of that log: each distinct token once
+  std::optional<token> after_draft;           // the draft's next token, if the pass has no row for it; with a grammar
   bool scores_draft = false;                  // the whole draft is accepted, and its log-probabilities are the answer
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tokens, self.first_position, self.memory, self.logits_begin, self.draft_count,
                     self.prompt_count, self.latest, self.log_count, self.sampling, self.logprobs, self.grammar,
-                    self.counts, self.scores_draft, self.grammar_name);
+                    self.counts, self.scores_draft, self.grammar_name, self.after_draft);
   }
 };
 

@@ -317,7 +317,8 @@ batch_run cache_manager::make_run(const scheduler::planned_run& planned) {
   sequence_client& c = clients_.at(planned.sequence);
   const sampling::sampling_params& sampling = c.terms.sampling;
   const auto log = queue_.log(planned.sequence).tokens();
-  const auto draft = queue_.draft(planned.sequence).first(planned.draft_count);
+  const auto whole_draft = queue_.draft(planned.sequence);
+  const auto draft = whole_draft.first(planned.draft_count);
   const auto mine = log.subspan(planned.first, planned.log_count);
   batch_run run{.sequence = planned.sequence, .first_position = static_cast<position>(planned.first)};
   run.tokens.assign(mine.begin(), mine.end());
@@ -330,7 +331,11 @@ batch_run cache_manager::make_run(const scheduler::planned_run& planned) {
   run.logprobs = c.is_scored ? c.terms.prompt_logprobs : c.terms.logprobs;
   run.scores_draft = c.is_scored;
   if (!planned.wants_logits || c.is_scored) return run;
-  if (c.grammar) grammars_.put(run, *c.grammar, c.grammar_state, batch_ + 1, target_start_id_);
+  if (c.grammar) {
+    grammars_.put(run, *c.grammar, c.grammar_state, batch_ + 1, target_start_id_);
+    // Whether a copied token is kept must not depend on how much of the draft the pass takes.
+    if (draft.size() < whole_draft.size()) run.after_draft = whole_draft[draft.size()];
+  }
   if (!sampling.needs_history()) return run;
   const auto output = log.subspan(std::min<std::size_t>(c.prompt_count, log.size()));
   const auto latest = output.last(std::min(output.size(), sampling.sequences_reach()));

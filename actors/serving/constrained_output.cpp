@@ -38,7 +38,7 @@ constrained_output::acceptance constrained_output::accept_token(token t, std::op
   const auto& automaton = rules_->grammar->automaton();
   if (const auto span = span_left(); !span.empty()) {  // the model verifies it: a forced span is never left open
     if (span.front() != t) {
-      copy_->break_off_span();
+      copy_->refuse_span();
       state_ = automaton.begin();
       return acceptance::span_ended;
     }

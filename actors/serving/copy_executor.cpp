@@ -122,11 +122,16 @@ token copy_executor::insert_span_token(std::string& text) {
   ++s.inserted_count;
   s.inserted_bytes += piece.size();
   text += piece;
-  if (s.inserted_count == tokens.size()) break_off_span();
+  if (s.inserted_count == tokens.size()) close_span();
   return t;
 }
 
-void copy_executor::break_off_span() {
+void copy_executor::refuse_span() {
+  span_->what.refused = true;
+  close_span();
+}
+
+void copy_executor::close_span() {
   note_copied(*span_, report_, program_);
   span_.reset();
 }

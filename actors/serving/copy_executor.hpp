@@ -54,8 +54,8 @@ class copy_executor {
   [[nodiscard]] std::span<const token> span_left() const;
   /// Inserts the open span's next token, appends its text and returns it. This may close the span.
   token insert_span_token(std::string& text);
-  /// Closes the open span: what is not inserted yet is not copied.
-  void break_off_span();
+  /// Closes the open span, which the model has refused: what is not inserted yet is not copied.
+  void refuse_span();
 
   /// How programs usually go on from here, as the program's text. Empty inside a span, or if no continuation is usual.
   [[nodiscard]] std::string likely_continuation() const;
@@ -73,6 +73,7 @@ class copy_executor {
 
   void feed_byte(char c, std::string& text);
   void open(const copy::copy_op& op);
+  void close_span();
   [[nodiscard]] std::span<const token> span_tokens() const;
   void note_copied(const open_span& span, copy_report& into, copy::program& program) const;
 

@@ -76,6 +76,7 @@ result<std::shared_ptr<const output_rules>> make_copy_rules(std::shared_ptr<cons
   rules->shape.line_spans = options.line_spans;
   rules->shape.anchors = options.anchors;
   rules->constraint = grammar::copy_constraint(rules->shape);
+  if (options.trust == copy_trust::automatic) rules->constraint.copied_min = options.probability_min;
   rules->grammar = std::make_shared<grammar::compiled_grammar>(std::make_shared<grammar::copy_grammar>(rules->shape),
                                                                std::move(trie));
   return std::shared_ptr<const output_rules>(std::move(rules));

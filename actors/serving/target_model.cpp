@@ -81,11 +81,13 @@ result<void> target_model::check_tokens(const forward_batch& m, const batch_run&
   if (run.logits_begin < run.tokens.size() && run.logits_begin + run.draft_count + 1 != run.tokens.size()) {
     return wrong("logits requested for rows other than the draft's");
   }
-  for (const token t : run.tokens) {
-    if (t < 0 || static_cast<std::uint32_t>(t) >= transformer_->config().vocabulary) {
-      return wrong("token " + std::to_string(t) + " is outside of the vocabulary");
-    }
-  }
+  std::optional<token> unknown;
+  const auto check_token = [&](token t) {
+    if (t < 0 || static_cast<std::uint32_t>(t) >= transformer_->config().vocabulary) unknown = t;
+  };
+  for (const token t : run.tokens) check_token(t);
+  if (run.after_draft) check_token(*run.after_draft);
+  if (unknown) return wrong("token " + std::to_string(*unknown) + " is outside of the vocabulary");
   return {};
 }
 
@@ -235,6 +237,7 @@ std::vector<sampling::acceptance> target_model::judge(const forward_batch& m, co
                                          .counts = run.counts};
     sampling::verification_options how{.logprobs_count = run.logprobs,
                                        .filter = to.rules ? &*to.rules : nullptr,
+                                       .after_draft = run.after_draft,
                                        .chooser = {chooser_.get(), run.sequence.value}};
     if (run.scores_draft) how = {.logprobs_count = run.logprobs.value_or(0), .scores = true};
     scores |= run.scores_draft;

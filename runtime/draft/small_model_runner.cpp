@@ -206,7 +206,7 @@ bool small_model_runner::absorb(job& j, const planned& p, std::span<const float>
   }
   const sampling::token_context before{history, log.size() + j.draft.tokens.size(), j.request.prompt_count};
   const sampling::chooser_of_answer chooser{chooser_.get(), j.request.session.value};
-  const auto got = sampling::accept(logits, vocabulary, p.guess, j.request.sampling, before, {}, nullptr, chooser);
+  const auto got = sampling::accept(logits, vocabulary, p.guess, j.request.sampling, before, {.chooser = chooser});
   const std::size_t rejected = p.guess.size() - got.accepted_count;
   c.guesses.learn({&p.guess_run, 1}, static_cast<std::uint32_t>(got.accepted_count), rejected > 0);
   c.tokens.resize(c.tokens.size() - rejected);

@@ -38,13 +38,16 @@ struct constraint {
   std::string text;                  // for json, regex and rules; for tools, see tool_constraint
   std::vector<std::uint32_t> shape;  // for copy, see copy_constraint
   std::vector<std::uint32_t> state;  // cells of the automaton's state; empty means the beginning
+  float copied_min = 1;              // for copy, see row_filter::copied_min
 
   /// Whether the grammars are the same; the states may differ.
   [[nodiscard]] bool same_grammar(const constraint& o) const {
-    return kind == o.kind && text == o.text && shape == o.shape;
+    return kind == o.kind && text == o.text && shape == o.shape && copied_min == o.copied_min;
   }
   bool operator==(const constraint&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.kind, self.text, self.shape, self.state); }
+  static constexpr auto fields(auto& self) {
+    return std::tie(self.kind, self.text, self.shape, self.state, self.copied_min);
+  }
 };
 
 inline constexpr std::size_t schema_bytes_max = 32 << 10;  // also the limit for expressions and rules

@@ -142,9 +142,32 @@ result<void> grammar_cache::check_state(const entry& e, std::span<const std::uin
   return {};
 }
 
+namespace {
+
+/// The tokens that may stand in a copied span: those of text, except where they would begin what the grammar begins
+/// with. There the model would leave the span, whose end only the program decides.
+token_mask make_span_mask(const compiled_grammar& grammar) {
+  const auto& tokenizer = grammar.trie().tokenizer();
+  token_mask mask = grammar.trie().next_token_mask(grammar.automaton(), grammar.automaton().begin());
+  for (token_mask::value_type& word : mask) word = ~word;
+  for (token t = 0; t < static_cast<token>(tokenizer.size()); ++t) {
+    if (tokenizer.piece(t).empty()) mask[static_cast<std::size_t>(t) / 64] &= ~(std::uint64_t{1} << t % 64);
+  }
+  return mask;
+}
+
+}  // namespace
+
+std::optional<float> grammar_matcher::copied_min() const {
+  return is_in_span() ? std::optional(entry_.key.copied_min) : std::nullopt;
+}
+
 std::span<const std::uint64_t> grammar_matcher::next_token_mask() {
   const compiled_grammar& grammar = *entry_.grammar;
-  if (grammar.automaton().unconstrained_tokens(state_) > 0) return {};
+  if (is_in_span()) {
+    if (entry_.span_mask.empty()) entry_.span_mask = make_span_mask(grammar);
+    return entry_.span_mask;
+  }
   if (const auto only = grammar.jump_forward(state_)) {
     single_.assign((grammar.trie().tokenizer().size() + 63) / 64, 0);
     single_[static_cast<std::size_t>(*only) / 64] |= std::uint64_t{1} << (*only % 64);

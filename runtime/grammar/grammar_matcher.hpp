@@ -75,6 +75,7 @@ class grammar_cache {
     std::size_t digest = 0;  // of key.text: avoids comparing a hundred similar schemas of 32 KiB at every row
     std::shared_ptr<const compiled_grammar> grammar;
     std::unordered_map<std::string, token_mask> masks;  // by the state's cells
+    token_mask span_mask;                               // of the rows of copied spans; empty until it is needed
     std::uint64_t used = 0;
     std::uint64_t name = 0;  // the last name that a sender gave it; 0 if there is none
   };
@@ -102,9 +103,12 @@ class grammar_matcher final : public sampling::row_filter {
       : entry_(entry), state_(c.state.empty() ? entry.grammar->automaton().begin() : automaton_state(c.state)) {}
 
   std::span<const std::uint64_t> next_token_mask() override;
+  [[nodiscard]] std::optional<float> copied_min() const override;
   bool accept_token(token chosen) override;
 
  private:
+  [[nodiscard]] bool is_in_span() const { return entry_.grammar->automaton().unconstrained_tokens(state_) > 0; }
+
   grammar_cache::entry& entry_;
   automaton_state state_;
   token_mask single_;

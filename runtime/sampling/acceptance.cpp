@@ -18,6 +18,30 @@ bool draft_verification::needs_only_best() const {
   return !how_.logprobs_count && how_.filter == nullptr && params_.leaves_logits_alone() && !(params_.temperature > 0);
 }
 
+/// The next row's token, by its logits and the filter.
+token draft_verification::choose(const judged_row& r) {
+  if (how_.filter == nullptr) return sampler_.choose(r.logits, no_mask, r.best);
+  const auto least = how_.filter->copied_min();
+  const auto copied = next_ < draft_.size() ? std::optional(draft_[next_]) : how_.after_draft;
+  if (least && copied) return choose_in_copy(r, *copied, *least);
+  return sampler_.choose(r.logits, how_.filter->next_token_mask(), r.best);
+}
+
+/// The copied token, unless the model would write another one instead.
+token draft_verification::choose_in_copy(const judged_row& r, token copied, float least) {
+  auto mask = how_.filter->next_token_mask();
+  if (!allows(mask, copied)) {
+    const std::size_t at = static_cast<std::size_t>(copied) / 64;
+    with_copied_.assign(mask.begin(), mask.end());
+    with_copied_.resize(std::max(with_copied_.size(), at + 1));
+    with_copied_[at] |= std::uint64_t{1} << copied % 64;
+    mask = with_copied_;
+  }
+  const token chosen = sampler_.choose(r.logits, mask, r.best);
+  const bool is_kept = chosen == copied || (least < 1 && has_probability(r.logits, copied, least, mask));
+  return is_kept ? copied : chosen;
+}
+
 void draft_verification::judge(const judged_row& r) {
   REDLINE_ASSERT(!is_done_, "a verification ends with the first refusal");
   if (!std::isfinite(r.best.value)) {
@@ -30,7 +54,7 @@ void draft_verification::judge(const judged_row& r) {
   if (how_.scores) {
     id = drafted.value_or(id);
   } else {
-    id = sampler_.choose(r.logits, how_.filter != nullptr ? how_.filter->next_token_mask() : no_mask, r.best);
+    id = choose(r);
   }
   if (how_.chooser.chooser != nullptr && !how_.scores) {
     const auto answered = before_.count - std::min<std::uint64_t>(before_.count, before_.prompt_count);
@@ -61,9 +85,7 @@ acceptance judge_all(draft_verification v, std::span<const float> logits, std::s
 }  // namespace
 
 acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
-                  const sampling_params& params, const token_context& before,
-                  std::optional<std::uint32_t> logprobs_count, row_filter* filter, const chooser_of_answer& chooser) {
-  const verification_options how{.logprobs_count = logprobs_count, .filter = filter, .chooser = chooser};
+                  const sampling_params& params, const token_context& before, const verification_options& how) {
   return judge_all({draft, params, before, how}, logits, vocabulary);
 }
 

@@ -31,14 +31,16 @@ struct judged_row {
 struct verification_options {
   std::optional<std::uint32_t> logprobs_count = {};  // alternatives per token; nullopt: no log-probabilities
   row_filter* filter = nullptr;                      // a grammar's masks, or null; it may end verification early
+  std::optional<token> after_draft = {};             // the copied token after the draft, where no row has it
   chooser_of_answer chooser = {};                    // may replace a row's sample after sampling
   bool scores = false;  // the draft is accepted whatever the model says: see `score`; needs logprobs_count
 };
 
 /// Lossless verification of a draft (Leviathan et al. 2023, by common random numbers instead of rejection): samples row
 /// after row as plain decoding would, and continues while the sample equals the draft. So the tokens are those of plain
-/// decoding. Row i predicts draft[i]. Rows are judged one after the other while they matter: those after the first
-/// rejection need not be computed. Refers to its arguments.
+/// decoding. Row i predicts draft[i]. Where the filter says that the answer copies, the copied token, which is the
+/// draft's, may be taken although the sample differs. Rows are judged one after the other while they matter: those
+/// after the first rejection need not be computed. Refers to its arguments.
 class draft_verification {
  public:
   /// before: the committed tokens before the draft.
@@ -57,11 +59,15 @@ class draft_verification {
   acceptance take() { return std::move(out_); }
 
  private:
+  [[nodiscard]] token choose(const judged_row& r);
+  [[nodiscard]] token choose_in_copy(const judged_row& r, token copied, float least);
+
   std::span<const token> draft_;
   const sampling_params& params_;
   token_context before_;
   verification_options how_;
   row_sampler sampler_;
+  std::vector<std::uint64_t> with_copied_;  // a mask, and the copied token that it lacks
   acceptance out_;
   std::size_t next_ = 0;
   bool is_done_ = false;
@@ -69,9 +75,7 @@ class draft_verification {
 
 /// Verifies with all rows available. logits: [draft.size() + 1, vocabulary].
 acceptance accept(std::span<const float> logits, std::size_t vocabulary, std::span<const token> draft,
-                  const sampling_params& params, const token_context& before,
-                  std::optional<std::uint32_t> logprobs_count = std::nullopt, row_filter* filter = nullptr,
-                  const chooser_of_answer& chooser = {});
+                  const sampling_params& params, const token_context& before, const verification_options& how = {});
 
 /// The model's probabilities of fixed tokens, whatever it would have written: the whole draft counts as accepted,
 /// followed by the most probable next token. logprobs: from the unmodified logits.

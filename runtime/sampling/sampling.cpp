@@ -9,6 +9,7 @@
 
 #include "runtime/base/portable_math.hpp"
 #include "runtime/sampling/noise_words.hpp"
+#include "runtime/sampling/row_filter.hpp"
 
 // Every comparison that decides a token uses IEEE arithmetic in a fixed order (portable_math.hpp), so the same logits
 // give the same token on every machine.
@@ -361,16 +362,15 @@ void row_sampler::ban_ends_of_sequences() {
 
 void row_sampler::forbid_others(std::span<const std::uint64_t> allowed) {
   for (std::size_t i = 0; i < changed_.size(); ++i) {
-    const bool is_allowed = i / 64 < allowed.size() && (allowed[i / 64] >> i % 64 & 1) != 0;
-    if (!is_allowed) changed_[i] = minus_infinity;
+    if (!allows(allowed, static_cast<token>(i))) changed_[i] = minus_infinity;
   }
 }
 
 token row_sampler::choose(std::span<const float> logits, std::span<const std::uint64_t> allowed,
                           std::optional<best_logit> known) {
-  if (params_.leaves_logits_alone() && allowed.empty()) {
-    if (known && !(params_.temperature > 0)) return known->id;
-  } else {
+  const bool is_greedy = !(params_.temperature > 0);
+  if (known && is_greedy && params_.leaves_logits_alone() && allows(allowed, known->id)) return known->id;
+  if (!params_.leaves_logits_alone() || !allowed.empty()) {
     known.reset();
     adjust(logits);
     if (!allowed.empty()) forbid_others(allowed);
@@ -382,7 +382,7 @@ token row_sampler::choose(std::span<const float> logits, std::span<const std::ui
       in_vocabulary(params_.allowed.front(), logits.size())) {
     best = params_.allowed.front();
   }
-  if (!(params_.temperature > 0) || !std::isfinite(logits[static_cast<std::size_t>(best)])) return best;
+  if (is_greedy || !std::isfinite(logits[static_cast<std::size_t>(best)])) return best;
   return draw(logits, params_, best, gumbel_race(params_.seed, index_));
 }
 
@@ -434,6 +434,20 @@ float top_probability(std::span<const float> logits) {
   double sum = 0;
   for (const float lane : sums) sum += static_cast<double>(lane);
   return static_cast<float>(1 / sum);
+}
+
+bool has_probability(std::span<const float> logits, token id, float least, std::span<const std::uint64_t> allowed) {
+  const auto logit = [&](std::size_t i) {
+    return allows(allowed, static_cast<token>(i)) ? clean(logits[i]) : minus_infinity;
+  };
+  if (!in_vocabulary(id, logits.size())) return false;
+  float best = minus_infinity;
+  for (std::size_t i = 0; i < logits.size(); ++i) best = std::max(best, logit(i));
+  if (!std::isfinite(best)) return false;
+  const auto share = [&](std::size_t i) { return weight(static_cast<double>(logit(i)) - static_cast<double>(best)); };
+  double sum = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) sum += share(i);
+  return share(static_cast<std::size_t>(id)) >= static_cast<double>(least) * sum;
 }
 
 emitted_logprob logprob_of(std::span<const float> logits, token id, std::uint32_t top_count) {

@@ -94,7 +94,6 @@ best_logit best_of(std::span<const float> logits);
 /// the output), bans, the allowed tokens, the mask, temperature, top-k, top-p, min-p. A NaN logit counts as minus
 /// infinity. Of the tokens that top-k leaves, top-p keeps the fewest most probable ones whose sum reaches it. Ties, at
 /// every boundary, go to the lowest id.
-/// reaches it. Ties, at every boundary, go to the lowest id.
 ///
 /// Randomness depends only on (seed, index), where index is the number of earlier tokens, including the prompt:
 /// Gumbel-max with noise from a counter-based generator keyed by (seed, index, token). So a draft model that samples
@@ -103,7 +102,8 @@ class row_sampler {
  public:
   row_sampler(const sampling_params& params, const token_context& before);
   /// logits: [vocabulary], not empty. allowed: one bit per token that may be chosen; empty means all. best: the best
-  /// logit if it is already known; a greedy choice without bias, bans, penalties and mask then reads no logits.
+  /// logit if it is already known; a greedy choice without bias, bans and penalties then reads no logits if that token
+  /// is allowed.
   /// Allocates nothing.
   token choose(std::span<const float> logits, std::span<const std::uint64_t> allowed = {},
                std::optional<best_logit> best = std::nullopt);
@@ -128,6 +128,10 @@ bool is_usable(std::span<const float> logits);
 
 /// The model's probability of its most probable token. logits: [vocabulary].
 float top_probability(std::span<const float> logits);
+
+/// Whether the model's own probability of `id`, among the allowed tokens only, is at least `least`. The sum has the
+/// order of ids, so the same logits give the same answer on every machine. logits: [vocabulary].
+bool has_probability(std::span<const float> logits, token id, float least, std::span<const std::uint64_t> allowed);
 
 /// Log-probability of `id`, and of the `top_count` most probable tokens. logits: [vocabulary].
 emitted_logprob logprob_of(std::span<const float> logits, token id, std::uint32_t top_count);

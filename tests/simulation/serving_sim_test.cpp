@@ -99,8 +99,12 @@ std::vector<token> plain_constrained_decoding(const generation_spec& g, model::t
     auto place = work.grammar();
     place.state = work.grammar_state();
     grammar::grammar_matcher rows(**grammars.find(place), place);
-    const auto got = sampling::accept(logits, logits.size(), {}, g.sampling,
-                                      {log, work.log_count(), work.prompt_count()}, work.logprobs(), &rows);
+    const auto copied = work.span_draft();
+    const auto got =
+        sampling::accept(logits, logits.size(), {}, g.sampling, {log, work.log_count(), work.prompt_count()},
+                         {.logprobs_count = work.logprobs(),
+                          .filter = &rows,
+                          .after_draft = copied.empty() ? std::nullopt : std::optional(copied.front())});
     step = work.commit(got.tokens, got.logprobs);
     answer.insert(answer.end(), step.tokens.begin(), step.tokens.end());
   }
@@ -251,7 +255,8 @@ std::shared_ptr<const output_rules> make_rules(const generation_spec& g, test::v
                           {.trust = static_cast<copy_trust>(chance.below(3)),
                            .token_spans = chance.below(2) == 0,
                            .anchors = chance.below(3) == 0,
-                           .confidence_min = 0.02F});
+                           .confidence_min = 0.02F,
+                           .probability_min = 0.004F});
 }
 
 story make_story(test::virtual_environment& chance, bool with_cancels, bool with_grammars = false) {

@@ -4,15 +4,17 @@
 
 namespace redline::actors::cli {
 
-method_flags::method_flags() : copy_confidence_min(copy_options{}.confidence_min) {}
+method_flags::method_flags()
+    : copy_confidence_min(copy_options{}.confidence_min), copy_probability_min(copy_options{}.probability_min) {}
 
 void add_method_flags(command c, method_flags& flags, bool with_copy) {
   std::vector<std::string> names{"auto", "regular", "lookup", "assisted", "blazedit", "prediction"};
   if (with_copy) {
     names.emplace_back("copy");
     c.add("--copy-trust", flags.copy_trust,
-          "copy: when to copy a span: always (forced), as far as the model verifies it (verified), or forced if its "
-          "anchors match or the model is confident of its numbers (auto)")
+          "copy: how much of a span to copy: all (forced), as far as the model would write the same (verified), or all "
+          "if its anchors match or the model is confident of its numbers, otherwise as far as the model finds it "
+          "probable (auto)")
         .one_of({"forced", "verified", "auto"})
         .group("Drafting");
     c.add("--copy-spans", flags.copy_spans,
@@ -21,6 +23,10 @@ void add_method_flags(command c, method_flags& flags, bool with_copy) {
         .group("Drafting");
     c.add("--copy-confidence-min", flags.copy_confidence_min,
           "copy: without anchors, auto forces a span if the model gives its numbers at least this probability")
+        .range(0.0, 1.0)
+        .group("Drafting");
+    c.add("--copy-probability-min", flags.copy_probability_min,
+          "copy: auto ends any other span at a token below this probability")
         .range(0.0, 1.0)
         .group("Drafting");
     c.add_flag("--copy-anchors", flags.copy_anchors,
@@ -92,7 +98,8 @@ copy_options to_copy_options(const method_flags& flags) {
           .line_spans = flags.copy_spans != "tokens",
           .token_spans = flags.copy_spans != "lines",
           .anchors = flags.copy_anchors,
-          .confidence_min = flags.copy_confidence_min};
+          .confidence_min = flags.copy_confidence_min,
+          .probability_min = flags.copy_probability_min};
 }
 
 result<draft::draft_options> to_draft_options(const method_flags& flags, bool has_draft_model) {

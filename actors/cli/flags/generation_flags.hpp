@@ -22,10 +22,11 @@ struct method_flags {
   method_flags();
 
   std::string method = "auto";
-  std::string copy_trust = "forced";  // for method copy, like the next three
+  std::string copy_trust = "forced";  // for method copy, like the next four
   std::string copy_spans = "lines";
   bool copy_anchors = false;
   float copy_confidence_min;
+  float copy_probability_min;
   draft::draft_options options;
 };
 /// with_copy: adds --method copy, which asks for a program over the file instead of the file.

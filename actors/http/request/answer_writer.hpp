@@ -94,6 +94,7 @@ struct program_report {
     std::string_view trust;   // "forced" or "verified"
     std::string_view reason;  // "option", "anchors", "confidence" or "doubt"
     std::uint32_t tokens = 0;
+    bool refused = false;  // the model ended it before its last token
   };
   std::string program;
   std::vector<span> spans;

@@ -83,8 +83,8 @@ struct copy_request {
   bool line_spans = true;
   bool token_spans = false;
   bool anchors = false;
-  std::optional<float> confidence_min;  // for "auto"
-  std::vector<std::string> files;       // never empty; the prediction if redline.files is absent
+  std::optional<float> confidence_min, probability_min;  // for "auto"
+  std::vector<std::string> files;                        // never empty; the prediction if redline.files is absent
   bool operator==(const copy_request&) const = default;
 };
 

@@ -624,6 +624,25 @@ TEST_F(grammars, go_once_with_a_batch) {
   EXPECT_EQ(last.runs[0].grammar_name, last.runs[1].grammar_name);
 }
 
+// A copied token is judged by its own probability, also in the row after the part of a span that a pass takes.
+TEST_F(grammars, come_with_the_token_after_a_draft_that_is_cut) {
+  ask({.tail = {1}});
+  placed();
+  const auto draft = cache_manager_test::text(100);
+  for (const std::uint64_t sequence : {2, 3, 4}) {
+    ask({.sequence = sequence, .tail = {1}, .draft = draft, .grammar = sequence < 4 ? text : grammar::constraint{}});
+  }
+  answered();
+  ASSERT_EQ(placed().runs.size(), 3u);
+  std::size_t cut = 0;
+  for (const auto& run : last.runs) {
+    const bool is_named = run.draft_count < draft.size() && run.sequence.value < 4;
+    EXPECT_EQ(run.after_draft, is_named ? std::optional(draft[run.draft_count]) : std::nullopt);
+    cut += is_named ? 1 : 0;
+  }
+  EXPECT_GT(cut, 0u);
+}
+
 TEST_F(grammars, that_the_target_model_lacks_go_with_the_same_runs_again) {
   ask({.tail = {1, 2, 3}, .grammar = text});
   placed();

@@ -239,6 +239,7 @@ TEST(constrained_output, a_verified_span_is_what_the_model_would_have_written) {
   EXPECT_EQ(all.text, "one\ntwo\r\nthree\n");
   EXPECT_EQ(g.copied().program, "<copy lines=\"1-3\"/></program>");
   EXPECT_FALSE(g.copied().spans.at(0).forced);
+  EXPECT_FALSE(g.copied().spans.at(0).refused);
 
   // The model leaves the span within its second line: the rest is not copied, and the program continues.
   auto h = make({.trust = copy_trust::verified});
@@ -247,6 +248,7 @@ TEST(constrained_output, a_verified_span_is_what_the_model_would_have_written) {
   EXPECT_EQ(some.text, "one\ntX");
   EXPECT_EQ(h.copied().program, "<copy lines=\"1-1\"/><gen>t</gen><gen>X</gen></program>");
   EXPECT_EQ(h.copied().spans.at(0).tokens, trie()->spell("one\n").size() + 1);
+  EXPECT_TRUE(h.copied().spans.at(0).refused);
   std::string log;
   for (const token t : h.log().subspan(3)) log += tokenizer()->piece(t);
   EXPECT_EQ(log, "<copy lines=\"1-3\"/>one\nt<gen>X</gen></program>");
@@ -268,6 +270,7 @@ TEST(constrained_output, a_span_refused_at_its_first_token_leaves_the_log_as_it_
   step = g.commit(std::vector<token>{'<', '/'});
   EXPECT_EQ(step.finished, finish_reason::stop);
   EXPECT_EQ(g.copied().program, "</program>");
+  EXPECT_TRUE(g.copied().spans.at(0).refused);
 }
 
 TEST(constrained_output, auto_forces_a_span_that_the_model_is_sure_of) {

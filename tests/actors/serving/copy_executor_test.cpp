@@ -38,14 +38,16 @@ TEST(copy_executor, writes_texts_and_spans) {
   EXPECT_EQ(e.report().spans[0].tokens, trie()->spell("two\r\nthree\n").size());
 }
 
-TEST(copy_executor, a_span_broken_off_copies_whole_lines_and_the_rest_as_text) {
+TEST(copy_executor, a_refused_span_copies_whole_lines_and_the_rest_as_text) {
   copy_executor e(make_rules({.trust = copy_trust::verified}));
   const auto inserted = trie()->spell("one\n").size() + 1;
   EXPECT_EQ(run(e, "<copy lines=\"1-3\"/>", inserted), "one\nt");
   EXPECT_TRUE(e.in_span());
   EXPECT_FALSE(e.is_span_forced());
   EXPECT_EQ(e.report().program, "<copy lines=\"1-1\"/><gen>t</gen></program>") << "even while it is open";
-  e.break_off_span();
+  EXPECT_FALSE(e.report().spans.at(0).refused);
+  e.refuse_span();
+  EXPECT_TRUE(e.report().spans.at(0).refused);
   EXPECT_TRUE(e.span_left().empty());
   EXPECT_EQ(run(e, "<gen>X</gen></program>"), "X");
   EXPECT_EQ(e.report().program, "<copy lines=\"1-1\"/><gen>t</gen><gen>X</gen></program>");

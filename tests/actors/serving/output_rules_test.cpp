@@ -32,6 +32,14 @@ TEST(output_rules, programs_know_their_files_and_values_do_not) {
   EXPECT_FALSE((*make_text_rules(trie(), {.text = "true"}))->is_program());
 }
 
+TEST(output_rules, only_auto_keeps_what_the_model_would_not_choose) {
+  const auto least = [](copy_trust trust) {
+    return (*make_copy_rules(trie(), {"a\n"}, {.trust = trust, .probability_min = 0.25F}))->constraint.copied_min;
+  };
+  EXPECT_EQ(least(copy_trust::automatic), 0.25F);
+  EXPECT_EQ(least(copy_trust::verified), 1.0F);
+}
+
 TEST(output_rules, reads_the_names_of_copy_trust) {
   for (const auto t : {copy_trust::forced, copy_trust::verified, copy_trust::automatic})
     EXPECT_EQ(parse_copy_trust(name_of(t)), t);

@@ -97,6 +97,8 @@ const std::vector<refusal>& refusals() {
       {"a negative token", "token -1 is outside", [](auto&, auto& run) { run.tokens[1] = -1; }},
       {"a token beyond the vocabulary", "token 300 is outside",
        [](auto&, auto& run) { run.tokens[2] = test::tiny_model::vocabulary; }},
+      {"a token beyond the vocabulary after the draft", "token 300 is outside",
+       [](auto&, auto& run) { run.after_draft = test::tiny_model::vocabulary; }},
       {"a slot outside of the storage", "a slot outside",
        [](auto&, auto& run) {
          run.memory.table = {{slots_count - 2, 3, 0}};

@@ -343,6 +343,38 @@ TEST(compiled_grammar, what_must_follow_takes_steps_in_proportion_to_its_tokens)
   }
 }
 
+TEST(grammar_matcher, in_a_copied_span_no_operation_may_begin) {
+  const auto trie = make_trie(test::program_tokenizer());
+  const auto& tokenizer = trie->tokenizer();
+  grammar_cache cache(trie);
+  auto c = copy_constraint({.files = {{5, 0}}});
+  c.copied_min = 0.05F;
+  const auto entry = *cache.find(c);
+  const auto& programs = dynamic_cast<const copy_grammar&>(entry->grammar->automaton());
+  auto s = programs.begin();
+  for (const char byte : std::string_view("<copy lines=\"1-2\"/>")) {
+    ASSERT_TRUE(programs.advance(s, static_cast<std::uint8_t>(byte)));
+  }
+  programs.resume(s, 2);
+  c.state.assign(s.cells().begin(), s.cells().end());
+  grammar_matcher rows(*entry, c);
+  for (int row = 0; row < 2; ++row) {
+    EXPECT_EQ(rows.copied_min(), 0.05F);
+    const auto mask = rows.next_token_mask();
+    int forbidden = 0;
+    for (token t = 0; t < static_cast<token>(tokenizer.size()); ++t) {
+      auto after = programs.begin();
+      const bool is_text = !tokenizer.piece(t).empty() && !trie->accept_token(programs, after, t);
+      EXPECT_EQ(sampling::allows(mask, t), is_text) << t;
+      forbidden += is_text ? 0 : 1;
+    }
+    EXPECT_GT(forbidden, 3) << "at least <, </ and <copy";
+    EXPECT_TRUE(rows.accept_token('a'));
+  }
+  EXPECT_FALSE(rows.copied_min()) << "the span is over";
+  EXPECT_TRUE(sampling::allows(rows.next_token_mask(), '<'));
+}
+
 TEST(grammar_cache, refuses_malformed_constraints_and_compiles_evicted_grammars_again) {
   grammar_cache cache(make_trie(test::tiny_tokenizer()));
   auto c = copy_constraint({.files = {{3, 0}}});
@@ -361,6 +393,9 @@ TEST(grammar_cache, refuses_malformed_constraints_and_compiles_evicted_grammars_
     ASSERT_TRUE(cache.find(copy_constraint({.files = {{lines, 0}}})));
   }
   EXPECT_TRUE(cache.find(copy_constraint({.files = {{3, 0}}})));
+  auto lenient = copy_constraint({.files = {{3, 0}}});
+  lenient.copied_min = 0.5F;
+  EXPECT_NE(*cache.find(copy_constraint({.files = {{3, 0}}})), *cache.find(lenient)) << "spans end elsewhere";
   grammar_cache without_trie(nullptr);
   EXPECT_FALSE(without_trie.find(copy_constraint({.files = {{3, 0}}})));
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include "tests/support/sample.hpp"
@@ -53,7 +54,7 @@ TEST(acceptance, any_draft_gives_the_stream_of_plain_decoding) {
         rows.insert(rows.end(), row.begin(), row.end());
         if (i < draft.size()) text.push_back(draft[i]);
       }
-      const auto got = accept(rows, vocabulary, draft, p, context_of(log), 2);
+      const auto got = accept(rows, vocabulary, draft, p, context_of(log), {.logprobs_count = 2});
       ASSERT_EQ(got.tokens.size(), got.accepted_count + 1);
       ASSERT_EQ(got.logprobs.size(), got.tokens.size());
       log.insert(log.end(), got.tokens.begin(), got.tokens.end());
@@ -76,7 +77,7 @@ TEST(acceptance, penalties_count_the_accepted_tokens_of_the_draft_row_by_row) {
 
 TEST(acceptance, log_probabilities_are_those_of_each_row) {
   const std::vector<float> rows{2, 1, 0, 0, 1, 2};
-  const auto got = accept(rows, 2, std::vector<token>{0, 0}, {}, token_context{}, 1);
+  const auto got = accept(rows, 2, std::vector<token>{0, 0}, {}, token_context{}, {.logprobs_count = 1});
   ASSERT_EQ(got.tokens, (std::vector<token>{0, 0, 1}));
   for (std::size_t row = 0; row < 3; ++row) {
     EXPECT_EQ(got.logprobs[row], logprob_of(std::span(rows).subspan(row * 2, 2), got.tokens[row], 1));
@@ -168,9 +169,83 @@ TEST(acceptance, takes_a_choosers_tokens_in_place_of_the_logits) {
   for (std::size_t row = 0; row < 4; ++row) rows[row * vocabulary + 2] = 1;  // the model chooses 2
   const std::vector<token> draft{1, 2, 3};
   const known_answer known;
-  const auto got = accept(rows, vocabulary, draft, {}, {{}, 7, 3}, std::nullopt, nullptr, {&known, 9});
+  const auto got = accept(rows, vocabulary, draft, {}, {{}, 7, 3}, {.chooser = {&known, 9}});
   EXPECT_EQ(got.accepted_count, 2u);
   EXPECT_EQ(got.tokens, (std::vector<token>{1, 2, 4}));
+}
+
+/// Every row copies; token 5 would begin an operation.
+struct copied_rows final : row_filter {
+  explicit copied_rows(float min) : least(min) {}
+  std::span<const std::uint64_t> next_token_mask() override { return mask; }
+  [[nodiscard]] std::optional<float> copied_min() const override { return least; }
+  bool accept_token(token) override { return true; }
+
+  float least;
+  std::vector<std::uint64_t> mask{0b011111};
+};
+
+std::vector<token> tokens_of_copy(const std::vector<float>& rows, const std::vector<token>& draft, float least,
+                                  std::optional<token> after_draft = std::nullopt) {
+  copied_rows filter(least);
+  return accept(rows, vocabulary, draft, {}, token_context{}, {.filter = &filter, .after_draft = after_draft}).tokens;
+}
+
+TEST(acceptance, a_copied_token_is_compared_with_the_best_one_that_the_mask_allows) {
+  const std::vector<float> row{0, 2, 1, 0, 0, 9};
+  for (const float least : {1.0F, 0.5F}) {
+    EXPECT_EQ(tokens_of_copy(row, {}, least, 1), (std::vector<token>{1}));
+    EXPECT_EQ(tokens_of_copy(row, {}, least, 2), (std::vector<token>{1}));
+    EXPECT_EQ(tokens_of_copy(row, {}, least, 5), (std::vector<token>{5})) << "what is copied may be chosen";
+    EXPECT_EQ(tokens_of_copy(row, {}, least), (std::vector<token>{1})) << "nothing is known to be copied";
+  }
+}
+
+TEST(acceptance, a_copied_token_is_kept_while_it_is_probable_enough) {
+  // Without token 5, the probabilities are 0.5, 0.25, 0.125, 0.0625 and 0.0625.
+  const float two = std::log(2.0F);
+  const std::vector<float> row{4 * two, 3 * two, 2 * two, two, two, 90};
+  EXPECT_EQ(tokens_of_copy(row, {}, 0.24F, 1), (std::vector<token>{1}));
+  EXPECT_EQ(tokens_of_copy(row, {}, 0.26F, 1), (std::vector<token>{0}));
+  EXPECT_EQ(tokens_of_copy(row, {}, 0.06F, 4), (std::vector<token>{4}));
+  EXPECT_EQ(tokens_of_copy(row, {}, 1, 1), (std::vector<token>{0})) << "only the best one";
+  EXPECT_EQ(tokens_of_copy(row, {}, 0, 3), (std::vector<token>{3})) << "any";
+}
+
+// The rows of a span may come in one pass or in several: what the model says of each does not depend on that.
+TEST(acceptance, a_copy_ends_at_the_same_token_however_much_of_it_a_pass_verifies) {
+  std::mt19937 random(8);
+  int kept_whole = 0, kept_against_the_best = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<token> copied(8);
+    for (auto& t : copied) t = static_cast<token>(random() % vocabulary);
+    std::vector<float> rows;
+    for (std::size_t i = 0; i < copied.size(); ++i) {
+      const auto row = logits_after({static_cast<token>(trial), static_cast<token>(i)});
+      rows.insert(rows.end(), row.begin(), row.end());
+      rows[i * vocabulary + static_cast<std::size_t>(copied[i])] += 3;
+    }
+    const float least = trial % 3 == 0 ? 1.0F : 0.1F;
+    std::vector<token> one_by_one;
+    for (std::size_t i = 0; i < copied.size(); ++i) {
+      const std::vector<float> row(rows.begin() + static_cast<std::ptrdiff_t>(i * vocabulary),
+                                   rows.begin() + static_cast<std::ptrdiff_t>((i + 1) * vocabulary));
+      one_by_one.push_back(tokens_of_copy(row, {}, least, copied[i]).front());
+      const token strict = tokens_of_copy(row, {}, 1, copied[i]).front();
+      kept_against_the_best += one_by_one.back() == copied[i] && strict != copied[i] ? 1 : 0;
+      if (one_by_one.back() != copied[i]) break;
+    }
+    for (std::size_t count = 0; count < copied.size(); ++count) {
+      const std::vector<float> some(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>((count + 1) * vocabulary));
+      const std::vector<token> draft(copied.begin(), copied.begin() + static_cast<std::ptrdiff_t>(count));
+      auto expected = one_by_one;
+      expected.resize(std::min(expected.size(), count + 1));
+      EXPECT_EQ(tokens_of_copy(some, draft, least, copied[count]), expected);
+    }
+    kept_whole += one_by_one == copied ? 1 : 0;
+  }
+  EXPECT_GT(kept_whole, 30);
+  EXPECT_GT(kept_against_the_best, 30);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "runtime/base/philox.hpp"
 #include "runtime/base/portable_math.hpp"
+#include "runtime/sampling/row_filter.hpp"
 #include "tests/support/sample.hpp"
 
 namespace redline::sampling {
@@ -345,6 +346,39 @@ TEST(sampling, log_probabilities_sum_to_one_and_come_in_rank) {
     }
     ASSERT_NEAR(sum, 1, 1e-4);
     ASSERT_NEAR(std::exp(all[0].logprob), top_probability(logits), 1e-6);
+  }
+}
+
+TEST(sampling, a_probability_counts_the_allowed_tokens_only) {
+  std::mt19937 random(21);
+  for (int trial = 0; trial < 100; ++trial) {
+    const auto logits = random_logits(random, 70, 3);
+    std::vector<std::uint64_t> allowed{~std::uint64_t{0} << trial % 60, 0x2f};
+    const auto id = static_cast<token>(random() % logits.size());
+    double sum = 0;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      if (allows(allowed, static_cast<token>(i))) sum += std::exp(static_cast<double>(logits[i]));
+    }
+    const double share =
+        allows(allowed, id) ? std::exp(static_cast<double>(logits[static_cast<std::size_t>(id)])) / sum : 0;
+    EXPECT_TRUE(has_probability(logits, id, static_cast<float>(share * 0.999), allowed));
+    EXPECT_FALSE(has_probability(logits, id, static_cast<float>(share * 1.001 + 1e-30), allowed));
+  }
+  const std::vector<float> row{0, nan, 1};
+  EXPECT_FALSE(has_probability(row, 1, 1e-30F, {}));
+  EXPECT_FALSE(has_probability(row, 3, 0, {})) << "not in the vocabulary";
+  EXPECT_FALSE(has_probability(std::vector<float>{nan, -infinity}, 0, 0, {}));
+}
+
+TEST(sampling, a_best_token_that_the_mask_allows_is_the_choice) {
+  std::mt19937 random(4);
+  for (int trial = 0; trial < 200; ++trial) {
+    auto logits = random_logits(random, 130, 2);
+    for (float& l : logits) l = std::round(l);  // ties
+    const std::vector<std::uint64_t> allowed{random() | std::uint64_t{random()} << 32, random(), random()};
+    const sampling_params greedy{};
+    EXPECT_EQ(row_sampler(greedy, nothing_before).choose(logits, allowed, best_of(logits)),
+              row_sampler(greedy, nothing_before).choose(logits, allowed));
   }
 }
 

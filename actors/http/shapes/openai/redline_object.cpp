@@ -63,7 +63,7 @@ void read_speculation(const json& given, std::optional<api_error>& error, const 
 /// redline.copy: the name of a trust, or an object that contains it.
 void read_copy(field_reader& fields, std::optional<api_error>& error, const request_limits& limits,
                generation_request& out) {
-  static constexpr std::string_view known[] = {"trust", "spans", "anchors", "confidence_min"};
+  static constexpr std::string_view known[] = {"trust", "spans", "anchors", "confidence_min", "probability_min"};
   static constexpr std::string_view trusts[] = {"off", "forced", "verified", "auto"};
   const json* given = fields.find("copy");
   if (!given) return;
@@ -93,6 +93,7 @@ void read_copy(field_reader& fields, std::optional<api_error>& error, const requ
     if (copy.anchors && !copy.line_spans)
       inner.refuse("anchors", "'" + inner.path_of("anchors") + "' needs spans of lines.");
     if (const auto sure = inner.number("confidence_min", 0, 1)) copy.confidence_min = static_cast<float>(*sure);
+    if (const auto least = inner.number("probability_min", 0, 1)) copy.probability_min = static_cast<float>(*least);
   } else {
     return fields.refuse_type("copy", "a string or an object", *given);
   }

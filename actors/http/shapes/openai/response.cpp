@@ -166,7 +166,8 @@ json program_object(const program_report& report) {
                          {"last", s.last},
                          {"trust", s.trust},
                          {"reason", s.reason},
-                         {"tokens", s.tokens}});
+                         {"tokens", s.tokens},
+                         {"refused", s.refused}});
   }
   json object;
   object["program"] = report.program;

@@ -18,11 +18,14 @@ TEST(request, reads_what_to_copy_from) {
   ASSERT_TRUE(lines);
   EXPECT_EQ(lines->copy, (copy_request{.trust = "verified", .files = {"a\n", "b"}}));
   const auto tokens = chat(
-      R"("redline": {"copy": {"trust": "auto", "spans": "tokens", "confidence_min": 0.5}}, "prediction": {"type": "content", "content": "x"})");
+      R"("redline": {"copy": {"trust": "auto", "spans": "tokens", "confidence_min": 0.5, "probability_min": 0.25}}, "prediction": {"type": "content", "content": "x"})");
   ASSERT_TRUE(tokens);
-  EXPECT_EQ(tokens->copy,
-            (copy_request{
-                .trust = "auto", .line_spans = false, .token_spans = true, .confidence_min = 0.5F, .files = {"x"}}));
+  EXPECT_EQ(tokens->copy, (copy_request{.trust = "auto",
+                                        .line_spans = false,
+                                        .token_spans = true,
+                                        .confidence_min = 0.5F,
+                                        .probability_min = 0.25F,
+                                        .files = {"x"}}));
   const auto anchored = chat(R"("redline": {"copy": {"trust": "auto", "anchors": true}, "files": ["x"]})");
   ASSERT_TRUE(anchored);
   EXPECT_TRUE(anchored->copy->anchors);
