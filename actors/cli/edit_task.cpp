@@ -65,14 +65,23 @@ void take_usage(const json& usage, edit_outcome& out) {
   out.copied_verified = count_of(member(ours, "copied_verified"));
 }
 
-}  // namespace
-
-result<edit_outcome> edit_file(const model_door& door, const edit_task& task, const method_flags& method,
-                               const std::function<void(const std::string&)>& on_text) {
-  REDLINE_TRY(check_editable(task));
-  edit_outcome out;
-  out.method = method.method;
+struct edit_reply {
+  edit_outcome outcome;  // without the new file
+  bool is_program = false;
   bool ended = false;  // whether the model ended it
+};
+
+std::uint32_t count_refused(const json& spans) {
+  if (!spans.is_array()) return 0;
+  return static_cast<std::uint32_t>(
+      std::ranges::count_if(spans, [](const json& span) { return member(span, "refused") == true; }));
+}
+
+result<edit_reply> ask_for_edit(const model_door& door, const edit_task& task, const method_flags& method,
+                                const std::function<void(const std::string&)>& on_text) {
+  edit_reply reply{.outcome = {}, .is_program = method.method == "copy"};
+  edit_outcome& out = reply.outcome;
+  out.method = method.method;
   const auto began = std::chrono::steady_clock::now();
   const auto take = [&](const json& chunk) {
     if (const json& choices = member(chunk, "choices"); choices.is_array() && !choices.empty()) {
@@ -82,15 +91,50 @@ result<edit_outcome> edit_file(const model_door& door, const edit_task& task, co
         on_text(out.answer);
       }
       if (const std::string finish = text_of(member(choice, "finish_reason")); !finish.empty())
-        ended = is_models_own_end(finish);
-      if (member(choice, "redline").is_object()) out.program = text_of(member(choice, "redline", "program"));
+        reply.ended = is_models_own_end(finish);
+      if (const json& program = member(choice, "redline"); program.is_object()) {
+        out.program = text_of(member(program, "program"));
+        out.refused_spans = count_refused(member(program, "spans"));
+      }
     }
     if (const json& usage = member(chunk, "usage"); usage.is_object()) take_usage(usage, out);
   };
   // Invalid UTF-8 in an instruction becomes U+FFFD.
   REDLINE_TRY(door.ask("/v1/chat/completions", request_of(task, method, door.knows_drafting()), take));
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  const edit_answer answer{.text = out.answer, .is_whole = ended, .is_program = method.method == "copy"};
+  return reply;
+}
+
+/// The whole file, after a program that the model refused in part; the counts are those of both.
+result<edit_reply> ask_for_whole_file(const model_door& door, const edit_task& task, method_flags method,
+                                      const edit_outcome& program,
+                                      const std::function<void(const std::string&)>& on_text) {
+  method.method = "auto";
+  REDLINE_TRY_ASSIGN(auto reply, ask_for_edit(door, task, method, on_text));
+  edit_outcome& out = reply.outcome;
+  out.method = program.method;
+  out.program = program.program;
+  out.refused_spans = program.refused_spans;
+  out.seconds += program.seconds;
+  for (const auto count : {&edit_outcome::completion_tokens, &edit_outcome::target_passes, &edit_outcome::draft_passes,
+                           &edit_outcome::drafted, &edit_outcome::accepted, &edit_outcome::copied_forced,
+                           &edit_outcome::copied_verified}) {
+    out.*count += program.*count;
+  }
+  return reply;
+}
+
+}  // namespace
+
+result<edit_outcome> edit_file(const model_door& door, const edit_task& task, const method_flags& method,
+                               const std::function<void(const std::string&)>& on_text) {
+  REDLINE_TRY(check_editable(task));
+  auto reply = ask_for_edit(door, task, method, on_text);
+  if (reply && reply->outcome.refused_spans > 0)
+    reply = ask_for_whole_file(door, task, method, reply->outcome, on_text);
+  if (!reply) return reply.error();
+  edit_outcome out = std::move(reply->outcome);
+  const edit_answer answer{.text = out.answer, .is_whole = reply->ended, .is_program = reply->is_program};
   REDLINE_TRY_ASSIGN(out.after, file_of_answer(task, answer));
   return out;
 }

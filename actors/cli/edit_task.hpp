@@ -21,7 +21,8 @@ struct edit_outcome {
   std::uint32_t accepted = 0;
   std::uint32_t copied_forced = 0;
   std::uint32_t copied_verified = 0;
-  std::string program;  // for method copy
+  std::string program;              // for method copy, like the next one
+  std::uint32_t refused_spans = 0;  // if there are any, the model wrote the whole file after the program
   double seconds = 0;
   std::string method;
 
@@ -31,7 +32,8 @@ struct edit_outcome {
   }
 };
 
-/// Edits a whole file by /v1/chat/completions. on_text: called as the answer streams in.
+/// Edits a whole file by /v1/chat/completions. on_text: called as the answer streams in. A program with a span that the
+/// model refused never becomes the file: then the model is asked for the whole file, with the old one as prediction.
 result<edit_outcome> edit_file(const model_door& door, const edit_task& task, const method_flags& method,
                                const std::function<void(const std::string&)>& on_text);
 

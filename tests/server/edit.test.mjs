@@ -12,7 +12,7 @@ import {program, targetModel} from "./redline.mjs";
 let folder;
 let server;
 let url;
-let said;  // the model's next answer, and why it ends
+let said;  // the model's next answer, why it ends, its program, and the answers after it
 let asked;  // the bodies of the requests
 
 before(async () => {
@@ -24,8 +24,9 @@ before(async () => {
             asked.push(JSON.parse(body));
             response.writeHead(200, {"Content-Type": "text/event-stream"});
             const event = (choice) => response.write(`data: ${JSON.stringify({choices: [{index: 0, ...choice}]})}\n\n`);
-            event({delta: {content: said.text}, finish_reason: null});
-            event({delta: {}, finish_reason: said.finish ?? "stop"});
+            const now = asked.length > 1 && said.then ? said.then : said;
+            event({delta: {content: now.text}, finish_reason: null});
+            event({delta: {}, finish_reason: now.finish ?? "stop", redline: now.redline});
             response.end("data: [DONE]\n\n");
         });
     });
@@ -91,6 +92,25 @@ test("an answer that was cut is not written, however whole it looks", async () =
             assert.notEqual(done.code, 0);
             assert.match(done.err, /the model's answer was cut before its end/);
             assert.equal(read("README.md").toString(), old);
+        }
+    }
+});
+
+test("a program with a span that the model refused never becomes the file", async () => {
+    const span = {file: 1, unit: "lines", first: 1, last: 1, trust: "verified", reason: "doubt", tokens: 4};
+    const redline = (refused) => ({program: "<copy lines=\"1-1\"/></program>", spans: [{...span, refused}]});
+    for (const [refused, wanted] of [[false, "LIMIT = 11\n"], [true, "LIMIT = 64\n"]]) {
+        for (const finish of refused ? ["stop", "length"] : ["stop"]) {
+            asked = [];
+            write("c.py", "LIMIT = 10\n");
+            said = {text: "LIMIT = 11\n", finish, redline: redline(refused), then: {text: fenced("LIMIT = 64\n")}};
+            const done = await edit("c.py", "--method", "copy", "--copy-trust", "auto", "--write", "--json");
+            assert.equal(done.code, 0, done.err);
+            assert.equal(read("c.py").toString(), wanted);
+            assert.equal(JSON.parse(done.out).stats.refused_spans, refused ? 1 : 0);
+            assert.equal(asked.length, refused ? 2 : 1);
+            assert.equal(asked[0].redline.copy.probability_min.toFixed(2), "0.05");
+            if (refused) assert.deepEqual([asked[1].redline.copy, asked[1].prediction.content], [undefined, "LIMIT = 10\n"]);
         }
     }
 });

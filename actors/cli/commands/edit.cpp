@@ -29,8 +29,9 @@ std::string figures(const edit_outcome& e) {
       e.method.c_str(), e.completion_tokens, e.seconds, e.tokens_per_second(), e.target_passes, e.draft_passes,
       e.accepted, e.drafted, e.accepted_per_pass());
   if (e.method != "copy") return line;
-  return line + (", " + std::to_string(e.copied_forced) + " tokens copied without verification, " +
-                 std::to_string(e.copied_verified) + " with");
+  const std::string copied = ", " + std::to_string(e.copied_forced) + " tokens copied without verification, " +
+                             std::to_string(e.copied_verified) + " with";
+  return line + copied + (e.refused_spans > 0 ? "; the model refused a span and wrote the whole file" : "");
 }
 
 int run(const edit_flags& f) {
@@ -79,7 +80,8 @@ int run(const edit_flags& f) {
                                     {"seconds", got->seconds},
                                     {"tokens_per_second", got->tokens_per_second()},
                                     {"copied_forced", got->copied_forced},
-                                    {"copied_verified", got->copied_verified}}}};
+                                    {"copied_verified", got->copied_verified},
+                                    {"refused_spans", got->refused_spans}}}};
     if (!got->program.empty()) out["program"] = utf8::sanitize(got->program);
     print_text(out.dump() + "\n");
     return 0;
