@@ -238,6 +238,8 @@ json json_of(const corpus_study& s, const costs& p, const copy_study_options& f)
                           {"edits", o.edits},
                           {"valid", o.valid},
                           {"exact", o.exact},
+                          {"refused", o.refused},
+                          {"refused_exact", o.refused_exact},
                           {"forced", o.forced},
                           {"verified", o.verified}});
   }
@@ -281,15 +283,15 @@ void print(const corpus_study& s, const costs& p, const copy_study_options& f) {
                 ratio(t.regular_seconds, t.guessed_seconds), 100 * ratio(best, t.cover.bound(shared)));
   }
   if (!s.own.empty()) {
-    std::printf("the model's own programs\n%14s %6s %8s %8s %14s %9s\n", "written", "edits", "valid", "exact",
-                "spans forced", "verified");
+    std::printf("the model's own programs\n%14s %6s %8s %8s %8s %14s %9s\n", "written", "edits", "valid", "exact",
+                "refused", "spans forced", "verified");
   }
   for (const auto& o : s.own) {
     const auto percent = [&](std::size_t n) {
       return 100 * ratio(static_cast<double>(n), static_cast<double>(o.edits));
     };
-    std::printf("%14s %6zu %7.1f%% %7.1f%% %14llu %9llu\n", o.writing.c_str(), o.edits, percent(o.valid),
-                percent(o.exact), static_cast<unsigned long long>(o.forced),
+    std::printf("%14s %6zu %7.1f%% %7.1f%% %7.1f%% %14llu %9llu\n", o.writing.c_str(), o.edits, percent(o.valid),
+                percent(o.exact), percent(o.refused), static_cast<unsigned long long>(o.forced),
                 static_cast<unsigned long long>(o.verified));
   }
   std::fflush(stdout);

@@ -174,6 +174,9 @@ result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::u
     ++out.edits;
     out.valid += made ? 1 : 0;
     out.exact += made == fitting[i].edit->after ? 1 : 0;
+    const bool is_refused = std::ranges::any_of(got.copied.spans, &copied_span::refused);
+    out.refused += is_refused ? 1 : 0;
+    out.refused_exact += is_refused && made == fitting[i].edit->after ? 1 : 0;
     for (const auto& span : got.copied.spans) ++(span.forced ? out.forced : out.verified);
   }
   return out;

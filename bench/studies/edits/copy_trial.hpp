@@ -47,7 +47,9 @@ struct own_result {
   std::size_t edits = 0;
   std::size_t valid = 0;  // how many ended by themselves and resolve to the answer
   std::size_t exact = 0;
-  std::uint64_t forced = 0;  // number of spans
+  std::size_t refused = 0;        // how many had a span that the model refused
+  std::size_t refused_exact = 0;  // how many of these were exact all the same
+  std::uint64_t forced = 0;       // number of spans
   std::uint64_t verified = 0;
 };
 result<own_result> try_own_programs(const std::vector<known_edit>& edits, std::uint32_t count,
