@@ -1,15 +1,17 @@
 # The entry points: `make demo` and `make test` need nothing but Debian 12, apt-get and make.
 MODELS := bench/demo_models
+KERNELS ?= all
 JOBS ?= $(shell nproc)
 
 .PHONY: demo build install deb deb-test sbom oci oci-test test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients conformance vscode-test slurm-test systemd-test netns-test fuzz docs docs-reference format lint packages test-packages bench-packages clean
 
+demo: KERNELS := native
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
 	  bench/demo_files/inventory.py --instruction "$$(cat bench/demo_files/inventory.instruction)"
 
 build: packages
-	cmake --preset release
+	cmake --preset release -DREDLINE_KERNELS=$(KERNELS)
 	cmake --build --preset release -j $(JOBS)
 
 # Installs the program, manual pages, completions, systemd units and the license. Run `make build` first, then this, as root
@@ -41,11 +43,11 @@ arm-build: arm-packages
 
 # redline-bench, which `redline bench` runs.
 bench-build: packages
-	cmake --preset release
+	cmake --preset release -DREDLINE_KERNELS=$(KERNELS)
 	cmake --build --preset release -j $(JOBS) --target redline-bench
 
 bench: bench-packages
-	cmake --preset release
+	cmake --preset release -DREDLINE_KERNELS=$(KERNELS)
 	cmake --build --preset release -j $(JOBS) --target redline redline-bench kernel_bench
 	build/kernel_bench --benchmark_min_time=0.1
 	build/redline bench edit --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf --edits bench/edits.jsonl
@@ -148,8 +150,8 @@ format:
 	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i
 
 lint: test-packages
-	cmake --preset dev
-	git ls-files '*.cpp' | grep -v '^kernels/targets/' | xargs clang-tidy -p build-dev --quiet
+	cmake --preset dev -B build-lint -DREDLINE_UNITY=OFF
+	git ls-files '*.cpp' | grep -v '^kernels/targets/' | xargs clang-tidy -p build-lint --quiet
 
 packages:
 	@deploy/install_packages.sh build
@@ -164,4 +166,4 @@ bench-packages:
 	@deploy/install_packages.sh bench
 
 clean:
-	rm -rf build build-dev build-aarch64-kernels build-aarch64 build-aarch64-sysroot build-asan build-tsan
+	rm -rf build build-dev build-lint build-aarch64-kernels build-aarch64 build-aarch64-sysroot build-asan build-tsan

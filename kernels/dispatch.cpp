@@ -16,8 +16,10 @@ const std::vector<target_info>& list_targets() {
     };
 #if defined(__x86_64__)
     const cpu_features& cpu = this_cpu();
-    add(amx_table(), cpu.amx_bf16 && cpu.avx512_bf16 && permit_amx() && amx_multiplies(),
-        "AMX-BF16 with AVX-512 BF16, or the system does not permit its use");
+    if (amx_is_built()) {
+      add(amx_table(), cpu.amx_bf16 && cpu.avx512_bf16 && permit_amx() && amx_multiplies(),
+          "AMX-BF16 with AVX-512 BF16, or the system does not permit its use");
+    }
     add(avx512vnni_table(), cpu.avx512_vnni, "AVX-512 VNNI");
     add(avx512_table(), cpu.avx512, "AVX-512 F, BW, DQ and VL");
     add(avx2_table(), cpu.avx2, "AVX2, FMA and F16C");
@@ -29,7 +31,7 @@ const std::vector<target_info>& list_targets() {
 #if defined(__x86_64__)
     // After avx512, so that it is never the default: its keys drift further with each rotation.
     add(avx512fp16_table(), cpu.avx512_fp16, "AVX-512 FP16");
-    add(amx_emulated_table(), cpu.avx512, "AVX-512 F, BW, DQ and VL");
+    if (amx_is_built()) add(amx_emulated_table(), cpu.avx512, "AVX-512 F, BW, DQ and VL");
 #endif
     return all;
   }();

@@ -4,13 +4,14 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "actors/cli/json_members.hpp"
 
 namespace redline::actors::cli {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 constexpr std::size_t word_bytes_max = 200;
 
@@ -22,12 +23,6 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-const json& member(const json& object, const char* name) {
-  static const json none;
-  if (!object.is_object()) return none;
-  const auto at = object.find(name);
-  return at == object.end() ? none : *at;
-}
 double number(const json& object, const char* name) {
   const json& m = member(object, name);
   const double value = m.is_number() ? m.get<double>() : 0;

@@ -12,7 +12,7 @@ using scheduler::round_kind;
 using scheduler::submit_outcome;
 
 namespace {
-constexpr microseconds tick{500'000};
+constexpr microseconds manager_period{500'000};
 constexpr microseconds leader_patience{30'000'000};   // a prompt that takes longer is preempted again and again
 constexpr std::uint32_t prefix_looks_max = 4;         // per sequence, since leaders may come and go
 constexpr std::uint64_t pass_us_max = 3'600'000'000;  // no pass takes an hour
@@ -76,7 +76,7 @@ void cache_manager::on_start() {
   if (listener_) listener_({{.what = kv::prefix_change::kind::cleared}});
   target_lost_at_ = context().now();
   context().tell(target_, announce_target{});
-  context().after(tick, manager_tick{});
+  context().after(manager_period, manager_tick{});
 }
 
 void cache_manager::tell_prefix_changes() {
@@ -599,7 +599,7 @@ void cache_manager::on(const target_ready& m) {
 }
 
 void cache_manager::on(const manager_tick&) {
-  context().after(tick, manager_tick{});
+  context().after(manager_period, manager_tick{});
   const instant now = context().now();
   if (!target_up_ || is_stalled()) context().tell(target_, announce_target{});
   const auto silent = clients_.where([&](sequence_id sequence, const sequence_client& c) {

@@ -8,7 +8,7 @@
 namespace redline::actors {
 namespace {
 
-constexpr microseconds tick{250'000};
+constexpr microseconds placer_period{250'000};
 constexpr microseconds report_age_max{5'000'000};  // for a worker that is connected but silent
 constexpr std::uint32_t retry_after_ms = 5'000;
 constexpr microseconds kind_kept{30'000'000};  // for numerics that no worker has, while others have the model
@@ -28,7 +28,7 @@ placer::placer(actor::actor_context& context, placer_options options)
 
 void placer::on_start() {
   if (options_.own) meet(options_.own->first, options_.own->second);
-  context().after(tick, placer_tick{});
+  context().after(placer_period, placer_tick{});
 }
 
 // ---- workers -------------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ void placer::note_load(actor::process_number process, const member& m) {
 
 /// Reports the pool as one cache manager, for the gateway's health and metrics.
 void placer::on(const report_status& m) {
-  if (m.with_details) watched_until_ = context().now() + 4 * tick;
+  if (m.with_details) watched_until_ = context().now() + 4 * placer_period;
   scheduler_report sum = done_;
   sum.batch_fill = 0;
   double passes = 0;
@@ -226,7 +226,7 @@ std::string placer::what_is_missing() const {
 }
 
 void placer::on(const placer_tick&) {
-  context().after(tick, placer_tick{});
+  context().after(placer_period, placer_tick{});
   const bool asks_kept = ++ticks_ % ticks_per_kept == 0;
   std::vector<actor::process_number> silent;
   for (auto& [process, w] : members_) {

@@ -14,7 +14,7 @@
 namespace redline::actors {
 namespace {
 
-constexpr microseconds tick{250'000};
+constexpr microseconds session_period{250'000};
 constexpr std::size_t scored_tokens_max = 256;  // per round: as many as a prompt's chunk has
 
 }  // namespace
@@ -33,7 +33,7 @@ void session::on_start() {
   book_ = std::make_unique<draft::book>(
       work_.spec().draft, learned ? learned->of(work_.spec().tenant) : std::make_shared<draft::tenant_record>());
   add_sources(*book_, work_);
-  context().after(tick, session_tick{});
+  context().after(session_period, session_tick{});
   talk_.begin(live());
 }
 
@@ -149,7 +149,7 @@ actor::task<token_log::progress> session::stream_forced_tokens(token_log::progre
       work_.tokenize_span(co_await spell(std::move(*span)));
     } else {
       context().tell(self(), session_step{});
-      (void)co_await talk_.next<session_step>(context().now() + tick);  // which may be lost
+      (void)co_await talk_.next<session_step>(context().now() + session_period);  // which may be lost
     }
     step = work_.go_on();
   }
@@ -161,7 +161,7 @@ actor::task<std::vector<token>> session::spell(untokenized_span span) {
   const auto job = [span] { return span.spell(); };
   if (!pool_) pool_.emplace(context(), partners_.pool);
   while (!pool_->run(work_.spec().tenant, span.bytes.size(), job, [&](auto done) { spelled = std::move(done); })) {
-    (void)co_await talk_.next<session_step>(context().now() + tick);  // the pool's queue is full: tries later
+    (void)co_await talk_.next<session_step>(context().now() + session_period);  // the pool's queue is full: tries later
   }
   while (!spelled) (void)co_await talk_.next<actor::job_done>();
   if (!*spelled) throw std::runtime_error("a copied span could not be tokenized: " + spelled->error().describe());
@@ -528,7 +528,7 @@ void session::on(const pause_session& m) {
 }
 
 void session::on(const session_tick&) {
-  context().after(tick, session_tick{});
+  context().after(session_period, session_tick{});
   talk_.note_time(context().now());
 }
 

@@ -43,5 +43,6 @@ const kernel_table& amx_int8_table() {
   static const kernel_table table = amx::int8_tile_table("amx", avx512vnni_table());
   return table;
 }
+bool amx_is_built() { return true; }
 bool amx_multiplies() { return amx::tiles_multiply_integers(); }
 }  // namespace redline::kernels

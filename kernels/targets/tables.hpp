@@ -34,6 +34,8 @@ const kernel_table& avx512vnni_int8_table();
 const kernel_table& amx_int8_table();
 const kernel_table& amx_emulated_int8_table();
 
+/// Whether the build has the kernels of AMX, real and emulated; else their tables are empty.
+bool amx_is_built();
 /// Whether a product of small integers on AMX is exact. Needs the CPU's AMX and the system's permission.
 bool amx_multiplies();
 

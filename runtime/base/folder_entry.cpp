@@ -11,13 +11,13 @@
 #include <system_error>
 #include <vector>
 
+#include "runtime/base/errno_text.hpp"
+
 namespace redline {
 namespace {
 
 constexpr int finds = O_PATH | O_DIRECTORY | O_CLOEXEC;
 constexpr std::size_t part_bytes = std::size_t{64} << 10;
-
-std::string errno_text() { return std::system_category().message(errno); }
 
 std::string folder_of(const std::string& path) {
   const auto slash = path.rfind('/');

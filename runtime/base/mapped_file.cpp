@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <mutex>
-#include <system_error>
+
+#include "runtime/base/errno_text.hpp"
 
 namespace redline {
 namespace {
@@ -20,7 +20,6 @@ namespace {
 failure unreadable(const std::string& path, const std::string& why) {
   return {errc::file_unreadable, path + ": " + why};
 }
-std::string errno_text() { return std::system_category().message(errno); }
 
 struct descriptor_owner {
   int descriptor;

@@ -11,10 +11,10 @@
 #include <optional>
 #include <random>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "runtime/base/errno_text.hpp"
 #include "runtime/base/hex.hpp"
 
 namespace redline {
@@ -24,8 +24,6 @@ constexpr std::size_t waiting_bytes_max = std::size_t{1} << 20;
 constexpr int names_tried_max = 16;
 constexpr std::string_view access_list = "system.posix_acl_access";
 constexpr std::size_t attribute_bytes_max = 64 << 10, attribute_names_bytes_max = 64 << 10;  // Linux's limits
-
-std::string errno_text() { return std::system_category().message(errno); }
 
 std::string random_name() {
   std::random_device random;

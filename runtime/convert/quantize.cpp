@@ -36,12 +36,12 @@ result<std::uint32_t> layers_of(const gguf::gguf_file& file) {
   return static_cast<std::uint32_t>(layers);
 }
 
-constexpr std::size_t piece_bytes = 4U << 20;  // between two calls of progress
+constexpr std::size_t step_bytes = 4U << 20;  // between two calls of progress
 
 gguf::payload_source copied(const gguf::tensor& t) {
   return [&t](const gguf::payload_sink& put) -> result<void> {
-    for (std::size_t at = 0; at < t.bytes.size(); at += piece_bytes) {
-      REDLINE_TRY(put(t.bytes.subspan(at, std::min(piece_bytes, t.bytes.size() - at))));
+    for (std::size_t at = 0; at < t.bytes.size(); at += step_bytes) {
+      REDLINE_TRY(put(t.bytes.subspan(at, std::min(step_bytes, t.bytes.size() - at))));
     }
     return {};
   };

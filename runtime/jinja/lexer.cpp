@@ -11,7 +11,7 @@
 namespace redline::jinja {
 namespace {
 
-using kind = token::kind;
+using tk = token::kind;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_start(char c) {
@@ -43,7 +43,7 @@ class lexer {
     while (at_ < text_.size()) {
       lex_text();
     }
-    push(kind::end, "");
+    push(tk::end, "");
     return std::move(tokens_);
   }
 
@@ -51,7 +51,7 @@ class lexer {
   [[noreturn]] void fail(std::string what) const { throw error{std::move(what), errc::invalid_template, line_}; }
   [[nodiscard]] bool starts(std::string_view with) const { return text_.substr(at_).starts_with(with); }
 
-  void push(kind type, std::string text) { tokens_.push_back({type, std::move(text), line_}); }
+  void push(tk type, std::string text) { tokens_.push_back({type, std::move(text), line_}); }
 
   /// Advances, counting lines and remembering whether the last byte was a newline.
   void advance(std::size_t bytes) {
@@ -97,7 +97,7 @@ class lexer {
   }
 
   void push_data(std::string_view data, std::uint32_t line) {
-    if (!data.empty()) tokens_.push_back({kind::data, std::string(data), line});
+    if (!data.empty()) tokens_.push_back({tk::data, std::string(data), line});
   }
 
   void lex_text() {
@@ -122,7 +122,7 @@ class lexer {
     advance(sign != '\0' ? 3 : 2);
     if (type == '#') return skip_comment(line);
     if (type == '%' && take_raw_begin()) return lex_raw(line);
-    push(type == '{' ? kind::print_begin : kind::block_begin, "");
+    push(type == '{' ? tk::print_begin : tk::block_begin, "");
     lex_code(type == '{' ? "}}" : "%}", type != '{', line);
   }
 
@@ -197,7 +197,7 @@ class lexer {
     std::string brackets;  // the expected closing brackets
     while (true) {
       if (brackets.empty() && take_tag_end(close, is_block)) {
-        push(is_block ? kind::block_end : kind::print_end, "");
+        push(is_block ? tk::block_end : tk::print_end, "");
         return;
       }
       if (at_ >= text_.size()) {
@@ -222,7 +222,7 @@ class lexer {
   void lex_name() {
     std::size_t end = at_;
     while (end < text_.size() && is_name_part(text_[end])) ++end;
-    push(kind::name, std::string(text_.substr(at_, end - at_)));
+    push(tk::name, std::string(text_.substr(at_, end - at_)));
     advance(end - at_);
   }
 
@@ -248,13 +248,13 @@ class lexer {
         return base == 'x' ? std::isxdigit(static_cast<unsigned char>(c)) != 0
                            : c >= '0' && c < (base == 'o' ? '8' : '2');
       });
-      if (end > at_ + 2) return push_number(kind::integer, end);
+      if (end > at_ + 2) return push_number(tk::integer, end);
     }
     std::size_t end = digits_end(at_, is_digit);
     bool real = false;
     // Digits after a dot are an index, as in `row.0.1`.
     const bool index =
-        !tokens_.empty() && tokens_.back().type == kind::symbol && tokens_.back().text == "." && text_[at_ - 1] == '.';
+        !tokens_.empty() && tokens_.back().type == tk::symbol && tokens_.back().text == "." && text_[at_ - 1] == '.';
     if (!index && end + 1 < text_.size() && text_[end] == '.' && is_digit(text_[end + 1])) {
       end = digits_end(end + 1, is_digit);
       real = true;
@@ -267,13 +267,13 @@ class lexer {
         real = true;
       }
     }
-    push_number(real ? kind::real : kind::integer, end);
+    push_number(real ? tk::real : tk::integer, end);
   }
 
-  void push_number(kind type, std::size_t end) {
+  void push_number(tk type, std::size_t end) {
     std::string digits(text_.substr(at_, end - at_));
     std::erase(digits, '_');
-    const bool decimal = type == kind::integer && std::all_of(digits.begin(), digits.end(), is_digit);
+    const bool decimal = type == tk::integer && std::all_of(digits.begin(), digits.end(), is_digit);
     if (decimal && digits.front() == '0' && digits.find_first_not_of('0') != digits.npos) {
       fail("expected a number without leading zeros, found `" + digits.substr(0, 40) + "`");
     }
@@ -288,7 +288,7 @@ class lexer {
     if (end >= text_.size()) fail("expected the end of a string, found the end of the template");
     const std::uint32_t line = line_;
     std::string text = unescaped(text_.substr(at_ + 1, end - at_ - 1));
-    tokens_.push_back({kind::string, std::move(text), line});
+    tokens_.push_back({tk::string, std::move(text), line});
     advance(end + 1 - at_);
   }
 
@@ -349,7 +349,7 @@ class lexer {
         if (brackets.back() != c) fail(std::string("expected `") + brackets.back() + "`, found `" + c + "`");
         brackets.pop_back();
       }
-      push(kind::symbol, std::string(symbol));
+      push(tk::symbol, std::string(symbol));
       advance(symbol.size());
       return;
     }

@@ -12,7 +12,7 @@ namespace redline::jinja {
 namespace {
 
 value text_value(native_call& call, std::string_view text) { return value::string(call.budget, std::string(text)); }
-const std::string& self_text(native_call& call) {
+const std::string& own_text(native_call& call) {
   call.budget.touch(call.self.text().size());
   return call.self.text();
 }
@@ -22,13 +22,13 @@ const std::string& self_text(native_call& call) {
 template<std::string (*convert)(std::string_view)>
 value converted(native_call& call) {
   expect_no_arguments(call);
-  return text_value(call, convert(self_text(call)));
+  return text_value(call, convert(own_text(call)));
 }
 
 template<strip_side side>
 value stripped(native_call& call) {
   const auto [chars] = bind_arguments(call, {"chars"});
-  const std::string& text = self_text(call);
+  const std::string& text = own_text(call);
   if (chars == nullptr || chars->is_none()) return text_value(call, strip(text, side));
   const std::string_view characters = text_argument(call, chars, "chars");
   call.budget.step(text.size() * (characters.size() + 1) / 16);
@@ -85,7 +85,7 @@ const std::string& separator_argument(native_call& call, const value* sep) {
 value split(native_call& call) {
   const auto [sep, count] = bind_arguments(call, {"sep", "maxsplit"});
   std::int64_t splits = integer_argument(call, count, -1);
-  std::string_view text = self_text(call);
+  std::string_view text = own_text(call);
   if (sep == nullptr || sep->is_none()) return list_of(call, split_at_blanks(text, splits));
   const std::string& separator = separator_argument(call, sep);
   std::vector<value> items;  // text_value charges each part as it is added
@@ -103,7 +103,7 @@ value split(native_call& call) {
 value rsplit(native_call& call) {
   const auto [sep, count] = bind_arguments(call, {"sep", "maxsplit"});
   std::int64_t splits = integer_argument(call, count, -1);
-  std::string_view text = self_text(call);
+  std::string_view text = own_text(call);
   if (sep == nullptr || sep->is_none()) return list_of(call, rsplit_at_blanks(text, splits));
   const std::string& separator = separator_argument(call, sep);
   std::vector<std::string_view> parts;
@@ -121,12 +121,12 @@ value rsplit(native_call& call) {
 
 value splitlines(native_call& call) {
   const auto [keep] = bind_arguments(call, {"keepends"});
-  return list_of(call, split_lines(self_text(call), boolean_argument(keep, false)));
+  return list_of(call, split_lines(own_text(call), boolean_argument(keep, false)));
 }
 
 /// The start and end arguments of str methods, as byte offsets.
 std::pair<std::size_t, std::size_t> byte_range(native_call& call, const value* start, const value* end) {
-  const std::string& text = self_text(call);
+  const std::string& text = own_text(call);
   const bool whole = (start == nullptr || start->is_none()) && (end == nullptr || end->is_none());
   if (whole) return {0, text.size()};
   const memory_charge for_offsets(call.budget, text.size() * sizeof(std::size_t));
@@ -189,14 +189,14 @@ value text_count(native_call& call) {
 
 value replace(native_call& call) {
   const auto [from, to, count] = bind_arguments(call, {"old", "new", "count"});
-  return value::string(call.budget, replace_text(call.budget, self_text(call), text_argument(call, from, "old"),
+  return value::string(call.budget, replace_text(call.budget, own_text(call), text_argument(call, from, "old"),
                                                  text_argument(call, to, "new"), integer_argument(call, count, -1)));
 }
 
 value remove_affix(native_call& call, bool at_end) {
   const auto [affix] = bind_arguments(call, {"prefix"});
   const std::string& wanted = text_argument(call, affix, "prefix");
-  std::string_view text = self_text(call);
+  std::string_view text = own_text(call);
   if (at_end ? text.ends_with(wanted) : text.starts_with(wanted)) {
     text = at_end ? text.substr(0, text.size() - wanted.size()) : text.substr(wanted.size());
   }
@@ -211,7 +211,7 @@ value join(native_call& call) {
   text_builder out(call.budget);
   bool first = true;
   for (const value& part : iterate(call.budget, *parts)) {
-    if (!first) out.append(self_text(call));
+    if (!first) out.append(own_text(call));
     first = false;
     out.append(text_argument(call, &part, "item"));
   }

@@ -5,8 +5,6 @@
 namespace redline::model {
 namespace {
 
-const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nullptr : bias.data(); }
-
 std::size_t hidden_per_row(const model_shape& c) {
   const std::size_t of_experts = std::size_t{c.experts_used} * c.expert_feed_forward + c.shared_feed_forward;
   return c.is_mixture(0) ? of_experts : std::max<std::size_t>(c.feed_forward, of_experts);

@@ -74,8 +74,6 @@ kernels::rope_pairs pairs_of(const model_shape& config) {
   return static_cast<kernels::rope_pairs>(config.kind->pairs);
 }
 
-const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nullptr : bias.data(); }
-
 }  // namespace
 
 struct transformer::state {

@@ -19,6 +19,9 @@ struct feed_forward_weights {
   std::vector<float> gate_bias, up_bias, down_bias;
 };
 
+/// For a product that takes nullptr if there is no bias.
+inline const float* or_null(const std::vector<float>& bias) { return bias.empty() ? nullptr : bias.data(); }
+
 /// A mixture of experts: the router's rows are the experts.
 struct mixture_weights {
   kernels::packed_weights router;             // [experts, width]

@@ -9,7 +9,7 @@ namespace {
 using tokens = std::span<const token>;
 
 // The trace of the search is quadratic in the differences: this many take four megabytes.
-constexpr std::int32_t differences_max = 1024;
+constexpr std::int32_t edits_max = 1024;
 constexpr std::size_t hunks_max = 64;
 
 /// Tokens [before, before + removed) of one sequence correspond to [after, after + added) of the other.
@@ -45,7 +45,7 @@ std::optional<std::vector<frontier>> search(tokens a, tokens b) {
   const auto n = static_cast<std::int32_t>(a.size());
   const auto m = static_cast<std::int32_t>(b.size());
   std::vector<frontier> trace;
-  for (std::int32_t d = 0; d <= std::min(n + m, differences_max); ++d) {
+  for (std::int32_t d = 0; d <= std::min(n + m, edits_max); ++d) {
     frontier now(static_cast<std::size_t>(2 * d + 1), -1);
     for (std::int32_t k = -d; k <= d; k += 2) {
       std::int32_t x = d == 0 ? 0 : step(trace.back(), k).x;

@@ -4,10 +4,10 @@
 
 #include <random>
 
+#include "tests/scheduler/times.hpp"
+
 namespace redline::scheduler {
 namespace {
-
-constexpr instant at(std::int64_t us) { return instant{microseconds{us}}; }
 
 priority_facts asks(std::int64_t arrival) { return {.arrival = at(arrival), .open = true}; }
 priority_facts prefills(std::int64_t arrival) { return {.arrival = at(arrival), .open = true, .prefill_only = true}; }

@@ -1,4 +1,5 @@
 #include "scheduler/policy.hpp"
+#include "tests/scheduler/times.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +7,6 @@
 
 namespace redline::scheduler {
 namespace {
-
-constexpr instant at(std::int64_t us) { return instant{microseconds{us}}; }
 
 work_item decode_of(std::uint64_t sequence, std::int64_t arrival, std::uint64_t tenant = 1) {
   return {{sequence}, {tenant}, at(arrival), 10, 1, 0};

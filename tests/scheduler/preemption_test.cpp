@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/scheduler/times.hpp"
+
 namespace redline::scheduler {
 namespace {
 
-constexpr instant at(std::int64_t us) { return instant{microseconds{us}}; }
 constexpr instant now = at(1'000'000);
 
 preemption_candidate asks(std::uint64_t sequence, std::int64_t arrival) {

@@ -6,12 +6,13 @@
 #include <map>
 #include <random>
 
+#include "tests/scheduler/times.hpp"
+
 namespace redline::scheduler {
 namespace {
 
-constexpr instant at(std::int64_t us) { return instant{microseconds{us}}; }
 constexpr queue_limits small{.running_max = 2, .waiting_max = 1, .tokens_max = 200, .memory = kv::pages(8)};
-constexpr budget roomy{.rows_max = 512, .prompt_chunk_rows_max = 256, .free = kv::pages(4000)};
+constexpr budget roomy_budget{.rows_max = 512, .prompt_chunk_rows_max = 256, .free = kv::pages(4000)};
 constexpr budget full{.rows_max = 512, .prompt_chunk_rows_max = 256, .free = kv::pages(0)};
 
 run_queue make(const queue_limits& limits = small, const char* policy = "fifo") {
@@ -47,7 +48,7 @@ submit_outcome submit(run_queue& q, const round_spec& w, std::int64_t now = 0) {
 
 /// Runs one pass in which every run that wants logits accepts `accepted` draft tokens and gets one more.
 std::vector<round_outcome> pass(run_queue& q, std::int64_t now = 0, std::uint32_t accepted = 0) {
-  const auto plan = q.plan(roomy, at(now));
+  const auto plan = q.plan(roomy_budget, at(now));
   q.begin(plan);
   q.check_integrity();
   std::vector<run_answer> answers;
@@ -80,7 +81,7 @@ run_queue make_where_rows_cost() {
 
 /// Completes at once what may be computed now; returns the number of sequences in the pass.
 std::size_t compute(run_queue& q, std::int64_t now) {
-  const auto plan = q.plan(roomy, at(now));
+  const auto plan = q.plan(roomy_budget, at(now));
   q.begin(plan);
   std::vector<run_answer> answers(plan.runs.size());
   for (std::size_t i = 0; i < plan.runs.size(); ++i) answers[i].tokens = tokens(plan.runs[i].wants_logits ? 1 : 0);
@@ -98,10 +99,10 @@ TEST(run_queue, answers_a_round_and_appends_what_was_said) {
   EXPECT_EQ(done[0].passes, 1u);
   EXPECT_EQ(done[0].rows, 6u);
   EXPECT_EQ(q.known_count({1}), 6u);
-  EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
+  EXPECT_TRUE(q.plan(roomy_budget, at(0)).runs.empty());
   // The next round sends only its number; one token is left to compute.
   EXPECT_EQ(submit(q, {.round = 2, .from = 6, .tail = {}}), submit_outcome::taken);
-  const auto plan = q.plan(roomy, at(0));
+  const auto plan = q.plan(roomy_budget, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].first, 5u);
   EXPECT_EQ(plan.runs[0].rows(), 1u);
@@ -126,7 +127,7 @@ TEST(run_queue, says_how_many_rows_are_ahead_of_it) {
 TEST(run_queue, long_passes_keep_their_limit_where_some_take_longer_than_predicted) {
   auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 2'000'000, .memory = kv::pages(100'000)});
   std::mt19937 random(5);
-  budget limits = roomy;
+  budget limits = roomy_budget;
   limits.free = kv::pages(100'000);
   limits.time_max = microseconds{10'000};
   submit(q, {.sequence = 1, .tail = tokens(900'000), .tokens_max = 1'000'000});
@@ -191,10 +192,10 @@ TEST(run_queue, admits_in_order_of_arrival_and_refuses_when_full) {
   EXPECT_EQ(q.waiting_count(), 1u);
   EXPECT_EQ(submit(q, {.sequence = 4}, 40), submit_outcome::queue_full);
   EXPECT_FALSE(q.holds({4}));
-  EXPECT_EQ(q.plan(roomy, at(50)).runs.size(), 2u);
+  EXPECT_EQ(q.plan(roomy_budget, at(50)).runs.size(), 2u);
   q.release({1});
   EXPECT_EQ(q.waiting_count(), 0u);
-  const auto plan = q.plan(roomy, at(60));
+  const auto plan = q.plan(roomy_budget, at(60));
   ASSERT_EQ(plan.runs.size(), 2u);
   EXPECT_EQ(plan.runs[1].sequence.value, 3u);
 }
@@ -230,7 +231,7 @@ TEST(run_queue, a_flood_of_one_tenant_does_not_keep_another_out) {
 TEST(run_queue, ignores_the_answer_to_a_released_run) {
   auto q = make();
   submit(q, {});
-  const auto plan = q.plan(roomy, at(0));
+  const auto plan = q.plan(roomy_budget, at(0));
   q.begin(plan);
   q.release({1});
   submit(q, {.tail = {9}});  // a new sequence with the same number
@@ -243,11 +244,11 @@ TEST(run_queue, ignores_the_answer_to_a_released_run) {
 TEST(run_queue, opens_runs_again_that_were_put_back) {
   auto q = make();
   submit(q, {});
-  const auto plan = q.plan(roomy, at(0));
+  const auto plan = q.plan(roomy_budget, at(0));
   q.begin(plan);
-  EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
+  EXPECT_TRUE(q.plan(roomy_budget, at(0)).runs.empty());
   q.put_back(plan);
-  EXPECT_EQ(q.plan(roomy, at(0)).runs.size(), 1u);
+  EXPECT_EQ(q.plan(roomy_budget, at(0)).runs.size(), 1u);
 }
 
 TEST(run_queue, an_edit_leaves_a_hole_that_is_computed_before_the_end) {
@@ -263,13 +264,13 @@ TEST(run_queue, an_edit_leaves_a_hole_that_is_computed_before_the_end) {
   EXPECT_EQ(done.splices, std::vector{in_table});
   EXPECT_EQ(q.log({1}).kv_count(), 18u);
   q.check_integrity();
-  auto plan = q.plan(roomy, at(0));
+  auto plan = q.plan(roomy_budget, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].first, 5u);
   EXPECT_EQ(plan.runs[0].rows(), 3u);
   EXPECT_FALSE(plan.runs[0].wants_logits);
   EXPECT_TRUE(pass(q).empty());
-  plan = q.plan(roomy, at(0));
+  plan = q.plan(roomy_budget, at(0));
   EXPECT_EQ(plan.runs[0].first, 21u);
   EXPECT_TRUE(plan.runs[0].wants_logits);
   EXPECT_EQ(pass(q).size(), 1u);
@@ -287,7 +288,7 @@ TEST(run_queue, an_exact_edit_computes_all_behind_it) {
   pass(q);
   const log_splice edit{.at = 5, .removed_count = 2};
   EXPECT_EQ(submit(q, {.round = 2, .from = 19, .tail = {}, .splices = {edit}}), submit_outcome::taken);
-  const auto plan = q.plan(roomy, at(0));
+  const auto plan = q.plan(roomy_budget, at(0));
   EXPECT_EQ(q.log({1}).kv_count(), 5u);
   EXPECT_EQ(plan.runs[0].first, 5u);
   EXPECT_EQ(plan.runs[0].rows(), 14u);
@@ -320,7 +321,7 @@ TEST(run_queue, a_round_for_the_cache_says_nothing_and_can_be_overtaken) {
   auto q = make();
   EXPECT_EQ(submit(q, {.tail = tokens(40), .draft = {1}, .prefill_only = true}), submit_outcome::taken);
   EXPECT_EQ(submit(q, {.round = 2, .from = 40, .tail = {}, .prefill_only = true}), submit_outcome::taken);
-  const auto plan = q.plan(roomy, at(0));
+  const auto plan = q.plan(roomy_budget, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].rows(), 39u);
   EXPECT_FALSE(plan.runs[0].wants_logits);
@@ -340,18 +341,18 @@ TEST(run_queue, a_round_for_the_cache_waits_until_nobody_else_wants_the_pass) {
   auto q = make_where_rows_cost();
   submit(q, {.sequence = 1, .tail = tokens(400), .tokens_max = 1000, .prefill_only = true});
   submit(q, {.sequence = 2, .tail = tokens(5), .tokens_max = 1000});
-  auto plan = q.plan(roomy, at(0));
+  auto plan = q.plan(roomy_budget, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].sequence.value, 2u);
   EXPECT_FALSE(q.replan_at());
   EXPECT_EQ(compute(q, 0), 1U);
   // The other sequence may be making its next draft.
-  EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
+  EXPECT_TRUE(q.plan(roomy_budget, at(0)).runs.empty());
   ASSERT_TRUE(q.replan_at());
   EXPECT_GE(*q.replan_at(), at(30'000)) << "a chunk takes longer than a draft model";
   const instant after = *q.replan_at();
-  EXPECT_TRUE(q.plan(roomy, after - microseconds{1}).runs.empty());
-  budget chunks = roomy;
+  EXPECT_TRUE(q.plan(roomy_budget, after - microseconds{1}).runs.empty());
+  budget chunks = roomy_budget;
   chunks.prompt_chunk_rows_max = 16;
   plan = q.plan(chunks, after);
   ASSERT_EQ(plan.runs.size(), 1u);
@@ -363,7 +364,7 @@ TEST(run_queue, a_round_for_the_cache_waits_until_nobody_else_wants_the_pass) {
 TEST(run_queue, a_pass_that_nobody_waits_for_has_one_chunk) {
   auto q = make();
   for (std::uint64_t s = 1; s <= 2; ++s) submit(q, {.sequence = s, .tail = tokens(40), .prefill_only = true});
-  budget chunks = roomy;
+  budget chunks = roomy_budget;
   chunks.prompt_chunk_rows_max = 16;
   EXPECT_EQ(q.plan(chunks, at(0)).size.rows, 16u);
 }
@@ -386,13 +387,13 @@ TEST(run_queue, a_round_that_nobody_waits_for_makes_room_for_the_next) {
   q.check_integrity();
   EXPECT_FALSE(q.awaits_answer({1}));
   EXPECT_EQ(submit(q, {.round = 3, .tail = tokens(40)}), submit_outcome::taken);
-  EXPECT_EQ(q.plan(roomy, at(0)).runs.at(0).rows(), 8u);
+  EXPECT_EQ(q.plan(roomy_budget, at(0)).runs.at(0).rows(), 8u);
 }
 
 TEST(run_queue, answers_nobody_when_the_last_pass_of_a_given_up_round_ends) {
   auto q = make();
   submit(q, {});
-  const auto plan = q.plan(roomy, at(0));
+  const auto plan = q.plan(roomy_budget, at(0));
   q.begin(plan);
   q.give_up({1}, {1}, at(0));
   EXPECT_TRUE(q.complete(plan, std::vector<run_answer>{{0, {50}}}, microseconds{1}, at(0)).empty());
@@ -407,8 +408,8 @@ TEST(run_queue, sequences_that_ask_for_nothing_lend_their_places) {
   pass(q);
   submit(q, {.sequence = 3}, 1000);
   EXPECT_EQ(q.waiting_count(), 1u);
-  EXPECT_TRUE(q.plan(roomy, at(1000)).runs.empty());  // both may return at once
-  EXPECT_EQ(q.plan(roomy, at(300'000)).runs.size(), 1u);
+  EXPECT_TRUE(q.plan(roomy_budget, at(1000)).runs.empty());  // both may return at once
+  EXPECT_EQ(q.plan(roomy_budget, at(300'000)).runs.size(), 1u);
   EXPECT_EQ(q.waiting_count(), 0u);
   EXPECT_EQ(q.running_count(), 2u);
   q.check_integrity();
@@ -416,7 +417,7 @@ TEST(run_queue, sequences_that_ask_for_nothing_lend_their_places) {
   std::uint32_t rows = 0;
   for (std::uint64_t s = 1; s <= 2; ++s) submit(q, {.sequence = s, .round = 2, .from = 4, .tail = {}}, 300'000);
   for (int i = 0; i < 4; ++i) {
-    const auto plan = q.plan(roomy, at(700'000 + i * 300'000));
+    const auto plan = q.plan(roomy_budget, at(700'000 + i * 300'000));
     for (const auto& run : plan.runs) rows += run.sequence.value == 3 ? 0 : run.rows();
     pass(q, 700'000 + i * 300'000);
   }
@@ -429,7 +430,7 @@ TEST(run_queue, work_that_nobody_waits_for_keeps_no_place_from_others) {
   for (std::uint64_t s = 1; s <= 3; ++s) submit(q, {.sequence = s, .tail = tokens(40), .prefill_only = true});
   EXPECT_EQ(q.waiting_count(), 0u);
   EXPECT_EQ(submit(q, {.sequence = 4}), submit_outcome::taken);
-  const auto plan = q.plan(roomy, at(0));
+  const auto plan = q.plan(roomy_budget, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].sequence.value, 4u);
   EXPECT_EQ(q.running_count(), 2u);
@@ -439,7 +440,7 @@ TEST(run_queue, work_that_nobody_waits_for_keeps_no_place_from_others) {
 TEST(run_queue, work_that_nobody_waits_for_yields_its_pages_and_takes_none_from_others) {
   auto q = make({.running_max = 4, .waiting_max = 4, .tokens_max = 200, .memory = kv::pages(2)});
   submit(q, {.sequence = 1, .tail = tokens(64), .tokens_max = 64, .prefill_only = true});
-  budget chunks = roomy;
+  budget chunks = roomy_budget;
   chunks.rows_max = 32;
   const auto first = q.plan(chunks, at(0));
   q.begin(first);
@@ -505,7 +506,7 @@ TEST(run_queue, computes_everything_again_when_all_kv_is_lost) {
   pass(q);
   q.forget_all_kv();
   submit(q, {.round = 2, .from = 34, .tail = {}});
-  const auto plan = q.plan(roomy, at(0));
+  const auto plan = q.plan(roomy_budget, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].rows(), 34u);
 }
@@ -514,10 +515,10 @@ TEST(run_queue, goes_on_from_what_is_known_of_a_beginning) {
   auto q = make();
   submit(q, {.tail = tokens(70)});
   q.wait_until({1}, at(1000));
-  EXPECT_TRUE(q.plan(roomy, at(0)).runs.empty());
+  EXPECT_TRUE(q.plan(roomy_budget, at(0)).runs.empty());
   q.note_adopted({1}, 64);
   q.check_integrity();
-  const auto plan = q.plan(roomy, at(0));
+  const auto plan = q.plan(roomy_budget, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].first, 64u);
   EXPECT_EQ(plan.runs[0].rows(), 6u);
@@ -531,11 +532,11 @@ TEST(run_queue, does_not_wait_for_ever_for_what_is_known) {
   auto q = make();
   submit(q, {.tail = tokens(40)});
   q.wait_until({1}, at(1000));
-  EXPECT_TRUE(q.plan(roomy, at(999)).runs.empty());
-  EXPECT_EQ(q.plan(roomy, at(1000)).runs.size(), 1u);
+  EXPECT_TRUE(q.plan(roomy_budget, at(999)).runs.empty());
+  EXPECT_EQ(q.plan(roomy_budget, at(1000)).runs.size(), 1u);
   q.wait_until({1}, at(2000));
   q.forget_all_kv();
-  EXPECT_EQ(q.plan(roomy, at(0)).runs.size(), 1u) << "its leader is gone";
+  EXPECT_EQ(q.plan(roomy_budget, at(0)).runs.size(), 1u) << "its leader is gone";
 }
 
 TEST(run_queue, counts_the_tokens_that_a_round_found) {
@@ -551,7 +552,7 @@ TEST(run_queue, computes_again_from_the_first_token_that_changed) {
   submit(q, {.tail = {1, 2, 3, 4, 5}});
   pass(q);
   submit(q, {.round = 2, .from = 2, .tail = {3, 9, 9, 9}});
-  const auto plan = q.plan(roomy, at(0));
+  const auto plan = q.plan(roomy_budget, at(0));
   ASSERT_EQ(plan.runs.size(), 1u);
   EXPECT_EQ(plan.runs[0].first, 3u);
   EXPECT_EQ(plan.runs[0].rows(), 3u);
@@ -584,7 +585,7 @@ TEST(run_queue, widths_follow_the_chances_that_come_with_the_draft) {
                          .segments = std::move(chances),
                          .tokens_max = 1000}),
               submit_outcome::taken);
-    const auto plan = q.plan(roomy, at(0));
+    const auto plan = q.plan(roomy_budget, at(0));
     q.begin(plan);
     const run_answer answer{0, tokens(1)};
     q.complete(plan, {&answer, 1}, time_of_rows(plan.runs.at(0).rows()), at(0));
@@ -608,7 +609,7 @@ TEST(run_queue, learns_from_its_passes_which_part_of_the_experts_text_touches) {
                .tail = known == 0 ? tokens(8) : tokens(0),
                .draft = tokens(7),
                .tokens_max = 1000});
-    const auto plan = q.plan(roomy, at(0));
+    const auto plan = q.plan(roomy_budget, at(0));
     q.begin(plan);
     const run_answer answer{0, tokens(1)};
     q.complete(plan, {&answer, 1}, microseconds{1000}, at(0), 4 * 12);
@@ -624,7 +625,7 @@ TEST(run_queue, a_prompt_that_is_alone_has_longer_passes) {
     samples.push_back({size, time_of_rows(size.rows)});
   }
   q.learn_costs(samples);
-  budget limits = roomy;
+  budget limits = roomy_budget;
   limits.time_max = microseconds{20'000};
   submit(q, {.tail = tokens(200), .tokens_max = 1000});
   const auto alone = q.plan(limits, at(0));
@@ -649,7 +650,7 @@ TEST(run_queue, tries_a_draft_that_seems_not_to_pay_now_and_then) {
                .draft = tokens(4),
                .segments = {{4, 0.05}},
                .tokens_max = 1000});
-    const auto plan = q.plan(roomy, at(0));
+    const auto plan = q.plan(roomy_budget, at(0));
     q.begin(plan);
     const run_answer answer{0, tokens(1)};
     const auto took = time_of_rows(plan.runs.at(0).rows());
@@ -676,7 +677,7 @@ TEST(run_queue, a_pass_waits_for_the_session_that_was_just_answered) {
   }
   const std::int64_t answered = now - 500;
   submit(q, {.sequence = 2, .tail = tokens(300), .tokens_max = 1000}, answered);
-  EXPECT_TRUE(q.plan(roomy, at(answered)).runs.empty()) << "otherwise the first would only be in every second pass";
+  EXPECT_TRUE(q.plan(roomy_budget, at(answered)).runs.empty()) << "otherwise the first would only be in every second pass";
   ASSERT_TRUE(q.replan_at());
   EXPECT_GE(*q.replan_at(), at(answered + 500));
   EXPECT_LE(*q.replan_at(), at(answered + 1000));
@@ -686,9 +687,9 @@ TEST(run_queue, a_pass_waits_for_the_session_that_was_just_answered) {
   EXPECT_EQ(q.gathered().missed, 0U);
 
   submit(q, {.sequence = 2, .round = 2, .from = q.known_count({2}), .tail = {}, .tokens_max = 1000}, now);
-  EXPECT_TRUE(q.plan(roomy, at(now)).runs.empty());
+  EXPECT_TRUE(q.plan(roomy_budget, at(now)).runs.empty());
   const auto over = *q.replan_at();
-  EXPECT_EQ(q.plan(roomy, over).runs.size(), 1U) << "one that does not return is awaited once";
+  EXPECT_EQ(q.plan(roomy_budget, over).runs.size(), 1U) << "one that does not return is awaited once";
   EXPECT_EQ(q.gathered().missed, 1U);
 }
 
@@ -701,11 +702,11 @@ TEST(run_queue, a_pass_does_not_wait_for_an_answer_that_has_ended) {
     compute(q, now);
   }
   submit(q, {.sequence = 2, .tail = tokens(3), .tokens_max = 1000}, now - 500);
-  ASSERT_TRUE(q.plan(roomy, at(now - 500)).runs.empty());
+  ASSERT_TRUE(q.plan(roomy_budget, at(now - 500)).runs.empty());
   auto released = q.known_count({1});
   EXPECT_GT(released, 0U);
   q.give_up({1}, {10}, at(now - 400));
-  EXPECT_EQ(q.plan(roomy, at(now - 400)).runs.size(), 1U);
+  EXPECT_EQ(q.plan(roomy_budget, at(now - 400)).runs.size(), 1U);
 }
 
 TEST(run_queue, counts_who_could_have_been_in_a_pass) {
@@ -722,7 +723,7 @@ TEST(run_queue, counts_who_could_have_been_in_a_pass) {
   ask(1, 100'000);
   for (std::int64_t now = 100'000; now < 20'000'000; now += 200'000) {
     for (std::uint64_t s = 1; s <= 2; ++s) {
-      const auto plan = q.plan(roomy, at(now));
+      const auto plan = q.plan(roomy_budget, at(now));
       ASSERT_EQ(plan.runs.size(), 1U);
       q.begin(plan);
       ask(3 - s, now + 50'000);
@@ -761,7 +762,7 @@ TEST(run_queue, finds_a_victim_when_the_youngest_ranks_first) {
   submit(q, {.sequence = 2, .tail = tokens(32), .tokens_max = 96}, 2);
   pass(q, 2);
   submit(q, {.sequence = 1, .tail = tokens(80), .tokens_max = 96}, 1);
-  budget chunked = roomy;
+  budget chunked = roomy_budget;
   chunked.prompt_chunk_rows_max = 64;
   const auto chunk = q.plan(chunked, at(3));
   q.begin(chunk);
@@ -793,7 +794,7 @@ TEST(run_queue, decodes_and_prompts_that_find_no_room_take_turns) {
     std::map<std::uint64_t, int> waited;
     int longest = 0;
     for (int i = 0; i < 200; ++i) {
-      budget few = roomy;
+      budget few = roomy_budget;
       few.rows_max = rows;
       const auto plan = q.plan(few, at(50));
       q.begin(plan);
@@ -826,7 +827,7 @@ TEST(run_queue, a_sequence_that_has_all_pages_and_lacks_more_is_computed_anew) {
   pass(q);
   submit(q, {.sequence = 1, .round = 2, .from = 41, .tail = {}});
   EXPECT_EQ(q.choose_victim(q.plan(full, at(0)), at(0)), sequence_id{1});
-  EXPECT_EQ(q.plan(roomy, at(0)).runs.at(0).rows(), 41u);
+  EXPECT_EQ(q.plan(roomy_budget, at(0)).runs.at(0).rows(), 41u);
 }
 
 TEST(run_queue, a_prefill_that_has_all_pages_and_lacks_more_is_computed_anew) {
@@ -835,13 +836,13 @@ TEST(run_queue, a_prefill_that_has_all_pages_and_lacks_more_is_computed_anew) {
   pass(q);
   submit(q, {.sequence = 1, .round = 2, .from = 41, .tail = tokens(2), .prefill_only = true});
   EXPECT_EQ(q.choose_victim(q.plan(full, at(100'000)), at(100'000)), sequence_id{1});
-  EXPECT_EQ(q.plan(roomy, at(100'000)).runs.at(0).rows(), 42u);
+  EXPECT_EQ(q.plan(roomy_budget, at(100'000)).runs.at(0).rows(), 42u);
 }
 
 TEST(run_queue, asks_nobody_when_nobody_starves) {
   auto q = make();
   submit(q, {});
-  EXPECT_EQ(q.choose_victim(q.plan(roomy, at(0)), at(0)), std::nullopt);
+  EXPECT_EQ(q.choose_victim(q.plan(roomy_budget, at(0)), at(0)), std::nullopt);
 }
 
 /// Counts pages as the cache manager does.

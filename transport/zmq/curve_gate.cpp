@@ -5,13 +5,12 @@
 #include <zmq.hpp>
 
 #include "transport/zmq/bridge_counts.hpp"
+#include "transport/zmq/zmq_parts.hpp"
 
 namespace redline::transport {
 namespace {
 
 constexpr const char* zap_endpoint = "inproc://zeromq.zap.01";
-
-std::string_view view(const zmq::message_t& m) { return {static_cast<const char*>(m.data()), m.size()}; }
 
 std::string z85(std::string_view key) {
   char text[41] = {};

@@ -11,14 +11,14 @@
 namespace redline::actors::cli {
 namespace {
 
-struct flags {
+struct convert_flags {
   std::string folder;
   std::string out;
   std::string type = "q8_0";
   std::uint32_t threads = 0;
 };
 
-result<void> run(const flags& f) {
+result<void> run(const convert_flags& f) {
   REDLINE_TRY_ASSIGN(const convert::output_type type, convert::output_type::parse(f.type));
   kernels::worker_team team(f.threads);
   progress_line line;
@@ -39,7 +39,7 @@ result<void> run(const flags& f) {
 }  // namespace
 
 void add_convert(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
+  auto f = std::make_shared<convert_flags>();
   const command c(app, "convert", "Write the model in a Hugging Face folder as a GGUF file");
   c.add("DIR", f->folder, "The folder with config.json, tokenizer.json and *.safetensors").require().existing_folder();
   c.add("OUT", f->out, "The GGUF file to write").require().any_file();

@@ -10,7 +10,7 @@
 namespace redline::actors::cli {
 namespace {
 
-struct flags {
+struct copy_flags {
   std::vector<std::string> files;  // the old files
   std::string last;                // the new file, or the program
   std::string spans = "lines";
@@ -23,7 +23,7 @@ struct flags {
 using index_ptr = std::shared_ptr<const grammar::token_trie>;
 
 /// The index of --tokenizer; null if spans consist of lines.
-result<index_ptr> trie_of(const flags& f) {
+result<index_ptr> trie_of(const copy_flags& f) {
   if (f.spans == "lines") return index_ptr{};
   if (f.tokenizer.empty()) return failure{errc::invalid_argument, "--spans " + f.spans + " needs --tokenizer"};
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.tokenizer));
@@ -43,7 +43,7 @@ result<copy::document> document_of(std::string bytes, const index_ptr& trie) {
   return copy::document(std::move(bytes), std::move(ends));
 }
 
-result<std::vector<copy::document>> read_documents(const flags& f, const index_ptr& trie) {
+result<std::vector<copy::document>> read_documents(const copy_flags& f, const index_ptr& trie) {
   std::vector<copy::document> files;
   for (const auto& path : f.files) {
     REDLINE_TRY_ASSIGN(auto bytes, read_whole(path));
@@ -65,7 +65,7 @@ struct loaded {
 };
 
 /// Drops the line feed that editors add at the end of a program's file; the program has none.
-result<loaded> read_program(const flags& f) {
+result<loaded> read_program(const copy_flags& f) {
   loaded out;
   REDLINE_TRY_ASSIGN(const auto trie, trie_of(f));
   REDLINE_TRY_ASSIGN(out.files, read_documents(f, trie));
@@ -79,7 +79,7 @@ result<loaded> read_program(const flags& f) {
   return out;
 }
 
-result<void> print_oracle(const flags& f) {
+result<void> print_oracle(const copy_flags& f) {
   if (f.spans == "both")
     return failure{errc::invalid_argument, "--spans both does not work with 'oracle': expected lines or tokens"};
   REDLINE_TRY_ASSIGN(const auto trie, trie_of(f));
@@ -93,9 +93,9 @@ result<void> print_oracle(const flags& f) {
   return {};
 }
 
-int run_oracle(const flags& f) { return report(print_oracle(f)); }
+int run_oracle(const copy_flags& f) { return report(print_oracle(f)); }
 
-int run_resolve(const flags& f) {
+int run_resolve(const copy_flags& f) {
   const auto read = read_program(f);
   if (!read) return report(read.error());
   const auto bytes = copy::resolve(read->program, read->files);
@@ -104,7 +104,7 @@ int run_resolve(const flags& f) {
   return 0;
 }
 
-int run_check(const flags& f) {
+int run_check(const copy_flags& f) {
   const auto read = read_program(f);
   const auto bytes = read ? copy::resolve(read->program, read->files) : result<std::string>(read.error());
   if (!bytes) {
@@ -141,11 +141,11 @@ int run_check(const flags& f) {
 }  // namespace
 
 void add_copy(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
+  auto f = std::make_shared<copy_flags>();
   const command c(app, "copy", "Work with edit programs, which list what to copy from the old file and what to write");
   c.require_command();
   const auto add = [&](const char* name, const char* help, const char* last, const char* last_help,
-                       int (*run)(const flags&)) {
+                       int (*run)(const copy_flags&)) {
     const command sub(c, name, help);
     // One or more old files, followed by the last argument.
     sub.add("FILES", f->files,

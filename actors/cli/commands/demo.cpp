@@ -14,7 +14,7 @@
 namespace redline::actors::cli {
 namespace {
 
-struct flags {
+struct demo_flags {
   std::string model;
   std::string draft;
   std::string chat_template;
@@ -23,7 +23,7 @@ struct flags {
   std::uint32_t rounds = 3;
 };
 
-int run(const flags& f) {
+int run(const demo_flags& f) {
   const auto before = read_whole(f.file);
   if (!before) return report(before.error());
   const edit_task task{f.file, *before, f.instruction};
@@ -77,7 +77,7 @@ int run(const flags& f) {
 }  // namespace
 
 void add_demo(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
+  auto f = std::make_shared<demo_flags>();
   const command c(app, "demo", "Start a server, edit a file over HTTP with every method, and compare them");
   c.add("-m,--model", f->model, "Target model, a GGUF file").require().existing_file();
   c.add("-d,--draft", f->draft, "Draft model, a GGUF file").require().existing_file();

@@ -27,7 +27,7 @@
 namespace redline::actors::cli {
 namespace {
 
-struct flags {
+struct doctor_flags {
   std::string model;
   std::uint32_t threads = 0;
   bool json = false;
@@ -71,7 +71,7 @@ result<std::shared_ptr<const gguf::gguf_file>> small_model(kernels::worker_team&
 
 class doctor {
  public:
-  explicit doctor(const flags& f) : flags_(f), line_(!f.json) {}
+  explicit doctor(const doctor_flags& f) : flags_(f), line_(!f.json) {}
 
   doctor_findings examine() {
     found_.cpus = kernels::cpus_of_this_process();
@@ -177,13 +177,13 @@ class doctor {
     return {};
   }
 
-  const flags& flags_;
+  const doctor_flags& flags_;
   progress_line line_;
   std::unique_ptr<kernels::worker_team> team_;
   doctor_findings found_;
 };
 
-int run(const flags& f) {
+int run(const doctor_flags& f) {
   const doctor_findings found = doctor(f).examine();
   if (f.json) {
     std::cout << json_of(found).dump() << "\n";
@@ -196,7 +196,7 @@ int run(const flags& f) {
 }  // namespace
 
 void add_doctor(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
+  auto f = std::make_shared<doctor_flags>();
   const command c(app, "doctor", "Measure this machine, check its kernels, and see how a model runs on it");
   c.add("--model", f->model, "A GGUF file to try").any_file();
   add_threads_flag(c, f->threads);

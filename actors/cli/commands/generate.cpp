@@ -19,7 +19,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-struct flags {
+struct generate_flags {
   model_flags models;
   method_flags method;
   eviction_flags eviction;
@@ -58,7 +58,7 @@ result<void> check_text(const char* flag, const std::string& text) {
 }
 
 /// A body for /v1/completions that sets what the flags say, regardless of the server's defaults.
-result<json> request_of(const flags& f) {
+result<json> request_of(const generate_flags& f) {
   json body = {
       {"max_tokens", f.tokens_max},
       {"temperature", f.sampling.temperature},
@@ -140,7 +140,7 @@ int print_object(const model_door& door, const json& body, const std::string& me
   return 0;
 }
 
-int run(const flags& f) {
+int run(const generate_flags& f) {
   const auto body = request_of(f);
   if (!body) return report(body.error());
   const auto door = model_door::of_own_server(f.models, f.method, 1);
@@ -151,7 +151,7 @@ int run(const flags& f) {
 }  // namespace
 
 void add_generate(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
+  auto f = std::make_shared<generate_flags>();
   const command c(app, "generate", "Continue a text");
   add_model_flags(c, f->models);
   add_method_flags(c, f->method);

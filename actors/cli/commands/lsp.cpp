@@ -20,14 +20,14 @@ namespace {
 constexpr std::chrono::seconds lives_at_least{60};
 constexpr std::uint32_t starts_max = 5;
 
-struct flags {
+struct lsp_flags {
   model_flags models;
   std::string server = "http://127.0.0.1:8080";
   std::string api_key;
   std::uint32_t tokens_max = 64;
 };
 
-int run(const flags& f) {
+int run(const lsp_flags& f) {
   child_server own;
   lsp::language_server::options how{.version = version(), .server = f.server, .tokens_max = f.tokens_max};
   if (f.models.model.empty()) {
@@ -62,7 +62,7 @@ int run(const flags& f) {
 }  // namespace
 
 void add_lsp(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
+  auto f = std::make_shared<lsp_flags>();
   const command c(app, "lsp",
                   "Run a language server on standard input and output, for completions and edits in an editor");
   const option server = c.add("--server", f->server, "The server: http://HOST:PORT or https://HOST");

@@ -14,7 +14,7 @@
 namespace redline::actors::cli {
 namespace {
 
-struct flags {
+struct man_flags {
   std::string page;
   std::string folder;
 };
@@ -30,7 +30,7 @@ result<void> write_all(const command_text& program, const std::string& folder) {
   return {};
 }
 
-result<void> run(const command_text& program, const flags& f) {
+result<void> run(const command_text& program, const man_flags& f) {
   if (!f.folder.empty()) return write_all(program, f.folder);
   if (f.page.empty()) {
     std::cout << man_page(program);
@@ -52,7 +52,7 @@ result<void> run(const command_text& program, const flags& f) {
 }  // namespace
 
 void add_man(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
+  auto f = std::make_shared<man_flags>();
   const command c(app, "man", "Print a manual page, for 'man -l -'");
   c.add("COMMAND", f->page, "The command to describe; the program if not given");
   c.add("--write", f->folder, "Write the pages of the program and all commands to this folder instead").any_folder();

@@ -9,14 +9,14 @@
 namespace redline::actors::cli {
 namespace {
 
-struct flags {
+struct quantize_flags {
   std::string in;
   std::string out;
   std::string type;
   std::uint32_t threads = 0;
 };
 
-result<void> run(const flags& f) {
+result<void> run(const quantize_flags& f) {
   REDLINE_TRY_ASSIGN(const convert::output_type type, convert::output_type::parse(f.type));
   REDLINE_TRY_ASSIGN(const auto from, gguf::gguf_file::open(f.in));
   kernels::worker_team team(f.threads);
@@ -29,7 +29,7 @@ result<void> run(const flags& f) {
 }  // namespace
 
 void add_quantize(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
+  auto f = std::make_shared<quantize_flags>();
   const command c(app, "quantize", "Rewrite a GGUF file with weights of another type");
   c.add("IN", f->in, "The GGUF file to read").require().existing_file();
   c.add("OUT", f->out, "The GGUF file to write").require().any_file();

@@ -20,7 +20,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-struct flags {
+struct session_flags {
   std::string server = "http://127.0.0.1:8080";
   std::string api_key;
   std::string id;
@@ -110,13 +110,13 @@ class session_client {
     return failure{answer.status == 409 ? errc::version_conflict : errc::invalid_argument,
                    "the server refused: " + why};
   }
-  [[nodiscard]] static std::string file(const flags& f) { return "/" + f.id + "/files/" + percent_encoded(f.path); }
+  [[nodiscard]] static std::string file(const session_flags& f) { return "/" + f.id + "/files/" + percent_encoded(f.path); }
 
  private:
   server_address server_;
 };
 
-result<void> print_new(const session_client& server, const flags& f) {
+result<void> print_new(const session_client& server, const session_flags& f) {
   json body = {{"position_encoding", f.units},
                {"files", json::array()},
                {"cache", {{"policy", f.cache_policy}, {"healing", !f.no_recompute}}}};
@@ -130,7 +130,7 @@ result<void> print_new(const session_client& server, const flags& f) {
 }
 
 /// The edit that turns the server's text into that of `f.to`, without their common beginning and end.
-result<json> edit_towards(const std::string& before, const flags& f) {
+result<json> edit_towards(const std::string& before, const session_flags& f) {
   REDLINE_TRY_ASSIGN(const auto after, read_whole(f.to));
   const auto starts_character = [](const std::string& s, std::size_t i) {
     return i >= s.size() || (static_cast<unsigned char>(s[i]) & 0xC0) != 0x80;
@@ -146,7 +146,7 @@ result<json> edit_towards(const std::string& before, const flags& f) {
               {"text", after.substr(front, after.size() - back - front)}};
 }
 
-result<json> edit_of(const session_client& server, const flags& f) {
+result<json> edit_of(const session_client& server, const session_flags& f) {
   if (!f.to.empty()) {
     REDLINE_TRY_ASSIGN(const auto file, server.call("GET", session_client::file(f)));
     return edit_towards(file.value("text", std::string()), f);
@@ -165,13 +165,13 @@ result<json> edit_of(const session_client& server, const flags& f) {
   return edit;
 }
 
-result<std::int64_t> next_version(const session_client& server, const flags& f) {
+result<std::int64_t> next_version(const session_client& server, const session_flags& f) {
   if (f.version > 0) return f.version;
   REDLINE_TRY_ASSIGN(const auto file, server.call("GET", session_client::file(f)));
   return file.value("version", std::int64_t{0}) + 1;
 }
 
-result<void> print_patch(const session_client& server, const flags& f) {
+result<void> print_patch(const session_client& server, const session_flags& f) {
   REDLINE_TRY_ASSIGN(const auto edit, edit_of(server, f));
   REDLINE_TRY_ASSIGN(const auto version, next_version(server, f));
   REDLINE_TRY_ASSIGN(const auto done, server.call("PATCH", session_client::file(f),
@@ -186,7 +186,7 @@ result<void> print_patch(const session_client& server, const flags& f) {
   return {};
 }
 
-result<void> print_completion(const session_client& server, const flags& f) {
+result<void> print_completion(const session_client& server, const session_flags& f) {
   json body = {{"path", f.path}, {"temperature", f.temperature}};
   if (!f.at.empty()) {
     REDLINE_TRY_ASSIGN(body["position"], position_of(f.at));
@@ -206,7 +206,7 @@ result<void> print_completion(const session_client& server, const flags& f) {
   return {};
 }
 
-result<void> print_edit(const session_client& server, const flags& f) {
+result<void> print_edit(const session_client& server, const session_flags& f) {
   REDLINE_TRY_ASSIGN(const auto file, server.call("GET", session_client::file(f)));
   const edit_task task{f.path, file.value("text", std::string()), f.instruction};
   const auto version = file.value("version", std::int64_t{0});
@@ -230,7 +230,7 @@ result<void> print_edit(const session_client& server, const flags& f) {
   return {};
 }
 
-result<void> print_shown(const session_client& server, const flags& f) {
+result<void> print_shown(const session_client& server, const session_flags& f) {
   REDLINE_TRY_ASSIGN(const auto shown, server.call("GET", f.path.empty() ? "/" + f.id : session_client::file(f)));
   if (!f.path.empty() && !f.json)
     print_text(text_of(member(shown, "text")));
@@ -239,7 +239,7 @@ result<void> print_shown(const session_client& server, const flags& f) {
   return {};
 }
 
-result<void> close(const session_client& server, const flags& f) {
+result<void> close(const session_client& server, const session_flags& f) {
   REDLINE_TRY(server.call("DELETE", "/" + f.id));
   return {};
 }
@@ -247,11 +247,11 @@ result<void> close(const session_client& server, const flags& f) {
 }  // namespace
 
 void add_session(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
+  auto f = std::make_shared<session_flags>();
   const command all(app, "session",
                     "Work with edit sessions of a running server, which keeps files to edit and complete");
   all.require_command();
-  using action = result<void> (*)(const session_client&, const flags&);
+  using action = result<void> (*)(const session_client&, const session_flags&);
   const auto add = [&](const char* name, const char* help, action run) {
     const command c(all, name, help);
     c.add("--server", f->server, "URL of the server: http://HOST:PORT or https://HOST");

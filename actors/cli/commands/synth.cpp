@@ -10,7 +10,7 @@
 namespace redline::actors::cli {
 namespace {
 
-struct flags {
+struct synth_flags {
   std::string shape = "qwen2-0.5b";
   std::string type = "q8_0";
   std::string out;
@@ -22,7 +22,7 @@ struct flags {
                 context = 0, experts = 0, experts_used = 0;
 };
 
-result<convert::synth_shape> shape_of(const flags& f) {
+result<convert::synth_shape> shape_of(const synth_flags& f) {
   REDLINE_TRY_ASSIGN(convert::synth_shape s, convert::find_shape(f.shape));
   const auto set = [](std::uint32_t& into, std::uint32_t number) {
     if (number != 0) into = number;
@@ -41,7 +41,7 @@ result<convert::synth_shape> shape_of(const flags& f) {
   return s;
 }
 
-result<void> run(const flags& f) {
+result<void> run(const synth_flags& f) {
   convert::synth_options options;
   REDLINE_TRY_ASSIGN(options.shape, shape_of(f));
   REDLINE_TRY_ASSIGN(options.type, convert::output_type::parse(f.type));
@@ -62,7 +62,7 @@ result<void> run(const flags& f) {
 }  // namespace
 
 void add_synth(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
+  auto f = std::make_shared<synth_flags>();
   const command c(app, "synth", "Write a model of seeded random weights, for benchmarks");
   c.add("OUT", f->out, "The GGUF file to write").require().any_file();
   c.add("--shape", f->shape, "One of " + convert::shape_names());

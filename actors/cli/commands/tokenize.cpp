@@ -15,13 +15,13 @@ result<std::shared_ptr<const text::tokenizer>> open_tokenizer(const std::string&
   return text::tokenizer::from_file(*file);
 }
 
-struct flags {
+struct tokenize_flags {
   std::string model;
   bool json = false;
   bool special = false;
 };
 
-int tokenize(const flags& f) {
+int tokenize(const tokenize_flags& f) {
   const auto tokenizer = open_tokenizer(f.model);
   if (!tokenizer) return report(tokenizer.error());
   const auto input = read_whole("-");
@@ -56,7 +56,7 @@ result<std::vector<token>> parse_ids(const std::string& input) {
   return ids;
 }
 
-int detokenize(const flags& f) {
+int detokenize(const tokenize_flags& f) {
   const auto tokenizer = open_tokenizer(f.model);
   if (!tokenizer) return report(tokenizer.error());
   const auto input = read_whole("-");
@@ -72,7 +72,7 @@ int detokenize(const flags& f) {
 }  // namespace
 
 void add_tokenize(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
+  auto f = std::make_shared<tokenize_flags>();
   const command to_ids(app, "tokenize", "Print the token ids of the text on standard input");
   const command to_bytes(app, "detokenize", "Print the text of the token ids on standard input");
   for (const command& c : {to_ids, to_bytes}) {

@@ -20,7 +20,7 @@
 namespace redline::actors::cli {
 namespace {
 
-struct flags {
+struct top_flags {
   std::string server = "http://127.0.0.1:8080";
   std::string api_key;
   bool once = false;
@@ -216,7 +216,7 @@ result<void> show_live(const server_address& at) {
 }  // namespace
 
 void add_top(CLI::App& app, int& exit_code) {
-  auto f = std::make_shared<flags>();
+  auto f = std::make_shared<top_flags>();
   const command c(app, "top", "Show the activity of a running server: users, tokens, drafts, pages and workers");
   c.add("--server", f->server, "The server: http://HOST:PORT or https://HOST");
   c.add("--api-key", f->api_key, "The server's API key");

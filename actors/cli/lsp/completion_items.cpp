@@ -9,10 +9,7 @@ namespace redline::actors::cli::lsp {
 namespace {
 
 constexpr std::size_t word_bytes_max = 100;
-constexpr std::size_t label_bytes_max = 80;
 constexpr int kind_snippet = 15;  // CompletionItemKind
-
-bool is_whitespace(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
 /// True for letters, digits, underscores and all non-ASCII bytes.
 bool is_of_word(char c) {

@@ -14,15 +14,12 @@ constexpr const char* edit_command = "redline.edit";
 constexpr const char* action_kind = "refactor.rewrite";
 constexpr std::uint32_t failures_max = 3;  // failures of a document's session before it rests
 constexpr std::uint32_t losses_max = 2;    // losses of an edit's session before the edit fails
-constexpr std::size_t label_bytes_max = 80;
 constexpr std::uint32_t tokens_most = 4096;
 
 std::string cut(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return std::string(text);
   return std::string(text.substr(0, utf8::valid_prefix_bytes(text.substr(0, bytes_max)))) + "\u2026";
 }
-
-bool is_whitespace(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
 text::position_encoding chosen_units(const json& offered) {
   if (offered.is_array()) {

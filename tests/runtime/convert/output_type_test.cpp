@@ -6,29 +6,29 @@
 namespace redline::convert {
 namespace {
 
-output_type named(std::string_view name) { return output_type::parse(name).value(); }
+output_type type_named(std::string_view name) { return output_type::parse(name).value(); }
 weight_type chosen(std::string_view name, std::string_view tensor, std::uint64_t columns = 1024, bool tied = false) {
-  return type_for(named(name), {tensor, columns, 24, tied});
+  return type_for(type_named(name), {tensor, columns, 24, tied});
 }
 
 TEST(output_type, every_listed_name_is_understood_and_given_back) {
   std::string rest = output_type_names() + ", ";
   int count = 0;
   for (std::size_t end; (end = rest.find(", ")) != std::string::npos; rest.erase(0, end + 2), ++count) {
-    EXPECT_EQ(named(rest.substr(0, end)).name(), rest.substr(0, end));
+    EXPECT_EQ(type_named(rest.substr(0, end)).name(), rest.substr(0, end));
   }
   EXPECT_EQ(count, 18);
-  EXPECT_EQ(named("Q4_K_M").name(), "q4_k_m");
+  EXPECT_EQ(type_named("Q4_K_M").name(), "q4_k_m");
   const auto unknown = output_type::parse("q8_k");
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.error().context, testing::HasSubstr("found 'q8_k'"));
 }
 
 TEST(output_type, file_types_have_the_numbers_that_other_tools_know) {
-  EXPECT_EQ(named("f32").file_type(), 0U);
-  EXPECT_EQ(named("q8_0").file_type(), 7U);
-  EXPECT_EQ(named("q4_k_m").file_type(), 15U);
-  EXPECT_EQ(named("bf16").file_type(), 32U);
+  EXPECT_EQ(type_named("f32").file_type(), 0U);
+  EXPECT_EQ(type_named("q8_0").file_type(), 7U);
+  EXPECT_EQ(type_named("q4_k_m").file_type(), 15U);
+  EXPECT_EQ(type_named("bf16").file_type(), 32U);
 }
 
 TEST(output_type, columns_that_are_no_whole_blocks_fall_back_to_smaller_ones) {

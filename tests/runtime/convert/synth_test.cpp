@@ -34,7 +34,7 @@ std::shared_ptr<const gguf::gguf_file> opened(const std::string& path) {
   EXPECT_TRUE(file) << file.error().describe();
   return *file;
 }
-std::vector<float> weights_of(const gguf::tensor& t) {
+std::vector<float> made_weights_of(const gguf::tensor& t) {
   std::vector<float> x(t.element_count());
   kernels::dequantize_row(*to_weight_type(t.type), t.bytes.data(), x.size(), x.data());
   return x;
@@ -81,7 +81,7 @@ TEST(synth, one_seed_gives_the_same_weights_in_every_type) {
   const test::temporary_folder folder;
   const auto exact = opened(synthetic(folder, tiny("f32"))), rough = opened(synthetic(folder, tiny("q4_0")));
   for (const gguf::tensor& t : exact->tensors()) {
-    const auto x = weights_of(t), y = weights_of(*rough->find_tensor(t.name));
+    const auto x = made_weights_of(t), y = made_weights_of(*rough->find_tensor(t.name));
     double error = 0, all = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
       error += std::pow(x[i] - y[i], 2);
@@ -95,7 +95,7 @@ TEST(synth, weights_have_the_spread_that_keeps_activations_in_size) {
   const test::temporary_folder folder;
   const auto file = opened(synthetic(folder, tiny("f32")));
   const auto moments = [&](std::string_view name) {
-    const auto x = weights_of(*file->find_tensor(name));
+    const auto x = made_weights_of(*file->find_tensor(name));
     double sum = 0, squares = 0;
     for (const float v : x) sum += v, squares += double{v} * v;
     const double mean = sum / static_cast<double>(x.size());
@@ -107,8 +107,8 @@ TEST(synth, weights_have_the_spread_that_keeps_activations_in_size) {
   const auto [norm_mean, norm_spread] = moments("blk.0.attn_norm.weight");
   EXPECT_NEAR(norm_mean, 1, 0.03);
   EXPECT_NEAR(norm_spread, 0.1, 0.02);
-  EXPECT_NE(weights_of(*file->find_tensor("blk.0.ffn_up.weight")),
-            weights_of(*file->find_tensor("blk.1.ffn_up.weight")));
+  EXPECT_NE(made_weights_of(*file->find_tensor("blk.0.ffn_up.weight")),
+            made_weights_of(*file->find_tensor("blk.1.ffn_up.weight")));
 }
 
 TEST(synth, a_tokenizer_is_taken_over_and_padded) {

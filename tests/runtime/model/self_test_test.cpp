@@ -19,12 +19,12 @@ using kernels::kernel_table;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-const kernel_table& scalar() { return *kernels::choose_table("scalar").table; }
+const kernel_table& portable_table() { return *kernels::choose_table("scalar").table; }
 
 /// A fast table, copies of which the tests break.
 const kernel_table& best() {
   const kernel_table& chosen = *kernels::choose_table(std::nullopt).table;
-  return chosen.one_chain ? chosen : scalar();
+  return chosen.one_chain ? chosen : portable_table();
 }
 
 std::vector<self_check> test_of(std::span<const kernel_table* const> tables, const kernel_table& reference) {
@@ -48,17 +48,17 @@ TEST(self_test, passes_on_every_target_of_this_machine) {
     if (t.table != nullptr) tables.push_back(t.table);
   }
   std::set<std::pair<std::string, std::string>> claims;
-  for (const self_check& c : test_of(tables, scalar())) {
+  for (const self_check& c : test_of(tables, portable_table())) {
     EXPECT_TRUE(c.holds()) << c.target << ": " << c.claim << ": " << c.problem;
     EXPECT_TRUE(claims.emplace(c.target, c.claim).second) << c.claim << " twice";
   }
   for (const kernel_table* t : tables) {
     const auto own = std::count_if(claims.begin(), claims.end(), [&](const auto& c) { return c.first == t->name; });
     // 23 formats, two claims for each of five caches, and a third for tables that must match another's bits.
-    const int as_floats = t->one_chain && t != &scalar() ? 38 : 33;
+    const int as_floats = t->one_chain && t != &portable_table() ? 38 : 33;
     // Twenty of the formats are blocks of integers.
     const bool has_integers = kernels::int8_table_of(*t) != nullptr;
-    const int as_integers = !has_integers ? 0 : t != &scalar() ? 35 : 30;
+    const int as_integers = !has_integers ? 0 : t != &portable_table() ? 35 : 30;
     EXPECT_EQ(own, as_floats + as_integers) << t->name;
   }
 }

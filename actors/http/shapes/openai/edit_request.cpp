@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t version_max = std::int64_t{1} << 53;  // every JSON reader keeps these exactly
 constexpr std::int64_t offset_max = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint32_t completion_tokens_default = 64;
+constexpr std::uint32_t edit_tokens_default = 64;
 
 /// Refuses the request if the member is missing.
 template<class T>
@@ -246,7 +246,7 @@ checked<complete_request> parse_complete(std::string_view body, const actors::ed
   std::optional<api_error> error;
   field_reader fields(*parsed, "", error);
   if (!fields.find("max_tokens") && !fields.find("max_completion_tokens")) {
-    out.how.tokens_max = completion_tokens_default;
+    out.how.tokens_max = edit_tokens_default;
   }
   out.where.path = required(fields, "path", fields.text("path", limits.path_bytes_max));
   out.where.version = fields.integer("version", 0, version_max);
