@@ -3,7 +3,7 @@ MODELS := bench/demo_models
 KERNELS ?= all
 JOBS ?= $(shell nproc)
 
-.PHONY: demo build install deb deb-test sbom oci oci-test test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients conformance vscode-test slurm-test systemd-test netns-test fuzz docs docs-reference format lint packages test-packages bench-packages clean
+.PHONY: demo build install deb deb-test sbom oci oci-test test arm-test arm-build arm-packages bench bench-build asan tsan chaos soak hostile clients conformance vscode-test slurm-test systemd-test netns-test fuzz docs docs-reference format lint packages all-packages test-packages bench-packages clean
 
 demo: KERNELS := native
 demo: build
@@ -22,7 +22,7 @@ install:
 
 # L=fast: only the tests that take seconds together, and none for aarch64. L=product, L=studies: only those.
 L ?=
-test: $(if $(L),,arm-test) test-packages
+test: $(if $(L),test-packages,all-packages arm-test)
 	cmake --preset dev
 	cmake --build --preset dev -j $(JOBS) $(if $(filter fast,$(L)),--target fast_tests)
 	ctest --preset dev -j $(JOBS) $(if $(L),-L '$(L)')
@@ -158,6 +158,10 @@ packages:
 
 test-packages:
 	@deploy/install_packages.sh test
+
+# In one call, because each reads the lists of packages again.
+all-packages:
+	@deploy/install_packages.sh test arm
 
 arm-packages:
 	@deploy/install_packages.sh arm

@@ -22,6 +22,8 @@ import copy_programs  # noqa: E402
 import drills  # noqa: E402
 import edits  # noqa: E402
 import fast_step  # noqa: E402
+import gpu_step  # noqa: E402
+import hand_edits  # noqa: E402
 import handmade_start  # noqa: E402
 import gguf_file  # noqa: E402
 import samples  # noqa: E402
@@ -135,13 +137,28 @@ class StrangeNames(unittest.TestCase):
 
 class Kinds(unittest.TestCase):
     def test_what_might_be_copied_from_elsewhere_is_unsure(self):
-        asked, kinds = [1, 2, 3, 4, 5, 6, 9, 1, 2, 3, 4, 5, 7, 9], lambda *found: list(found)
-        copied, changed, unsure = samples.COPIED, samples.CHANGED, samples.UNSURE
-        answered = [1, 2, 3, 4, 5, 6, 9]
-        found = samples.with_unsure(asked, answered, [copied] * 7)
-        self.assertEqual(found, kinds(*[copied] * 5, unsure, copied))
-        found = samples.with_unsure(asked, answered, [changed] * 7)
-        self.assertEqual(found, kinds(*[changed] * 7))
+        copied, changed = samples.COPIED, samples.CHANGED
+        for context, kind in ((samples.UNSURE_CONTEXT, samples.UNSURE), (samples.TIED_CONTEXT, samples.TIED)):
+            same = list(range(100, 100 + context))
+            asked = [1] + same + [6, 9] + same + [7, 9]
+            answered = same + [6, 9]
+            found = samples.with_unsure(asked, answered, [copied] * len(answered))
+            self.assertEqual(found[context:], [kind, copied])
+            self.assertEqual(set(found[: samples.UNSURE_CONTEXT]), {copied})
+            self.assertEqual(samples.with_unsure(asked, answered, [changed] * len(answered)), [changed] * len(answered))
+
+    def test_where_an_answer_leaves_the_old_text_and_returns_is_marked(self):
+        before, after = "first = 1\nsecond = 2\nthird = 3\n", "first = 1\nsecond = 5\n"
+        tokenizer = byte_pair.Tokenizer(byte_pair.train([before] * 9, 320))
+        maker = samples.SampleMaker(tokenizer, [{"package": "demo", "text": before, "role": "train"}], ["x"], 5)
+        tokens = tokenizer.encode(samples.edit_answer(after) + "<|im_end|>")
+        kinds = maker._changed_or_copied(tokens, before, after)
+        marked = [(tokenizer.decode([token]), kind) for token, kind in zip(tokens, kinds) if kind != samples.COPIED]
+        self.assertEqual(
+            marked[:3], [("5", samples.LEAVING), ("\n", samples.RESUMING), (marked[2][0], samples.RESUMING)]
+        )
+        unchanged = maker._changed_or_copied(tokenizer.encode(samples.edit_answer(before)), before, before)
+        self.assertEqual(set(unchanged), {samples.COPIED})
 
     def test_lines_behind_a_copy_are_read_and_programs_said(self):
         source = read(INVENTORY)
@@ -156,7 +173,43 @@ class Kinds(unittest.TestCase):
             seen |= set(kinds)
             said = [t for t, kind in zip(tokens, kinds) if kind == samples.CHANGED]
             self.assertRegex(maker.tokenizer.decode(said), r"(?s)^<(copy|gen).*</program>")
-        self.assertEqual(seen, {samples.PROMPT, samples.CHANGED, samples.READ})
+        self.assertEqual(seen, {samples.PROMPT, samples.CHANGED, samples.READ, samples.READ_FIRST})
+
+
+class HandEdits(unittest.TestCase):
+    def test_both_halves_have_as_many_cases_of_each_kind(self):
+        for half in ("development", "sealed"):
+            cases = hand_edits.load(os.path.join(RECIPE, "hand_edits", f"{half}.jsonl"))
+            counts = {kind: sum(case.kind == kind for case in cases) for kind in hand_edits.KINDS}
+            self.assertEqual(counts, {"determined": 200, "invention": 25, "unchanged": 25})
+
+    def test_answers_that_are_given_count_as_right_unchanged_or_harm(self):
+        tokenizer = byte_pair.Tokenizer(byte_pair.train(["a = 1\n"] * 9, 300))
+        case = lambda kind, *accepted: hand_edits.Case("x.py", kind, "set a", "a = 1\n", list(accepted))  # noqa: E731
+        cases = [case("determined", "a = 2\n", "a = 3\n"), case("determined", "a = 4\n"), case("unchanged", "a = 1\n")]
+        for given, determined, unchanged in (
+            ("a = 3\n", {"right": 1, "harm": 1}, {"harm": 1}),
+            ("a = 1\n", {"unchanged": 2}, {"right": 1}),
+        ):
+            answer = tokenizer.encode(samples.edit_answer(given) + "<|im_end|>")
+            found = hand_edits.measure(_Parrot(tokenizer, answer), tokenizer, cases, 512)
+            self.assertEqual(found, {"determined": determined, "unchanged": unchanged})
+
+
+class _Parrot:
+    """A step whose best tokens are those of one answer."""
+
+    def __init__(self, tokenizer, answer):
+        self.answer, self.size = answer, len(tokenizer.tokens)
+
+    def forward(self, batch):
+        rows = torch.zeros(len(batch.ids), self.size)
+        for at in range(1, len(self.answer) + 1):
+            rows[-at, self.answer[-at]] = 1
+        return rows
+
+    def logits(self, rows):
+        return rows
 
 
 class CopyPrograms(unittest.TestCase):
@@ -261,6 +314,20 @@ class Training(unittest.TestCase):
         for name, tensor in weights.tensors.items():
             difference = (grads[name] - tensor.grad).norm() / tensor.grad.norm()
             self.assertLess(float(difference), 1e-4, name)
+
+    def test_packed_samples_on_a_gpu_give_the_same_gradients(self):
+        torch.manual_seed(1)
+        weights = Weights(SMALL)
+        lengths = [150, 33, 1, 64, 200]
+        ids, wanted = torch.randint(0, 512, (2, sum(lengths)))
+        begin = torch.tensor([0] + lengths).cumsum(0)
+        batch = fast_step.Batch(ids, wanted, (torch.rand(sum(lengths)) < 0.5).float(), begin)
+        exact = fast_step.FastStep(weights, 2, exact=True).gradients(batch)
+        packed = gpu_step.GpuStep(weights, "cpu", 512, torch.float32).gradients(batch)
+        for name, gradient in exact[0].items():
+            self.assertLess(float((gradient - packed[0][name]).norm() / gradient.norm()), 1e-4, name)
+        self.assertTrue(torch.equal(exact[2], packed[2]))
+        self.assertTrue(torch.equal(exact[3], packed[3]))
 
     def test_products_of_bf16_give_nearly_the_same_gradients(self):
         torch.manual_seed(1)

@@ -12,9 +12,8 @@ namespace {
 using ::testing::HasSubstr;
 
 #if defined(__x86_64__)
-const std::string_view known = amx_is_built()
-                                   ? "amx, avx512vnni, avx512, avx2, blas, scalar, avx512fp16, amx_emulated"
-                                   : "avx512vnni, avx512, avx2, blas, scalar, avx512fp16";
+const std::string_view known = amx_is_built() ? "amx, avx512vnni, avx512, avx2, blas, scalar, avx512fp16, amx_emulated"
+                                              : "avx512vnni, avx512, avx2, blas, scalar, avx512fp16";
 constexpr const char* foreign = "neon";
 #else
 constexpr std::string_view known = "neon, scalar";

@@ -677,7 +677,8 @@ TEST(run_queue, a_pass_waits_for_the_session_that_was_just_answered) {
   }
   const std::int64_t answered = now - 500;
   submit(q, {.sequence = 2, .tail = tokens(300), .tokens_max = 1000}, answered);
-  EXPECT_TRUE(q.plan(roomy_budget, at(answered)).runs.empty()) << "otherwise the first would only be in every second pass";
+  EXPECT_TRUE(q.plan(roomy_budget, at(answered)).runs.empty())
+      << "otherwise the first would only be in every second pass";
   ASSERT_TRUE(q.replan_at());
   EXPECT_GE(*q.replan_at(), at(answered + 500));
   EXPECT_LE(*q.replan_at(), at(answered + 1000));

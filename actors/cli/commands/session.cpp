@@ -110,7 +110,9 @@ class session_client {
     return failure{answer.status == 409 ? errc::version_conflict : errc::invalid_argument,
                    "the server refused: " + why};
   }
-  [[nodiscard]] static std::string file(const session_flags& f) { return "/" + f.id + "/files/" + percent_encoded(f.path); }
+  [[nodiscard]] static std::string file(const session_flags& f) {
+    return "/" + f.id + "/files/" + percent_encoded(f.path);
+  }
 
  private:
   server_address server_;

@@ -157,7 +157,8 @@ TEST(synth, impossible_shapes_are_refused_in_words) {
   EXPECT_THAT(refused_latents([](auto& s) { s.latent->value_dim = 300; }),
               HasSubstr("a value size from 1 to 256, found 300"));
   EXPECT_THAT(refused_latents([](auto& s) { s.kv_heads = 2; }), HasSubstr("heads for keys and values from 1 to 1"));
-  EXPECT_THAT(refused_latents([](auto& s) { s.shared_feed_forward = 300; }), HasSubstr("300 in total, with 256 for each"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.shared_feed_forward = 300; }),
+              HasSubstr("300 in total, with 256 for each"));
   EXPECT_THAT(find_shape("qwen9").error().context, HasSubstr("qwen2-0.5b"));
 }
 

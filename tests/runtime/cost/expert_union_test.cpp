@@ -84,7 +84,8 @@ TEST(expert_union, the_last_layer_has_only_the_rows_that_want_logits) {
 
 TEST(expert_union, learns_nothing_from_passes_that_touch_everything_or_cannot_be) {
   expert_union u(coder_shape);
-  for (const std::uint64_t touched : {std::uint64_t{0}, coder_shape.all() + 1, ~std::uint64_t{0}}) u.observe(8, 8, touched);
+  for (const std::uint64_t touched : {std::uint64_t{0}, coder_shape.all() + 1, ~std::uint64_t{0}})
+    u.observe(8, 8, touched);
   u.observe(1, 1, 48 * 8);
   EXPECT_EQ(u.growth(), 1);
   for (int i = 0; i < 100; ++i) u.observe(100'000, 100'000, coder_shape.all());
