@@ -1,14 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include "runtime/base/philox.hpp"
+#include "bench/studies/common/least_rounds.hpp"
 #include "runtime/sampling/token_chooser.hpp"
 
 namespace redline::studies {
@@ -36,11 +35,11 @@ class answer_replay final : public sampling::token_chooser {
     const auto found = steps_.extract(sequence.value);
     return found.empty() ? std::vector<step>{} : std::move(found.mapped());
   }
-  /// A seed that is the same for every method and run of an answer; 0 when the answer is not replayed.
-  [[nodiscard]] std::uint32_t seed_of(std::uint64_t answer) const {
+  /// The tokens of an answer; 0 when it is not replayed.
+  [[nodiscard]] std::size_t length_of(std::uint64_t answer) const {
     const std::scoped_lock lock(mutex_);
     const auto found = answers_.find(answer);
-    return found == answers_.end() ? 0 : static_cast<std::uint32_t>(found->second.size());
+    return found == answers_.end() ? 0 : found->second.size();
   }
 
   /// Returns the recorded token, or the last one after the answer's end.
@@ -72,9 +71,7 @@ class draft_replay final : public sampling::token_chooser {
   [[nodiscard]] std::optional<token> choose(const row& at) const override {
     const auto known = answers_->choose(at);
     if (!known || at.drafted == known) return known;
-    const std::array<std::uint32_t, 4> place{static_cast<std::uint32_t>(at.index), 0, 0, 0};
-    const double chance = philox4x32(place, {answers_->seed_of(at.answer), 0})[0] / 4294967296.0;
-    if (chance < right_) return known;
+    if (model_is_right(at.index, answers_->length_of(at.answer), right_)) return known;
     return *known == 0 ? 2 : 0;
   }
   [[nodiscard]] float confidence(std::uint64_t, float) const override { return static_cast<float>(right_); }

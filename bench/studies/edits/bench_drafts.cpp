@@ -10,6 +10,7 @@
 #include "actors/cli/command.hpp"
 #include "bench/studies/common/edit_corpus.hpp"
 #include "bench/studies/common/json_file.hpp"
+#include "bench/studies/common/least_rounds.hpp"
 #include "bench/studies/edits/draft_study.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 #include "runtime/text/tokenizer.hpp"
@@ -37,7 +38,9 @@ constexpr method fixed[] = {method::regular, method::lookup, method::prediction,
 result<std::vector<known_answer>> read_answers(const draft_study_options& f) {
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.model));
   REDLINE_TRY_ASSIGN(const auto tokenizer, text::tokenizer::from_file(*file));
-  REDLINE_TRY_ASSIGN(const auto edits, read_edits(f.edits.empty() ? default_edits_path() : f.edits));
+  const std::string path = f.edits.empty() ? default_edits_path() : f.edits;
+  if (path.empty()) return failure{errc::invalid_argument, "expected --edits FILE, a JSONL of edits"};
+  REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
   std::vector<known_answer> out;
   for (const std::size_t i : spread(edits.size(), f.count)) {
     const known_edit& edit = edits[i];
@@ -163,10 +166,20 @@ int run_drafts(const draft_study_options& f) {
   const auto answers = read_answers(f);
   if (!answers) return report(answers.error());
   std::size_t tokens = 0;
-  for (const auto& a : *answers) tokens += a.answer.size();
+  std::uint64_t least = 0;
+  std::uint64_t least_with_model = 0;
+  for (const auto& a : *answers) {
+    tokens += a.answer.size();
+    least += least_rounds(a.prompt, a.answer, 0);
+    least_with_model += least_rounds(a.prompt, a.answer, f.model_right);
+  }
   std::printf("%zu edits, %zu tokens; a draft model that is right in %.2f of its own\n", answers->size(), tokens,
               f.model_right);
-  json out = {{"edits", answers->size()}, {"tokens", tokens}, {"methods", json::array()}, {"constants", json::array()}};
+  std::printf("copying needs at least %llu rounds, with that model %llu\n\n", static_cast<unsigned long long>(least),
+              static_cast<unsigned long long>(least_with_model));
+  json out = {{"edits", answers->size()}, {"tokens", tokens},
+              {"least_rounds", least},    {"least_rounds_with_model", least_with_model},
+              {"methods", json::array()}, {"constants", json::array()}};
   const auto rows = replay_rows(*answers, f.model_right, {});
   print(rows, out["methods"]);
   if (f.constants) vary(*answers, rows, f.model_right, out["constants"]);

@@ -17,6 +17,7 @@
 #include "bench/studies/common/edit_corpus.hpp"
 #include "bench/studies/common/edit_request.hpp"
 #include "bench/studies/common/json_file.hpp"
+#include "bench/studies/common/least_rounds.hpp"
 #include "bench/studies/common/local_runner.hpp"
 #include "bench/studies/edits/edit_report.hpp"
 
@@ -30,7 +31,8 @@ constexpr std::uint32_t warm_up_tokens = 16;
 /// An edit as a model sees it.
 struct prepared_edit {
   const known_edit* edit = nullptr;
-  std::vector<token> known;       // the answer's tokens and the end token
+  std::vector<token> known;  // the answer's tokens and the end token
+  std::vector<token> prompt;
   std::vector<token> prediction;  // set with --prediction-right
   std::uint32_t prompt_tokens = 0;
   std::uint32_t tokens_max = 0;
@@ -108,6 +110,7 @@ result<std::vector<prepared_edit>> prepare(const std::vector<known_edit>& edits,
     prepared_edit p{.edit = &edit, .known = {}};
     REDLINE_TRY_ASSIGN(const auto request, request_of(edit.task, {}, e));
     p.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
+    p.prompt = request.prompt;
     REDLINE_TRY_ASSIGN(p.known, known_tokens(edit, *e.tokenizer()));
     // A model that makes another edit may write more, but has to end.
     if (f.prediction_right) {
@@ -195,6 +198,12 @@ class edit_bench {
                .drafted = s.drafted,
                .accepted = s.accepted,
                .steps = std::move(steps)};
+    if (flags_.replay && p.tokens_max >= p.known.size()) {
+      const bool has_model = flags_.replay_draft_accuracy && draft::asks_model(m.options.how);
+      r.least_rounds = m.options.how == draft::method::regular
+                           ? static_cast<std::uint32_t>(p.known.size())
+                           : least_rounds(p.prompt, p.known, has_model ? *flags_.replay_draft_accuracy : 0);
+    }
     const auto file =
         file_of_answer(p.edit->task, {.text = last_.text, .is_whole = last_.reason == actors::finish_reason::stop});
     r.as_wanted = file && *file == p.edit->after;
@@ -227,15 +236,19 @@ void print_table(const std::vector<method_summary>& all, const edit_options& f, 
   std::size_t width = 10;
   for (const method_summary& s : all) width = std::max(width, s.method.size());
   const int w = static_cast<int>(width);
-  std::printf("%-*s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s %s\n", w, "", "", "chars/s", "worst", "speed-up", "worst",
-              "decoding", "decoding", "accepted", "target", "draft", "");
-  std::printf("%-*s %6s %9s %9s %9s %9s %9s %9s %9s %9s %9s %s\n", w, "method", "edits", "mean", "decile", "mean",
-              "decile", "chars/s", "speed-up", "per pass", "passes", "passes", "identical");
+  std::printf("%-*s %6s %9s %9s %9s %9s %9s %9s %9s %8s %8s %8s %8s %8s %s\n", w, "", "", "chars/s", "worst",
+              "speed-up", "worst", "decoding", "decoding", "accepted", "refused", "rounds", "least", "target", "draft",
+              "");
+  std::printf("%-*s %6s %9s %9s %9s %9s %9s %9s %9s %8s %8s %8s %8s %8s %s\n", w, "method", "edits", "mean", "decile",
+              "mean", "decile", "chars/s", "speed-up", "per pass", "of 100", "", "rounds", "passes", "passes",
+              "identical");
   for (const method_summary& s : all) {
-    std::printf("%-*s %6zu %9.0f %9.0f %9s %9s %9.0f %9s %9.1f %9llu %9llu %s\n", w, s.method.c_str(), s.edits,
-                s.mean_rate, s.worst_decile_rate, times(s.mean_speed_up).c_str(),
+    const std::string least = s.least_rounds == 0 ? "" : std::to_string(s.least_rounds);
+    std::printf("%-*s %6zu %9.0f %9.0f %9s %9s %9.0f %9s %9.1f %8.0f %8llu %8s %8llu %8llu %s\n", w, s.method.c_str(),
+                s.edits, s.mean_rate, s.worst_decile_rate, times(s.mean_speed_up).c_str(),
                 times(s.worst_decile_speed_up).c_str(), s.decoded_rate, times(s.decoded_speed_up).c_str(),
-                s.accepted_per_pass(), static_cast<unsigned long long>(s.target_passes),
+                s.accepted_per_pass(), 100 * s.refused_share(), static_cast<unsigned long long>(s.rounds),
+                least.c_str(), static_cast<unsigned long long>(s.target_passes),
                 static_cast<unsigned long long>(s.draft_passes), s.identical ? "yes" : "NO");
   }
   std::printf("\nfastest of %u; decoding: without the prompt and the first token", f.repeats);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/philox.hpp"
+#include "bench/studies/common/least_rounds.hpp"
 #include "runtime/draft/lookup_source.hpp"
 #include "runtime/draft/prediction_source.hpp"
 #include "runtime/draft/prompt_lookup.hpp"
@@ -50,9 +50,9 @@ class simulated_model {
       out.us += p.model_us + static_cast<double>(guess.size()) * p.model_row_us;
       out.draft.add(draft::source::model, draft::grades_count - 1, std::span(guess).first(right));
       if (right == left.size()) break;
-      const std::array<std::uint32_t, 4> place{static_cast<std::uint32_t>(answered + out.draft.tokens.size()), 0, 0, 0};
-      const double drawn = philox4x32(place, {static_cast<std::uint32_t>(known_.answer.size()), 0})[0] / 4294967296.0;
-      const token own = drawn < setting_.model_right ? left[right] : (left[right] == 0 ? 2 : 0);
+      const bool is_right =
+          model_is_right(answered + out.draft.tokens.size(), known_.answer.size(), setting_.model_right);
+      const token own = is_right ? left[right] : (left[right] == 0 ? 2 : 0);
       out.draft.add(draft::source::model, draft::grade_of_probability(static_cast<float>(setting_.model_right)),
                     {&own, 1});
       chance *= setting_.model_right;

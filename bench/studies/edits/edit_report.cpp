@@ -33,6 +33,8 @@ method_summary summary_of(const std::string& method, const std::vector<edit_run>
     s.draft_passes += r.draft_passes;
     s.drafted += r.drafted;
     s.accepted += r.accepted;
+    s.rounds += r.steps.size();
+    s.least_rounds += r.least_rounds;
     s.tokens += r.tokens;
     if (r.as_wanted) ++s.as_wanted;
     s.identical = s.identical && r.identical;
@@ -55,6 +57,10 @@ double edit_run::decoded_per_second() const {
 
 double method_summary::accepted_per_pass() const {
   return ratio(static_cast<double>(accepted), static_cast<double>(target_passes));
+}
+
+double method_summary::refused_share() const {
+  return ratio(static_cast<double>(drafted - accepted), static_cast<double>(drafted));
 }
 
 std::vector<method_summary> summarise(const std::vector<edit_run>& runs) {
@@ -88,6 +94,7 @@ json json_of(const edit_run& r) {
           {"draft_passes", r.draft_passes},
           {"drafted", r.drafted},
           {"accepted", r.accepted},
+          {"least_rounds", r.least_rounds},
           {"identical", r.identical},
           {"as_wanted", r.as_wanted},
           {"steps", steps}};
@@ -107,6 +114,9 @@ json json_of(const method_summary& s) {
           {"draft_passes", s.draft_passes},
           {"drafted", s.drafted},
           {"accepted", s.accepted},
+          {"refused_share", s.refused_share()},
+          {"rounds", s.rounds},
+          {"least_rounds", s.least_rounds},
           {"tokens", s.tokens},
           {"as_wanted", s.as_wanted},
           {"identical", s.identical}};
@@ -129,6 +139,8 @@ bool is_run(const json& r) {
   const auto is_step = [](const json& s) {
     return s.is_array() && s.size() == 2 && s[0].is_number_unsigned() && s[1].is_number_unsigned();
   };
+  // Files of before 2026-11-26 lack it.
+  if (r.contains("least_rounds") && !has("least_rounds", &json::is_number)) return false;
   return has("identical", &json::is_boolean) && has("as_wanted", &json::is_boolean) && has("steps", &json::is_array) &&
          std::all_of(r["steps"].begin(), r["steps"].end(), is_step);
 }
@@ -146,6 +158,7 @@ edit_run run_of(const json& r) {
                .draft_passes = r["draft_passes"],
                .drafted = r["drafted"],
                .accepted = r["accepted"],
+               .least_rounds = r.value("least_rounds", 0U),
                .identical = r["identical"],
                .as_wanted = r["as_wanted"]};
   for (const json& s : r["steps"]) run.steps.push_back({s[0], s[1]});

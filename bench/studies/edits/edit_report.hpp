@@ -24,8 +24,9 @@ struct edit_run {
   std::uint32_t draft_passes = 0;
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
-  bool identical = true;   // every repeat gave the tokens and bytes of regular
-  bool as_wanted = false;  // the answer contains the known result
+  std::uint32_t least_rounds = 0;  // see least_rounds.hpp; 0 if the answer is not known
+  bool identical = true;           // every repeat gave the tokens and bytes of regular
+  bool as_wanted = false;          // the answer contains the known result
   std::vector<answer_replay::step> steps;
 
   [[nodiscard]] double characters_per_second() const;
@@ -47,11 +48,15 @@ struct method_summary {
   std::uint64_t draft_passes = 0;
   std::uint64_t drafted = 0;
   std::uint64_t accepted = 0;
+  std::uint64_t rounds = 0;
+  std::uint64_t least_rounds = 0;  // of the runs that have them
   std::uint64_t tokens = 0;
   std::size_t as_wanted = 0;
   bool identical = true;
 
   [[nodiscard]] double accepted_per_pass() const;
+  /// The refused tokens as a share of those drafted.
+  [[nodiscard]] double refused_share() const;
 };
 
 /// Lists the methods in the order in which they first appear.

@@ -20,6 +20,7 @@ edit_run run_of(const std::string& edit, const std::string& method, double ratio
           .draft_passes = 3,
           .drafted = accepted + 1,
           .accepted = accepted,
+          .least_rounds = 2,
           .steps = {{0, 0}, {accepted + 1, accepted}}};
 }
 
@@ -43,6 +44,9 @@ TEST(edit_report, compares_methods_with_regular) {
   EXPECT_EQ(s.accepted, 42U);
   EXPECT_EQ(s.target_passes, 21U);
   EXPECT_DOUBLE_EQ(s.accepted_per_pass(), 2);
+  EXPECT_DOUBLE_EQ(s.refused_share(), 3.0 / 45);
+  EXPECT_EQ(s.rounds, 6U);
+  EXPECT_EQ(s.least_rounds, 6U);
   EXPECT_TRUE(s.identical);
 }
 
