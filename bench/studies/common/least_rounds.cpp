@@ -31,7 +31,7 @@ class suffix_automaton {
     return found == states_[from].next.end() ? none : found->second;
   }
   /// The index of the last token of the first occurrence of the runs of a state.
-  [[nodiscard]] std::size_t first_end(std::uint32_t state) const { return states_[state].first_end; }
+  [[nodiscard]] std::size_t first_end(std::uint32_t of) const { return states_[of].first_end; }
 
  private:
   struct state {
