@@ -134,9 +134,9 @@ result<std::vector<token>> long_text(const evict_options& f, const text::tokeniz
   if (!f.text.empty()) {
     REDLINE_TRY_ASSIGN(text, read_whole(f.text));
   } else {
-    const std::string path = default_edits_path();
-    if (path.empty()) return failure{errc::invalid_argument, "expected --text FILE"};
-    REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
+    const auto path = edits_path({});
+    if (!path) return failure{errc::invalid_argument, "expected --text FILE"};
+    REDLINE_TRY_ASSIGN(const auto edits, read_edits(*path));
     for (const auto& edit : edits) text += edit.task.before;
   }
   text.resize(std::min(text.size(), std::size_t{f.text_tokens} * 16));

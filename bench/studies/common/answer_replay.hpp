@@ -1,13 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include "bench/studies/common/least_rounds.hpp"
+#include "bench/studies/common/names.hpp"
+#include "runtime/base/philox.hpp"
 #include "runtime/sampling/token_chooser.hpp"
 
 namespace redline::studies {
@@ -60,6 +62,13 @@ class answer_replay final : public sampling::token_chooser {
   std::map<std::uint64_t, std::vector<token>> answers_;
   std::map<std::uint64_t, std::vector<step>> steps_;
 };
+
+/// Decides whether the simulated draft model is right at a token of a replayed answer: with the chance `right`, and the
+/// same at every call with this position and this length of the answer.
+[[nodiscard]] inline bool model_is_right(std::uint64_t index, std::size_t answer_count, double right) {
+  const std::array<std::uint32_t, 4> counter{static_cast<std::uint32_t>(index), 0, 0, 0};
+  return philox4x32(counter, {static_cast<std::uint32_t>(answer_count), 0})[0] / 4294967296.0 < right;
+}
 
 /// A draft model of known quality for replayed answers. It agrees with every lookup token that is right, and a given
 /// share of its own tokens, at positions fixed by chance, is right.

@@ -136,11 +136,12 @@ std::vector<std::size_t> spread(std::size_t all, std::size_t count) {
   return places;
 }
 
-std::string default_edits_path() {
+result<std::string> edits_path(const std::string& given) {
+  if (!given.empty()) return given;
   for (const char* path : {"../shared/data/edits/blazedit_like.jsonl", "bench/edits.jsonl"}) {
-    if (std::filesystem::exists(path)) return path;
+    if (std::filesystem::exists(path)) return std::string(path);
   }
-  return {};
+  return failure{errc::invalid_argument, "expected --edits FILE, a JSONL of edits"};
 }
 
 }  // namespace redline::studies

@@ -37,7 +37,7 @@ result<std::vector<known_edit>> read_edits(const std::string& path);
 /// The positions of `count` items at even distances among `all`; every position when count is 0 or too large.
 [[nodiscard]] std::vector<std::size_t> spread(std::size_t all, std::size_t count);
 
-/// The file that --edits means when it is empty.
-[[nodiscard]] std::string default_edits_path();
+/// The file of --edits: `given`, or a default if that is empty. It fails where the default does not exist.
+result<std::string> edits_path(const std::string& given);
 
 }  // namespace redline::studies

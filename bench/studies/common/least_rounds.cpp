@@ -1,10 +1,9 @@
 #include "bench/studies/common/least_rounds.hpp"
 
-#include <array>
 #include <map>
 #include <vector>
 
-#include "runtime/base/philox.hpp"
+#include "bench/studies/common/answer_replay.hpp"
 
 namespace redline::studies {
 namespace {
@@ -16,7 +15,10 @@ class suffix_automaton {
   static constexpr std::uint32_t root = 0;
   static constexpr std::uint32_t none = ~0U;
 
-  explicit suffix_automaton(std::size_t text_count) { states_.reserve(2 * text_count + 1), states_.push_back({}); }
+  explicit suffix_automaton(std::size_t text_count) {
+    states_.reserve(2 * text_count + 1);
+    add({});
+  }
 
   void append(token t) {
     const std::uint32_t made = add({.length = states_[last_].length + 1, .first_end = count_++});
@@ -63,16 +65,11 @@ class suffix_automaton {
 
 }  // namespace
 
-bool model_is_right(std::uint64_t index, std::size_t answer_count, double right) {
-  const std::array<std::uint32_t, 4> counter{static_cast<std::uint32_t>(index), 0, 0, 0};
-  return philox4x32(counter, {static_cast<std::uint32_t>(answer_count), 0})[0] / 4294967296.0 < right;
-}
-
 std::uint32_t least_rounds(std::span<const token> prompt, std::span<const token> answer, double model_right) {
   suffix_automaton runs(prompt.size() + answer.size());
   for (const token t : prompt) runs.append(t);
   for (const token t : answer) runs.append(t);
-  /// The end of the longest run from `at` that begins earlier too.
+  // The end of the longest run from `at` that begins earlier too.
   const auto run_end = [&](std::size_t at) {
     for (std::uint32_t state = suffix_automaton::root; at < answer.size(); ++at) {
       state = runs.follow(state, answer[at]);

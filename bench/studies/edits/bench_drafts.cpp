@@ -38,8 +38,7 @@ constexpr method fixed[] = {method::regular, method::lookup, method::prediction,
 result<std::vector<known_answer>> read_answers(const draft_study_options& f) {
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.model));
   REDLINE_TRY_ASSIGN(const auto tokenizer, text::tokenizer::from_file(*file));
-  const std::string path = f.edits.empty() ? default_edits_path() : f.edits;
-  if (path.empty()) return failure{errc::invalid_argument, "expected --edits FILE, a JSONL of edits"};
+  REDLINE_TRY_ASSIGN(const auto path, edits_path(f.edits));
   REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
   std::vector<known_answer> out;
   for (const std::size_t i : spread(edits.size(), f.count)) {

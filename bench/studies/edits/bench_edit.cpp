@@ -304,8 +304,7 @@ result<bool> tell_merged(edit_options f) {
 result<bool> run(const edit_options& f) {
   if (!f.merge.empty()) return tell_merged(f);
   if (f.models.model.empty()) return failure{errc::invalid_argument, "expected --model or --merge, found neither"};
-  const std::string path = f.edits.empty() ? default_edits_path() : f.edits;
-  if (path.empty()) return failure{errc::invalid_argument, "expected --edits FILE, a JSONL of edits"};
+  REDLINE_TRY_ASSIGN(const auto path, edits_path(f.edits));
   REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
   REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
   const auto replay = std::make_shared<answer_replay>();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "bench/studies/common/least_rounds.hpp"
+#include "bench/studies/common/answer_replay.hpp"
 #include "runtime/draft/lookup_source.hpp"
 #include "runtime/draft/prediction_source.hpp"
 #include "runtime/draft/prompt_lookup.hpp"

@@ -139,7 +139,7 @@ bool is_run(const json& r) {
   const auto is_step = [](const json& s) {
     return s.is_array() && s.size() == 2 && s[0].is_number_unsigned() && s[1].is_number_unsigned();
   };
-  // Files of before 2026-11-26 lack it.
+  // Files from before 2026-11-26 lack it.
   if (r.contains("least_rounds") && !has("least_rounds", &json::is_number)) return false;
   return has("identical", &json::is_boolean) && has("as_wanted", &json::is_boolean) && has("steps", &json::is_array) &&
          std::all_of(r["steps"].begin(), r["steps"].end(), is_step);

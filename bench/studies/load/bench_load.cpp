@@ -44,8 +44,7 @@ std::size_t requests_of(const load_options& f, const load_level& level) {
 }
 
 result<std::vector<known_edit>> edits_of(const load_options& f) {
-  const std::string path = f.edits.empty() ? default_edits_path() : f.edits;
-  if (path.empty()) return failure{errc::invalid_argument, "expected --edits FILE, a JSONL of edits"};
+  REDLINE_TRY_ASSIGN(const auto path, edits_path(f.edits));
   REDLINE_TRY_ASSIGN(auto edits, read_edits(path));
   if (f.edit_bytes_max != 0) {
     std::erase_if(edits, [&](const known_edit& e) { return e.task.before.size() > f.edit_bytes_max; });
@@ -106,7 +105,8 @@ class level_runner {
       REDLINE_TRY_ASSIGN(r.trace_, parse_trace(r.trace_text_, f.trace, f.trace_speed));
     }
     if (f.agents == 0) return r;
-    REDLINE_TRY_ASSIGN(r.edits_text_, read_whole(f.edits.empty() ? default_edits_path() : f.edits));
+    REDLINE_TRY_ASSIGN(const auto path, edits_path(f.edits));
+    REDLINE_TRY_ASSIGN(r.edits_text_, read_whole(path));
     REDLINE_TRY_ASSIGN(
         r.agents_,
         load_agents::gather(

@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "bench/studies/common/answer_replay.hpp"
+
 namespace redline::studies {
 namespace {
 
@@ -51,7 +53,7 @@ TEST(least_rounds, go_on_where_the_model_is_right) {
   EXPECT_EQ(least_rounds(before, answer, 0.8), 2U + wrong);
 }
 
-/// The same by comparing the answer with every earlier position.
+/// The same without a model, by comparing the answer with every earlier position.
 std::uint32_t by_search(const tokens& prompt, const tokens& answer) {
   tokens all = prompt;
   all.insert(all.end(), answer.begin(), answer.end());
