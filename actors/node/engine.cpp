@@ -184,6 +184,7 @@ std::unique_ptr<engine::hosted_worker> engine::make_worker(std::uint16_t number)
   t->wire = fabric_.make_link(number);
   t->core = std::make_unique<actor::worker>(fabric_.process(), number, *t->wire, real_environment());
   t->core->report_deaths_to(make_address(fabric_.process(), topology::io_worker, topology::supervisor));
+  t->core->report_activities_to(options_.activities);
   return t;
 }
 

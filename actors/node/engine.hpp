@@ -86,6 +86,7 @@ struct engine_options {
   double trace_ratio = 1;                                    // share of the traces that begin here and are recorded
   std::shared_ptr<sampling::token_chooser> target_chooser;   // null except in benchmarks
   std::shared_ptr<const sampling::token_chooser> draft_chooser;
+  actor::activity_listener activities;  // empty except in benchmarks; called on several threads
   bool shows_memory = true;  // logs the memory plan
   /// Reports a weight loader's progress: what, bytes done, bytes in all.
   std::function<void(const std::string&, std::uint64_t, std::uint64_t)> progress;

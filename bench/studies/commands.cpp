@@ -268,6 +268,10 @@ void add_bench_edit(CLI::App& bench, int& exit_code) {
   c->add_option("--grid-ngram", f->grid_ngram, "blazedit: with each of these --max-matching-ngram-size")
       ->delimiter(',')
       ->check(CLI::Range(1, 64));
+  c->add_flag(
+      "--timeline", f->timeline,
+      "Also tell where the time of decoding goes, and what passes of each width give; --json has every pass and "
+      "handler");
   add_json_flag(*c, f->json, "every run and the summary, after each edit,");
   c->add_option("--merge", f->merge, "Run nothing; combine files that several processes wrote with --json")
       ->check(CLI::ExistingFile);

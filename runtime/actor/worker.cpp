@@ -111,7 +111,9 @@ void worker::deliver(frame f) {
   const instant began = env_.now();
   auto taken = it->second.running->accept(std::move(f));
   // Decoding a message occupies the thread just as handling it does.
-  it->second.running->times().note(std::chrono::duration_cast<microseconds>(env_.now() - began), began);
+  const instant ended = env_.now();
+  it->second.running->times().note(std::chrono::duration_cast<microseconds>(ended - began), began);
+  note_activity(*it->second.running, {}, began, ended);
   if (!taken) {
     bounce(returned, taken.error());
     return;
@@ -126,10 +128,15 @@ void worker::mark_ready(address who) {
   ready_.push_back(who);
 }
 
+void worker::note_activity(cell& of, std::string_view message, instant began, instant ended) const {
+  if (listener_) listener_({of.context().name(), message, began, ended});
+}
+
 void worker::note_handler(cell& of, instant began) {
   const instant now = env_.now();
   const auto took = std::chrono::duration_cast<microseconds>(now - began);
   of.times().note(took, now);
+  note_activity(of, of.last_message(), began, now);
   if (!handler_limit_ || took <= *handler_limit_ || now < complain_of_handlers_after_) return;
   complain_of_handlers_after_ = now + between_complaints;
   of.context().log(log_level::warning, "occupied its thread for " + std::to_string(took.count() / 1000) +
@@ -220,8 +227,10 @@ bool worker::run_idle() {
   for (const address who : idlers_) {
     const auto it = slots_.find(who);
     if (it == slots_.end() || !it->second.running) continue;
+    const instant began = env_.now();
     try {
       more = it->second.running->idle() || more;
+      note_activity(*it->second.running, {}, began, env_.now());
     } catch (const std::exception& e) {
       report_death(who, e.what());
     }

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/actor/activity.hpp"
 #include "runtime/actor/actor.hpp"
 #include "runtime/actor/handler_times.hpp"
 #include "runtime/actor/link.hpp"
@@ -177,6 +178,8 @@ class worker {
 
   /// Logs handlers that take longer, at most once a second, because they delay other actors.
   void warn_about_handlers_over(microseconds limit) { handler_limit_ = limit; }
+  /// For measurements: every activity of the actors is reported to `listener`.
+  void report_activities_to(activity_listener listener) { listener_ = std::move(listener); }
   /// Sets the address to which deaths of actors are reported.
   void report_deaths_to(address supervisor) { supervisor_ = supervisor; }
 
@@ -222,6 +225,7 @@ class worker {
   std::uint32_t draw_number();
   void start_timer(microseconds delay, frame f);
   void note_handler(cell& of, instant began);
+  void note_activity(cell& of, std::string_view message, instant began, instant ended) const;
   void add_cell(address self, std::function<std::unique_ptr<cell>()> make, bool permanent);
   void start_cell(address self);
   void post(frame f);
@@ -249,6 +253,7 @@ class worker {
   std::uint64_t next_age_ = 1;
   instant complain_after_{};  // limits the log of undeliverable messages
   std::optional<microseconds> handler_limit_;
+  activity_listener listener_;  // may be empty
   instant complain_of_handlers_after_{};
   bool stopping_ = false;
 };

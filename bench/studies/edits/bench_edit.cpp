@@ -19,7 +19,9 @@
 #include "bench/studies/common/json_file.hpp"
 #include "bench/studies/common/least_rounds.hpp"
 #include "bench/studies/common/local_runner.hpp"
+#include "bench/studies/common/statistics.hpp"
 #include "bench/studies/edits/edit_report.hpp"
+#include "bench/studies/edits/edit_timeline.hpp"
 
 namespace redline::studies {
 namespace {
@@ -130,8 +132,9 @@ result<std::vector<prepared_edit>> prepare(const std::vector<known_edit>& edits,
 /// Runs edits through the engine and keeps the fastest of the repeats.
 class edit_bench {
  public:
-  edit_bench(const edit_options& f, local_runner& runner, std::shared_ptr<answer_replay> replay)
-      : flags_(f), runner_(runner), replay_(std::move(replay)) {}
+  edit_bench(const edit_options& f, local_runner& runner, std::shared_ptr<answer_replay> replay,
+             std::shared_ptr<activity_record> activities)
+      : flags_(f), runner_(runner), replay_(std::move(replay)), activities_(std::move(activities)) {}
 
   /// After each edit, `so_far` receives what was measured so far.
   result<std::vector<edit_run>> run(const std::vector<prepared_edit>& edits, const std::vector<chosen_method>& methods,
@@ -180,6 +183,7 @@ class edit_bench {
     REDLINE_TRY_ASSIGN(auto request, request_of(p.edit->task, m.options, runner_.parts()));
     request.tokens_max = p.tokens_max;
     if (flags_.prediction_right && draft::reads_prediction(m.options.how)) request.prediction = p.prediction;
+    (void)activities_->take();
     auto got = runner_.run(std::move(request), m.options, [](const session_text&) {});
     auto steps = replay_->finish(sequence);
     if (!got) return failure{got.error().code, p.edit->id + ", " + m.name + ": " + got.error().context};
@@ -197,7 +201,8 @@ class edit_bench {
                .draft_passes = s.draft_passes,
                .drafted = s.drafted,
                .accepted = s.accepted,
-               .steps = std::move(steps)};
+               .steps = std::move(steps),
+               .timeline = activities_->take()};
     if (flags_.replay && p.tokens_max >= p.known.size()) {
       const bool has_model = flags_.replay_draft_accuracy && draft::asks_model(m.options.how);
       r.least_rounds = m.options.how == draft::method::regular
@@ -213,6 +218,7 @@ class edit_bench {
   const edit_options& flags_;
   local_runner& runner_;
   std::shared_ptr<answer_replay> replay_;
+  std::shared_ptr<activity_record> activities_;
   outcome last_;
   outcome reference_;
 };
@@ -258,6 +264,41 @@ void print_table(const std::vector<method_summary>& all, const edit_options& f, 
   std::printf("\n");
 }
 
+/// Where decoding's time went, and what it gave at each width of a pass.
+void print_timeline(const std::vector<method_summary>& all, const std::vector<edit_run>& runs) {
+  std::printf("\ndecoding    seconds  target   draft session manager   other waiting  us/round without passes\n");
+  std::vector<std::vector<decoding_times>> times;
+  std::vector<std::vector<std::vector<answer_replay::step>>> steps;
+  for (const method_summary& s : all) {
+    auto& mine = times.emplace_back();
+    auto& verified = steps.emplace_back();
+    decoding_times sum;
+    std::size_t rounds = 0;
+    for (const edit_run& r : runs) {
+      if (r.method != s.method) continue;
+      mine.push_back(decoding_times_of(r.timeline, r.steps.size()));
+      verified.push_back(r.steps);
+      sum.whole += mine.back().whole;
+      for (std::size_t i = 0; i < edit_parts_count; ++i) sum.busy[i] += mine.back().busy[i];
+      rounds += mine.back().passes.size();
+    }
+    std::printf("%-10s %8.2f", s.method.c_str(), sum.whole);
+    for (const double busy : sum.busy) std::printf(" %5.1f %%", 100 * ratio(busy, sum.whole));
+    std::printf(" %5.1f %%", 100 * ratio(sum.waiting(), sum.whole));
+    std::printf(" %8.0f\n", 1e6 * ratio(sum.whole - sum.busy[0] - sum.busy[1], static_cast<double>(rounds)));
+  }
+  std::printf("\nmethod     rows to  passes  mean rows  ms each  tokens each  tokens/ms  cut where refused\n");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const width_summary& w : summarise_widths(steps[i], times[i])) {
+      const auto passes = static_cast<double>(w.passes);
+      std::printf("%-10s %7u %7zu %10.1f %8.2f %12.2f %10.2f %18.2f\n", all[i].method.c_str(), w.rows_max, w.passes,
+                  static_cast<double>(w.rows) / passes, 1e3 * w.seconds / passes,
+                  static_cast<double>(w.tokens) / passes, ratio(static_cast<double>(w.tokens), 1e3 * w.seconds),
+                  ratio(static_cast<double>(w.tokens), 1e3 * w.least_seconds));
+    }
+  }
+}
+
 json json_of(const edit_options& f, const std::string& edits, const std::vector<edit_run>& runs, std::size_t too_long) {
   json out = {{"benchmark", "edit"},
               {"replayed", f.replay},
@@ -284,6 +325,7 @@ result<bool> tell(const edit_options& f, const std::string& edits, const std::ve
   const auto summaries = summarise(runs);
   REDLINE_TRY(write_json(f.json, json_of(f, edits, runs, too_long)));
   print_table(summaries, f, too_long);
+  if (f.timeline) print_timeline(summaries, runs);
   return std::all_of(summaries.begin(), summaries.end(), [](const method_summary& s) { return s.identical; });
 }
 
@@ -302,6 +344,9 @@ result<bool> tell_merged(edit_options f) {
 }
 
 result<bool> run(const edit_options& f) {
+  if (!f.merge.empty() && f.timeline) {
+    return failure{errc::invalid_argument, "--timeline: merged files have no timelines, expected --merge without it"};
+  }
   if (!f.merge.empty()) return tell_merged(f);
   if (f.models.model.empty()) return failure{errc::invalid_argument, "expected --model or --merge, found neither"};
   REDLINE_TRY_ASSIGN(const auto path, edits_path(f.edits));
@@ -313,6 +358,8 @@ result<bool> run(const edit_options& f) {
   }
   if (f.replay_draft_accuracy) options.draft_chooser = std::make_shared<draft_replay>(replay, *f.replay_draft_accuracy);
   options.target_chooser = replay;
+  const auto activities = std::make_shared<activity_record>();
+  if (f.timeline) options.activities = [activities](const actor::activity& a) { activities->note(a); };
   options.scheduling.sharing = prefix_sharing::off;  // every method reads its prompt
   progress_line line;
   options.progress = [&line](const std::string& what, std::uint64_t done, std::uint64_t all) {
@@ -333,7 +380,7 @@ result<bool> run(const edit_options& f) {
   const auto so_far = [&](const std::vector<edit_run>& runs) {
     return f.json == "-" ? result<void>{} : write_json(f.json, json_of(f, path, runs, too_long));
   };
-  REDLINE_TRY_ASSIGN(const auto runs, edit_bench(f, *runner, replay).run(chosen, methods, so_far));
+  REDLINE_TRY_ASSIGN(const auto runs, edit_bench(f, *runner, replay, activities).run(chosen, methods, so_far));
   return tell(f, path, runs, too_long);
 }
 

@@ -27,6 +27,7 @@ struct edit_options {
   std::vector<std::uint32_t> grid_runs;
   std::vector<std::uint32_t> grid_micro;
   std::vector<std::uint32_t> grid_ngram;
+  bool timeline = false;
   std::string json;
   std::vector<std::string> merge;
 };

@@ -80,24 +80,26 @@ std::vector<method_summary> summarise(const std::vector<edit_run>& runs) {
 json json_of(const edit_run& r) {
   json steps = json::array();
   for (const auto& s : r.steps) steps.push_back({s.drafted, s.accepted});
-  return {{"edit", r.edit},
-          {"method", r.method},
-          {"edit_ratio", r.edit_ratio},
-          {"characters", r.characters},
-          {"prompt_tokens", r.prompt_tokens},
-          {"tokens", r.tokens},
-          {"seconds", r.seconds},
-          {"first_token_seconds", r.first_token_seconds},
-          {"characters_per_second", r.characters_per_second()},
-          {"decoded_characters_per_second", r.decoded_per_second()},
-          {"target_passes", r.target_passes},
-          {"draft_passes", r.draft_passes},
-          {"drafted", r.drafted},
-          {"accepted", r.accepted},
-          {"least_rounds", r.least_rounds},
-          {"identical", r.identical},
-          {"as_wanted", r.as_wanted},
-          {"steps", steps}};
+  json out = {{"edit", r.edit},
+              {"method", r.method},
+              {"edit_ratio", r.edit_ratio},
+              {"characters", r.characters},
+              {"prompt_tokens", r.prompt_tokens},
+              {"tokens", r.tokens},
+              {"seconds", r.seconds},
+              {"first_token_seconds", r.first_token_seconds},
+              {"characters_per_second", r.characters_per_second()},
+              {"decoded_characters_per_second", r.decoded_per_second()},
+              {"target_passes", r.target_passes},
+              {"draft_passes", r.draft_passes},
+              {"drafted", r.drafted},
+              {"accepted", r.accepted},
+              {"least_rounds", r.least_rounds},
+              {"identical", r.identical},
+              {"as_wanted", r.as_wanted},
+              {"steps", steps}};
+  if (!r.timeline.empty()) out["timeline"] = json_of(r.timeline);
+  return out;
 }
 
 json json_of(const method_summary& s) {

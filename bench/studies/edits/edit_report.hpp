@@ -6,6 +6,7 @@
 
 #include "bench/studies/common/answer_replay.hpp"
 #include "bench/studies/common/names.hpp"
+#include "bench/studies/edits/edit_timeline.hpp"
 #include "runtime/base/result.hpp"
 
 namespace redline::studies {
@@ -28,6 +29,7 @@ struct edit_run {
   bool identical = true;           // every repeat gave the tokens and bytes of regular
   bool as_wanted = false;          // the answer contains the known result
   std::vector<answer_replay::step> steps;
+  std::vector<busy_time> timeline;  // with --timeline; not in parsed runs
 
   [[nodiscard]] double characters_per_second() const;
   /// The rate without the prompt and the first token.
