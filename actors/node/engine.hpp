@@ -87,7 +87,7 @@ struct engine_options {
   std::shared_ptr<sampling::token_chooser> target_chooser;   // null except in benchmarks
   std::shared_ptr<const sampling::token_chooser> draft_chooser;
   actor::activity_listener activities;  // empty except in benchmarks; called on several threads
-  bool shows_memory = true;  // logs the memory plan
+  bool shows_memory = true;             // logs the memory plan
   /// Reports a weight loader's progress: what, bytes done, bytes in all.
   std::function<void(const std::string&, std::uint64_t, std::uint64_t)> progress;
   /// Called from an actor's thread when the supervisor gives up.
@@ -176,7 +176,8 @@ class engine {
   void add_io_actors();
   result<void> add_target();
   [[nodiscard]] std::vector<pass_cost> pass_costs(model::transformer& t, const kernels::kernel_table& table,
-                                                  const std::string& path, const gguf::gguf_file& file) const;
+                                                  model::kv_type kv, const std::string& path,
+                                                  const gguf::gguf_file& file) const;
   result<void> add_draft();
   [[nodiscard]] process_card describe_itself() const;
   [[nodiscard]] bool is_in_pool() const { return options_.broker || !options_.bridge.joins.empty(); }
