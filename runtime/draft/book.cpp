@@ -186,7 +186,7 @@ model_tally book::expected_of_model(std::uint8_t grade) const {
   const auto mean = [&](const model_tally& seen, const model_tally& expected) {
     // The guess weighs less the more drafts have been forgotten. Otherwise a lasting guess could keep asking a model
     // that saves nothing and costs less than a part of a round.
-    const double first = constants_.first_weight * (1 - seen.drafts * forgotten_per_draft());
+    const double first = constants_.first_weight * (1 - seen.drafts / constants_.remembered_model_drafts);
     const double all = seen.drafts + first;
     return model_tally{.drafts = 1,
                        .rounds_saved = (seen.rounds_saved + first * expected.rounds_saved) / all,
@@ -290,7 +290,7 @@ void book::learn_of_model(const open_round& round, std::span<const token> came, 
 }
 
 void book::add_to_tallies(std::uint8_t grade, const model_tally& came) {
-  const double kept = 1 - forgotten_per_draft();
+  const double kept = 1 - 1 / constants_.remembered_model_drafts;
   for (model_tally* const t : {&model_.of[grade], &model_.all, &tenant_->model.of[grade], &tenant_->model.all}) {
     t->drafts = kept * t->drafts + came.drafts;
     t->rounds_saved = kept * t->rounds_saved + came.rounds_saved;

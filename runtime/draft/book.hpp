@@ -143,8 +143,6 @@ class book {
   [[nodiscard]] bool model_pays(const model_state& model, const round_costs& costs);
   [[nodiscard]] model_tally expected_of_model(std::uint8_t grade) const;
   [[nodiscard]] static double saved_us(const model_tally& t, const round_costs& costs);
-  /// Drafts vary more in what they save than in whether their tokens are right.
-  [[nodiscard]] double forgotten_per_draft() const { return 0.5 / constants_.remembered_drafts; }
   void learn_of(const graded_draft& draft, std::span<const token> came);
   void learn_of_model(const open_round& round, std::span<const token> came, std::uint32_t verified_count);
   void add_to_tallies(std::uint8_t grade, const model_tally& came);

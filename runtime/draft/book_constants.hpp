@@ -11,6 +11,9 @@ struct book_constants {
   double first_weight = 4;
   /// About how many drafts are remembered.
   double remembered_drafts = 10;
+  /// The same of the draft model's drafts. What they save varies more than whether their tokens are right: inside a
+  /// long copy a draft loses a little, where the text changes it saves several rounds.
+  double remembered_model_drafts = 80;
   /// Rounds that a draft of an untried model is assumed to save.
   double first_saved_rounds = 3;
   /// The share of an answer's time, as one in this many, that may be spent on testing whether the model pays again.

@@ -30,8 +30,7 @@ class simulated_model {
   };
   draft_made make(std::span<const token> log, std::uint32_t tokens_max, const draft::round_costs& target) {
     draft_made out;
-    out.unread = static_cast<std::uint32_t>(log.size() - std::min(read_, log.size()));
-    read_ = log.size();
+    out.unread = static_cast<std::uint32_t>(unread(log));
     log_.append(log.subspan(log_.tokens().size()));
     const pass_costs& p = setting_.costs;
     const draft::draft_options options;
@@ -61,9 +60,14 @@ class simulated_model {
       if (is_blazedit && (out.passes >= options.max_num_run || chance * target.round_us <= p.model_us + target.row_us))
         break;
     }
+    read_.assign(log.begin(), log.end());
+    read_.insert(read_.end(), out.draft.tokens.begin(), out.draft.tokens.end() - 1);  // its last token was not computed
     return out;
   }
-  [[nodiscard]] double unread(std::size_t log_count) const { return static_cast<double>(log_count - read_); }
+  /// The tokens that the model must read before it can draft. It has read its last draft, too.
+  [[nodiscard]] double unread(std::span<const token> log) const {
+    return static_cast<double>(log.size() - std::min(agreement(read_, log), log.size() - 1));
+  }
 
  private:
   std::vector<token> look_up(const draft::draft_options& options, std::uint32_t tokens_max,
@@ -82,7 +86,7 @@ class simulated_model {
   const draft_replay_study::setting& setting_;
   const known_answer& known_;
   draft::prompt_lookup log_;
-  std::size_t read_ = 0;
+  std::vector<token> read_;
   draft::acceptance_record guesses_;
   draft::graded_segment run_;
 };
@@ -104,8 +108,10 @@ draft_replay_study::draft_replay_study(const setting& s)
 
 replay_cost draft_replay_study::replay(const known_answer& known) {
   const pass_costs& p = setting_.costs;
+  // What a book is told: the line from one row to 33 (cost::step_cost_at).
+  constexpr double line_rows = 32;
   const draft::round_costs costs{.round_us = p.target_us + p.overhead_us,
-                                 .row_us = p.row_us,
+                                 .row_us = p.row_us * std::max(line_rows - p.free_rows, 0.0) / line_rows,
                                  .model_pass_us = p.model_us,
                                  .model_row_us = p.model_row_us};
   const draft::draft_options options{.how = setting_.how};
@@ -137,7 +143,7 @@ replay_cost draft_replay_study::replay(const known_answer& known) {
     const auto came = left.first(accepted + 1);
     ++cost.rounds;
     cost.rows += 1 + width;
-    cost.us += costs.round_us + static_cast<double>(width) * costs.row_us;
+    cost.us += costs.round_us + std::max(static_cast<double>(width) - p.free_rows, 0.0) * p.row_us;
     book.judge(came, static_cast<std::uint32_t>(width));
     at += came.size();
     log.insert(log.end(), came.begin(), came.end());
@@ -146,8 +152,7 @@ replay_cost draft_replay_study::replay(const known_answer& known) {
       draft = {};
       continue;
     }
-    const draft::book::model_state state{.is_there = draft::asks_model(setting_.how),
-                                         .unread = model.unread(log.size())};
+    const draft::book::model_state state{.is_there = draft::asks_model(setting_.how), .unread = model.unread(log)};
     draft = book.choose(costs, static_cast<std::uint32_t>(known.answer.size() - at - 1), state, as_it_is);
     if (draft.ask_model == 0) continue;
     auto made = model.make(log, draft.ask_model, costs);
