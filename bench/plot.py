@@ -115,6 +115,22 @@ def edit_steps(data):
     return figure
 
 
+def edit_timeline(data):
+    """Plots the times in which each part of the process was busy in one edit."""
+    run = typical_run(data.get("runs", []))
+    if run is None or not run.get("timeline"):
+        return None
+    figure, axes = axes_for(f"Busy parts: {run['method']} on {run['edit']}", replayed_note(data),
+                            "milliseconds after the first message", "")
+    parts = group(run["timeline"], lambda busy: busy[0])
+    for i, (part, mine) in enumerate(parts.items()):
+        axes.broken_barh([(begin / 1000, (end - begin) / 1000) for _, begin, end in mine], (i - 0.4, 0.8),
+                         color=colour_of(part, i))
+    axes.set_yticks(range(len(parts)), list(parts))
+    axes.invert_yaxis()
+    return figure
+
+
 def load_figure(data, title, note, y_label, value):
     """Plots a value by clients, or by requests per second where no level is a number of clients."""
     rows = [r for r in data.get("summary", []) if value in r]
@@ -237,7 +253,7 @@ def pie_times(data):
 
 
 FIGURES = {
-    "edit": {"speed": edit_speed, "steps": edit_steps},
+    "edit": {"speed": edit_speed, "steps": edit_steps, "timeline": edit_timeline},
     "load": {"throughput": load_throughput, "goodput": load_goodput},
     "copy": {"runs": copy_runs, "coverage": copy_coverage, "moved": copy_moved},
     "evict": {"pace": evict_pace},

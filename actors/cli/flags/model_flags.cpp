@@ -57,7 +57,7 @@ void add_memory_flags(command c, model_flags& flags) {
         "int8 for quantized models, otherwise bf16 on CPUs with AMX and float on others; with --kv f32 always float")
       .one_of({"auto", "float", "bf16", "int8"})
       .group("Models");
-  c.add("--kv", flags.kv, "Type of cached keys and values")
+  c.add("--kv", flags.kv, "Type of cached keys and values of the target model; the draft model's are q8_0")
       .one_of({"f32", "f16", "bf16", "q8_0", "i16"})
       .group("Models");
   add_threads_flag(c, flags.threads)

@@ -33,6 +33,7 @@ class PlotTest(unittest.TestCase):
         drawn = self.draw("edit.json", "load.json", "copy.json", "evict.json", "pie.json")
         self.assertEqual(set(drawn), {f"{b}-{name}" for b, figures in plot.FIGURES.items() for name in figures})
         series = {"edit-speed": ["regular", "lookup"], "edit-steps": ["proposed", "accepted"],
+                  "edit-timeline": ["session", "target", "draft"],
                   "load-throughput": ["regular", "auto"], "load-goodput": ["regular", "auto"],
                   "copy-runs": ["logits of the last row", "logits of every row"], "copy-coverage": ["edits"],
                   "copy-moved": ["verified, plans again", "forced, one program"],

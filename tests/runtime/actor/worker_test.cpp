@@ -331,6 +331,20 @@ TEST_F(worker_test, works_while_idle_as_long_as_the_actor_asks) {
   EXPECT_FALSE(w.run_idle());
 }
 
+TEST_F(worker_test, reports_what_occupied_its_thread) {
+  diary seen;
+  w.report_activities_to([&](const activity& a) {
+    EXPECT_LE(a.begin, a.end);
+    seen.push_back(std::string(a.actor) + ": " + std::string(a.message));
+  });
+  tell(add().where, "a");
+  EXPECT_EQ(seen, diary{"scribe: "}) << "it was decoded";
+  run();
+  EXPECT_EQ(seen, (diary{"scribe: ", "scribe: note"}));
+  w.run_idle();
+  EXPECT_EQ(seen, (diary{"scribe: ", "scribe: note", "scribe: "}));
+}
+
 TEST_F(worker_test, stops_all_actors_the_youngest_first) {
   struct named final : actor_of<named> {
     using accepts = protocol<note>;
