@@ -72,6 +72,8 @@ const known = [
     {file: "docs/start.md", holds: "build/redline inspect", says: /this CPU[^]*./},
     {file: "docs/team.md", holds: "fair_share", says: /"T"[^]*without a key: 401/},
     {file: "docs/tuning.md", holds: "build/redline doctor", says: /^redline \S+ +ready/m},
+    {file: "docs/tuning.md", holds: "numactl", instead: [["numactl --cpunodebind=0 --membind=0 ", ""], ["numactl --cpunodebind=1 --membind=1 ", ""]],
+        then: "curl -s http://127.0.0.1:8080/v1/models", says: /"T"/},
     {file: "docs/which-model.md", holds: "build/redline synth", instead: [["qwen2-0.5b", "tiny"]], says: /./},
     {file: "README.md", holds: "build/redline serve", pasted: true, says: /LIMIT = 64[^]*^[-+]/m},
     {file: "README.md", holds: "build/redline broker", then: "curl -s http://127.0.0.1:8081/v1/models", says: /"demo-target"/},
