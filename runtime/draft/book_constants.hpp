@@ -11,8 +11,8 @@ struct book_constants {
   double first_weight = 4;
   /// About how many drafts are remembered.
   double remembered_drafts = 10;
-  /// The same of the draft model's drafts. What they save varies more than whether their tokens are right: inside a
-  /// long copy a draft loses a little, where the text changes it saves several rounds.
+  /// The same for what the draft model's drafts saved. That varies more than whether tokens are right: a draft loses a
+  /// little inside a long copy, and saves several rounds where the text changes.
   double remembered_model_drafts = 80;
   /// Rounds that a draft of an untried model is assumed to save.
   double first_saved_rounds = 3;

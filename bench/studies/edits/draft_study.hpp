@@ -23,8 +23,8 @@ struct known_answer {
 /// The microseconds that passes take. They are fixed, so that every decision repeats.
 struct pass_costs {
   double target_us = 2000;  // a pass with one row
-  double row_us = 100;      // each further row, but for the first ones
-  double free_rows = 0;     // so many are computed while the weights are read, at no cost
+  double row_us = 100;      // each further row after the free ones
+  double free_rows = 0;     // further rows that cost nothing, since the weights are being read
   double model_us = 150;    // a pass of the draft model
   double model_row_us = 8;
   double overhead_us = 200;  // time of a round in addition to its passes

@@ -91,6 +91,20 @@ TEST(draft_study, regular_takes_a_round_for_each_token) {
   for (const auto count : cost.accepted) EXPECT_EQ(count, 0u);
 }
 
+TEST(draft_study, free_rows_cost_nothing_and_the_others_what_they_cost) {
+  const auto known = edit_of(3, 40, 4);
+  const auto cost_with = [&](double free_rows) {
+    return draft_replay_study({.how = method::lookup, .costs = {.free_rows = free_rows}}).replay(known);
+  };
+  const pass_costs costs;
+  const double round_us = costs.target_us + costs.overhead_us;
+  const auto none = cost_with(0), all = cost_with(1000);
+  EXPECT_DOUBLE_EQ(none.us, static_cast<double>(none.rounds) * round_us +
+                                static_cast<double>(none.rows - none.rounds) * costs.row_us);
+  EXPECT_DOUBLE_EQ(all.us, static_cast<double>(all.rounds) * round_us);
+  EXPECT_GT(all.rows, all.rounds);
+}
+
 TEST(draft_study, every_token_is_a_rounds_own_or_was_accepted) {
   for (const known_answer& known : some_edits(true)) {
     for (const method how :
