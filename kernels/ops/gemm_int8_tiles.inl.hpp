@@ -5,7 +5,8 @@
 // A tile's sums are in registers that vectors cannot read: they are stored, loaded as vectors and added to sixteen rows
 // of floats in registers. So three groups are in progress at a time: one is multiplied, one stored, one added.
 
-/// The number of rows from which a tile is faster than vectors; fewer rows beyond whole tiles use vectors.
+/// The number of rows from which a tile is faster than vectors. More rows never use vectors for a remainder, because
+/// those would read all weights again.
 inline constexpr std::size_t byte_tile_rows_least = 6;
 
 /// Expanded groups of any format: whole bytes, and floats for scale and minimum.
@@ -27,9 +28,22 @@ struct written_out : byte_format<Bits, Offset, Minimum, Group> {
   static words16 bytes(const head& h) {
     return load_words(h.words + I * layout::words_bytes);
   }
+  static const std::byte* words(const std::byte* panel, std::size_t g) { return panel + g * group_bytes; }
+  static void read_ahead(const std::byte*, std::size_t) {}
 };
 template<class Format>
 using written_out_of = written_out<Format::bits, Format::offset, Format::has_minimum, Format::group>;
+
+/// Weights that are signed bytes as they are packed, so that tiles read them in place.
+struct packed_signed : q8_0_bytes {
+  static const std::byte* words(const std::byte* panel, std::size_t g) { return open(panel, g).q; }
+  static void read_ahead(const std::byte* panel, std::size_t g) {
+    prefetch_weights(panel + g * group_bytes, group_bytes);
+  }
+};
+
+/// The number of rows up to which reading in place is faster than writing out, which aligns the weights.
+inline constexpr std::size_t packed_rows_max = 48;
 
 /// Bytes of weights expanded at once: a part of a second-level cache. Most panels fit as a whole, so that sums stay in
 /// registers.
@@ -53,7 +67,7 @@ void write_signed_out(const std::byte* panel, std::size_t begin, std::size_t end
 
 /// Sixteen rows of x over one segment of a panel's groups.
 struct byte_tile : dot_tile {
-  std::size_t rows;  // rows that exist; the others are computed and discarded
+  std::size_t rows;  // rows that exist; integer sums of the others are computed and discarded
 };
 
 template<class Source>
@@ -65,22 +79,31 @@ void multiply_byte_tile(const byte_tile& t) {
   for (std::size_t r = 0; r < 16; ++r) {
     acc[r] = t.first || r >= t.rows ? zero() : load_some(t.y + r * t.y_stride, t.lanes);
   }
+  // A quarter of the tile is added at a time. Rows that do not exist take the last one's floats: what memory contains
+  // there may be denormal, and a product with a denormal number takes a hundred times as long.
+  const std::byte* blocks[16];
+#pragma GCC unroll 16
+  for (std::size_t r = 0; r < 16; ++r) {
+    blocks[r] = reinterpret_cast<const std::byte*>(t.blocks) + std::min(r, t.rows - 1) * t.row_bytes;
+  }
   alignas(64) std::int32_t sums[2][16 * 16];
   const auto step = [&](auto parity, std::size_t g) {
     constexpr int now = decltype(parity)::value;
     if (g < t.groups) {
       tile_zero<now>();
       tile_load<x_tile + now>(t.q + g * Source::group, t.row_bytes);
-      tile_load<w_tile + now>(t.panel + g * Source::group_bytes, layout::words_bytes);
+      tile_load<w_tile + now>(Source::words(t.panel, g), layout::words_bytes);
+      Source::read_ahead(t.panel, g);
       tile_multiply_bytes<now, x_tile + now, w_tile + now>();
     }
     if (g >= 2) {
       const std::size_t done = g - 2;
       const auto head = Source::open(t.panel, done);
-      const auto* blocks = reinterpret_cast<const std::byte*>(t.blocks + done * Source::group / x_block_columns);
+      const std::size_t block = done * Source::group / x_block_columns * sizeof(x_block);
 #pragma GCC unroll 16
       for (std::size_t r = 0; r < 16; ++r) {
-        const auto* b = reinterpret_cast<const x_block*>(blocks + r * t.row_bytes);
+        if (r % 4 == 0 && r >= t.rows) break;
+        const auto* b = reinterpret_cast<const x_block*>(blocks[r] + block);
         acc[r] = fma(mul(head.scale, broadcast(b->d)), load_integers(sums[now] + r * 16), acc[r]);
         if constexpr (Source::has_minimum)
           acc[r] = fma(head.minimum, broadcast(sum_of_group<Source::group>(*b, done)), acc[r]);
@@ -100,53 +123,57 @@ void multiply_byte_tile(const byte_tile& t) {
   }
 }
 
-/// Multiplies whole tiles of rows, and a remainder that is large enough for one.
+/// Multiplies all rows by `count` groups of a panel from group g on.
+template<class Source>
+void multiply_byte_segment(const gemm_args& a, std::size_t panel, const std::byte* weights, std::size_t g,
+                           std::size_t count) {
+  const std::size_t row_bytes = prepared_row_bytes(a.w.columns);
+  for (std::size_t row = 0; row < a.rows; row += 16) {
+    const std::byte* x = a.prepared + row * row_bytes;
+    multiply_byte_tile<Source>(
+        {{.panel = weights,
+          .panel_bytes = 0,
+          .q = x + g * Source::group,
+          .blocks = reinterpret_cast<const x_block*>(x + a.w.columns) + g * Source::group / x_block_columns,
+          .row_bytes = row_bytes,
+          .groups = count,
+          .y = a.y + row * a.y_stride + panel * 16,
+          .y_stride = a.y_stride,
+          .lanes = std::min<std::size_t>(16, a.w.rows - panel * 16),
+          .bias = a.bias == nullptr ? nullptr : a.bias + panel * 16,
+          .first = g == 0,
+          .last = g + count == a.w.columns / Source::group},
+         /*rows=*/std::min<std::size_t>(16, a.rows - row)});
+  }
+}
+
 template<class Format>
 void multiply_byte_tiles(const gemm_args& a) {
   using source = written_out_of<Format>;
-  alignas(64) std::byte written[written_bytes];
   const byte_tile_session<Format::group> session;
-  const std::size_t row_bytes = prepared_row_bytes(a.w.columns);
   const std::size_t groups = a.w.columns / Format::group;
+  if constexpr (std::is_same_v<Format, q8_0_bytes>) {
+    if (a.rows <= packed_rows_max) {
+      for (std::size_t panel = a.panel_begin; panel < a.panel_end; ++panel) {
+        multiply_byte_segment<packed_signed>(a, panel, a.w.panels + panel * a.w.panel_bytes, 0, groups);
+      }
+      return;
+    }
+  }
+  alignas(64) std::byte written[written_bytes];
   constexpr std::size_t step = written_bytes / source::group_bytes / 2 * 2;  // whole blocks of x
   for (std::size_t panel = a.panel_begin; panel < a.panel_end; ++panel) {
     for (std::size_t g = 0; g < groups || g == 0; g += step) {
       const std::size_t count = std::min(step, groups - g);
       write_signed_out<Format>(a.w.panels + panel * a.w.panel_bytes, g, g + count, written);
-      for (std::size_t row = 0; row < a.rows; row += 16) {
-        const std::byte* x = a.prepared + row * row_bytes;
-        multiply_byte_tile<source>(
-            {{.panel = written,
-              .panel_bytes = 0,
-              .q = x + g * Format::group,
-              .blocks = reinterpret_cast<const x_block*>(x + a.w.columns) + g * Format::group / x_block_columns,
-              .row_bytes = row_bytes,
-              .groups = count,
-              .y = a.y + row * a.y_stride + panel * 16,
-              .y_stride = a.y_stride,
-              .lanes = std::min<std::size_t>(16, a.w.rows - panel * 16),
-              .bias = a.bias == nullptr ? nullptr : a.bias + panel * 16,
-              .first = g == 0,
-              .last = g + count == groups},
-             /*rows=*/std::min<std::size_t>(16, a.rows - row)});
-      }
+      multiply_byte_segment<source>(a, panel, written, g, count);
     }
   }
 }
 
 void gemm_int8_by_tiles(const gemm_args& a) {
-  const std::size_t rest = a.rows % 16;
-  const std::size_t by_vectors = rest < byte_tile_rows_least ? rest : 0;
-  const std::size_t by_tiles = a.rows - by_vectors;
-  if (block_columns(a.w.type) == 1 || by_tiles == 0) return gemm_int8(a);
-  gemm_args some = a;
-  some.rows = by_tiles;
-  with_byte_format(a.w.type, [&]<class Format>() { multiply_byte_tiles<Format>(some); });
-  some.rows = by_vectors;
-  some.y += by_tiles * a.y_stride;
-  some.x += by_tiles * a.x_stride;
-  some.prepared += by_tiles * prepared_row_bytes(a.w.columns);
-  gemm_int8(some);
+  if (block_columns(a.w.type) == 1 || a.rows < byte_tile_rows_least) return gemm_int8(a);
+  with_byte_format(a.w.type, [&]<class Format>() { multiply_byte_tiles<Format>(a); });
 }
 
 /// Tiles read rows in multiples of sixteen.
