@@ -17,11 +17,7 @@ api::usage_report to_usage(const session_stats& s) {
   u.completion_tokens = s.completion_tokens;
   u.drafted = s.drafted;
   u.accepted = s.accepted;
-  const auto report = [&s](draft::source from) { return api::source_report{s.of(from).drafted, s.of(from).accepted}; };
-  u.lookup = report(draft::source::lookup);
-  u.draft_model = report(draft::source::model);
-  u.prediction = report(draft::source::prediction);
-  u.program = report(draft::source::program);
+  for (const auto from : draft::all_sources) u.of(from) = {s.of(from).drafted, s.of(from).accepted};
   u.copied_forced = s.copied_forced;
   u.copied_verified = s.copied_verified;
   u.rounds = s.rounds;

@@ -588,6 +588,7 @@ api::usage_report completions::sum_usage(const request_state& r) const {
     usage += one;
   }
   usage.ignored = r.asked.ignored;
+  usage.edit_format = r.asked.edit_format;
   usage.eviction = name_of(r.asked.evicting(services_->eviction_defaults).policy);
   if (r.starter && r.asked.from == api::endpoint::completions) {
     // There is one answer, and its window, if it has one, has not moved when it begins.

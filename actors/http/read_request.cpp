@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "actors/http/http_replies.hpp"
 #include "actors/http/resumption.hpp"
@@ -178,6 +179,29 @@ api::checked<std::vector<prompt_to_answer>> fill_prompts(const served_model& mod
   return out;
 }
 
+/// What the prompt's format lets expect as its answer, if a method may read that.
+std::optional<formats::expectation> expect_from(const api::generation_request& request, std::string_view prompt) {
+  const auto& how = request.speculation;
+  const bool is_read = how.recognise && (!how.method || draft::reads_prediction(*how.method));
+  if (!is_read || request.prediction || request.prompts.size() > 1 || request.echo) return std::nullopt;
+  return formats::recognise(prompt);
+}
+
+/// Makes what a prompt lets expect the answer's prediction, unless it has no room in the context.
+void predict_from_format(parsed_request& ready) {
+  if (ready.prompts.size() != 1 || !ready.prompts.front().expected) return;
+  const auto expected = *std::exchange(ready.prompts.front().expected, std::nullopt);
+  const auto& answers = *ready.what.model->answers;
+  if (answers.check_length(expected.text.size(), "prompt")) return;
+  auto tokens = answers.tokenizer()->encode(expected.text);
+  if (tokens.size() + ready.prompts.front().tokens.size() > answers.context_max()) return;
+  auto& asked = ready.what.asked;
+  asked.edit_format = {expected.format, static_cast<std::uint32_t>(tokens.size())};
+  ready.what.spec.draft = asked.drafting(ready.what.model->draft_defaults);
+  ready.what.spec.prediction = std::move(tokens);
+  ready.what.spec.is_from_format = true;
+}
+
 void settle_template(const served_model& model, api::generation_request& request) {
   if (request.from != api::endpoint::chat) return;
   const std::string& source = model.prompts->template_source();
@@ -231,6 +255,7 @@ api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services
     }
     if (const auto why = check(rendered->text.size(), "messages")) return *why;
     out.push_back({builder.tokens(*rendered), std::nullopt, split_after(request, builder, rendered->text)});
+    out.back().expected = expect_from(request, rendered->text);
     if (evicts) out.back().turns = builder.turns(*rendered, out.back().tokens, now);
     return out;
   }
@@ -246,6 +271,7 @@ api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services
     const auto& text = std::get<std::string>(p);
     if (const auto why = check(text.size(), "prompt")) return *why;
     out.push_back({builder.text(text), std::nullopt});
+    out.back().expected = expect_from(request, text);
     if (request.echo) out.back().echo = text;
   }
   return out;
@@ -258,6 +284,7 @@ api::checked<asked_prompts> read_prompts(const gateway_services& services, api::
   auto model = services.find_model(request.model);
   if (!model) return model.error();
   settle_template(**model, request);
+  request.speculation.recognise = false;
   auto prompts = build_prompts(services, **model, request, now);
   if (!prompts) return prompts.error();
   return asked_prompts{std::move(*model), std::move(*prompts), std::move(request.cache_salt)};
@@ -345,6 +372,7 @@ api::checked<parsed_request> read_request(const gateway_services& services, cons
   *rules = with_known_texts(std::move(*rules), what->asked.messages);
   if (const auto why = check_repeated(services, what->asked, *prompts)) return *why;
   parsed_request ready{std::move(*what), std::move(*prompts), std::move(*rules)};
+  predict_from_format(ready);
   ready.bytes = drop_what_was_read(ready, body.size());
   return ready;
 }

@@ -11,6 +11,7 @@
 #include "actors/http/request/event_id.hpp"
 #include "actors/http/request/generation_request.hpp"
 #include "actors/serving/session.hpp"
+#include "runtime/formats/recognise.hpp"
 #include "runtime/tools/reasoning_splitter.hpp"
 
 /// Turns a request's body into all that its answers need: parsing, templates, tokens, grammars and their limits. May
@@ -37,10 +38,11 @@ struct expected_answer {
 struct prompt_to_answer {
   std::vector<token> tokens;
   std::optional<std::vector<token_range>> turns;
-  tools::reasoning_splitter thoughts{};       // the state in which an answer begins
-  std::string echo{};                         // prefix of the answer's text
-  std::shared_ptr<const std::string> text{};  // for llama.cpp's shape, which repeats it; else null
-  api::prompt_report report{};                // if its log-probabilities were requested
+  tools::reasoning_splitter thoughts{};                 // the state in which an answer begins
+  std::string echo{};                                   // prefix of the answer's text
+  std::shared_ptr<const std::string> text{};            // for llama.cpp's shape, which repeats it; else null
+  api::prompt_report report{};                          // if its log-probabilities were requested
+  std::optional<formats::expectation> expected{};  // until it becomes the answer's prediction
 };
 
 /// Prompts for which nothing is computed.

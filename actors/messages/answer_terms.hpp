@@ -77,12 +77,13 @@ struct answer_terms {
   std::optional<std::uint32_t> prompt_logprobs;  // number of alternatives wanted per prompt token
   trace::span_context span;                      // the answer's span; empty if it is not traced
   bool shows_control = false;                    // the text includes control tokens, as for answers in channels
+  bool is_from_format = false;                   // `prediction` was made from the prompt's format, not by the client
   static constexpr auto fields(auto& self) {
     return std::tie(self.session, self.tenant, self.tokens_max, self.tokens_min, self.stops, self.stop_tokens,
                     self.ignore_end, self.sampling, self.draft, self.prediction, self.eviction, self.logprobs,
                     self.copy, self.format, self.tools, self.created_seconds, self.known_text, self.prefix_scope,
                     self.indent_min, self.predict_us_max, self.numerics, self.trace, self.prompt_logprobs, self.span,
-                    self.shows_control);
+                    self.shows_control, self.is_from_format);
   }
 };
 

@@ -111,7 +111,7 @@ struct session_stats {
 
 /// Where a token of an answer came from: the model chose it, a draft of one of these sources was right, a program
 /// copied it, or a grammar left no choice.
-enum class token_origin : std::uint8_t { model, lookup, draft, prediction, program, copy, grammar, last_ };
+enum class token_origin : std::uint8_t { model, lookup, draft, prediction, program, format, copy, grammar, last_ };
 [[nodiscard]] constexpr token_origin to_origin(draft::source from) {
   switch (from) {
     case draft::source::lookup:
@@ -122,13 +122,16 @@ enum class token_origin : std::uint8_t { model, lookup, draft, prediction, progr
       return token_origin::prediction;
     case draft::source::program:
       return token_origin::program;
+    case draft::source::format:
+      return token_origin::format;
     case draft::source::last_:
       break;
   }
   return token_origin::model;
 }
 [[nodiscard]] constexpr std::string_view name_of(token_origin from) {
-  constexpr std::string_view names[] = {"model", "lookup", "draft", "prediction", "program", "copy", "grammar"};
+  constexpr std::string_view names[] = {"model",   "lookup", "draft", "prediction",
+                                        "program", "format", "copy",  "grammar"};
   return from < token_origin::last_ ? names[static_cast<std::size_t>(from)] : "?";
 }
 

@@ -64,7 +64,8 @@ void add_sources(draft::book& book, const token_log& log) {
     add(standing::form, [&log](std::uint32_t most) { return log.likely_call(most); });
   }
   if (draft::reads_prediction(how.how) && !log.spec().prediction.empty()) {
-    book.add(std::make_unique<draft::prediction_source>(log.spec().prediction));
+    const source from = log.spec().is_from_format ? source::format : source::prediction;
+    book.add(std::make_unique<draft::prediction_source>(log.spec().prediction, from));
   }
   book.add(std::make_unique<draft::lookup_source>(how.max_matching_ngram_size));
 }

@@ -42,7 +42,7 @@ actor::task<> session::live() {
   if (partners_.borrowed) numerics_ = partners_.borrowed->numerics;
   const bool is_bound_elsewhere = numerics_ && bound_to() && numerics_ != bound_to();
   if ((!partners_.manager || is_bound_elsewhere) && !co_await find_target()) co_return;
-  // The prompt is indexed, and the draft model reads it, while the target does; the first round has nothing to verify.
+  // The prompt is indexed, and the draft model reads it, while the target does.
   if (book_->append(work_.log(), true)) context().tell(self(), session_step{});
   book_knows_ = work_.log_count();
   if (can_ask_drafter()) tell_drafter(0, 0);
@@ -50,6 +50,9 @@ actor::task<> session::live() {
   round_ = {partners_.borrowed ? partners_.borrowed->last_round.value + 1 : 1};
   if (work_.spec().prompt_logprobs && !co_await score_prompt()) co_return;
   auto step = co_await stream_forced_tokens(work_.begin());
+  // What is expected of the whole answer is verified with the prompt. For other drafts nothing speaks yet.
+  const bool is_predicted = draft::reads_prediction(work_.spec().draft.how) && !work_.spec().prediction.empty();
+  if ((is_predicted || !work_.spec().known_text.empty()) && !step.finished) draft_ = co_await next_draft({});
   while (!step.finished) {
     const verified* const answer = co_await ask_target();
     if (answer == nullptr) co_return;  // the client knows why
@@ -58,7 +61,7 @@ actor::task<> session::live() {
     if (step.finished) break;
     ++round_.value;
     while (paused_) (void)co_await talk_.next<pause_session>();
-    draft_ = co_await next_draft();
+    draft_ = co_await next_draft({.is_there = can_ask_drafter(), .unread = drafter_unread()});
   }
   finish(*step.finished, step.why_not);
 }
@@ -260,7 +263,7 @@ actor::task<const verified*> session::ask_target() {
 }
 
 /// The draft of the next round: the book's, or the draft model's if the book wants it asked and it answers in time.
-actor::task<session::round_draft> session::next_draft() {
+actor::task<session::round_draft> session::next_draft(draft::book::model_state model) {
   tell_book();
   const bool is_span = work_.in_span();
   const auto usable = [this](draft::graded_draft& d) { d.truncate(work_.usable(d.tokens).size()); };
@@ -268,8 +271,7 @@ actor::task<session::round_draft> session::next_draft() {
     return round_draft{.tokens = std::move(d.draft.tokens), .parts = std::move(d.parts), .is_span = is_span};
   };
   // The last token of the answer needs no draft: it is the target's own token.
-  auto choice = book_->choose(costs(), work_.round_room() - 1,
-                              {.is_there = can_ask_drafter(), .unread = drafter_unread()}, usable);
+  auto choice = book_->choose(costs(), work_.round_room() - 1, model, usable);
   if (choice.ask_model == 0) co_return as_draft(std::move(choice));
   for (std::uint32_t from = drafter_knows_;;) {
     tell_drafter(from, choice.ask_model);

@@ -96,7 +96,7 @@ class session final : public actor::actor_of<session> {
   actor::task<std::vector<token>> spell(untokenized_span span);
   actor::task<bool> score_prompt();
   actor::task<const verified*> ask_target();
-  actor::task<round_draft> next_draft();
+  actor::task<round_draft> next_draft(draft::book::model_state model);
 
   [[nodiscard]] bool is_late() const;
   /// Ends the wait for the draft model, whose copy of the log no longer counts from then on.

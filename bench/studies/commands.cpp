@@ -15,6 +15,7 @@
 #include "bench/studies/edits/bench_copy.hpp"
 #include "bench/studies/edits/bench_drafts.hpp"
 #include "bench/studies/edits/bench_edit.hpp"
+#include "bench/studies/edits/bench_formats.hpp"
 #include "bench/studies/fleet/bench_simulate.hpp"
 #include "bench/studies/fleet/fleet_placer.hpp"
 #include "bench/studies/load/bench_broker.hpp"
@@ -122,6 +123,19 @@ void add_bench_drafts(CLI::App& bench, int& exit_code) {
   c->add_flag("--constants", f->constants, "Also each constant of the rule at half and at double of its value");
   add_json_flag(*c, f->json, "the figures");
   c->callback([f, &exit_code] { exit_code = run_drafts(*f); });
+}
+
+void add_bench_formats(CLI::App& bench, int& exit_code) {
+  auto f = std::make_shared<format_study_options>();
+  auto* c = bench.add_subcommand("formats", "What the recognition of prompt formats gives, over recorded answers");
+  c->add_option("--model", f->model, "A GGUF file; its tokenizer is all that is needed")
+      ->required()
+      ->check(CLI::ExistingFile);
+  c->add_option("--bodies", f->bodies, "A JSONL file: each line has a rendered 'prompt' and its 'answer'")
+      ->required()
+      ->check(CLI::ExistingFile);
+  add_json_flag(*c, f->json, "the figures");
+  c->callback([f, &exit_code] { exit_code = run_formats(*f); });
 }
 
 void add_bench_forward(CLI::App& bench, int& exit_code) {

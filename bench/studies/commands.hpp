@@ -16,6 +16,7 @@ void add_bench_copy(CLI::App& bench, int& exit_code);
 void add_bench_drafts(CLI::App& bench, int& exit_code);
 void add_bench_edit(CLI::App& bench, int& exit_code);
 void add_bench_evict(CLI::App& bench, int& exit_code);
+void add_bench_formats(CLI::App& bench, int& exit_code);
 void add_bench_load(CLI::App& bench, int& exit_code);
 void add_bench_load_agent(CLI::App& bench, int& exit_code);
 void add_bench_pie(CLI::App& bench, int& exit_code);

@@ -23,7 +23,7 @@ bool edit_cursor::index(std::size_t tokens_max) {
 void edit_cursor::rewind() {
   emitted_.clear();
   place_ = agreed_ = misses_ = 0;
-  begun_ = false;
+  begun_ = has_left_ = false;
 }
 
 /// How many tokens before `place` match the last emitted ones.
@@ -64,6 +64,7 @@ void edit_cursor::emit(token t) {
     begun_ = true;
     return;
   }
+  has_left_ = true;
   // A single token suffices to find a position a little further on, but not to find a first position.
   const found best = longest_before(t);
   if (best.agreed >= (begun_ && !lost ? 1 : anchor_tokens)) {

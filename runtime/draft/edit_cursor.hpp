@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -33,11 +34,15 @@ class edit_cursor {
 
   /// The likely next tokens, at most `count`; none if the cursor is lost or at the end of the text.
   [[nodiscard]] std::span<const token> ahead(std::size_t count) const;
-  /// How many of the last emitted tokens match the text before the cursor, at most agreed_max: the evidence for it.
+  /// How many of the last emitted tokens match the text before the cursor, at most agreed_max.
   [[nodiscard]] std::uint32_t agreed() const { return agreed_; }
+  /// The evidence for the tokens ahead, as a number of matching tokens. An answer that has followed the text from its
+  /// first token is expected to go on as if more had matched.
+  [[nodiscard]] std::uint32_t evidence() const { return has_left_ ? agreed_ : std::max(agreed_, agreed_from_start); }
   [[nodiscard]] bool empty() const { return known_ == nullptr; }
 
   static constexpr std::uint32_t agreed_max = 32;
+  static constexpr std::uint32_t agreed_from_start = 6;
   static constexpr std::uint32_t anchor_tokens = 2;
   static constexpr std::uint32_t misses_max = 4;
   static constexpr std::size_t occurrences_max = 64;
@@ -61,6 +66,7 @@ class edit_cursor {
   std::uint32_t agreed_ = 0;
   std::uint32_t misses_ = 0;  // consecutive guesses
   bool begun_ = false;        // a part of the text was repeated
+  bool has_left_ = false;     // a token was not the next one of the text
 };
 
 }  // namespace redline::draft

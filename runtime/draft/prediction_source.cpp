@@ -19,12 +19,12 @@ graded_draft prediction_source::look(std::span<const token> pending, std::uint32
   graded_draft out;
   if (!is_ready_ || !waiting_.empty()) return out;
   if (pending.empty()) {
-    out.add(source::prediction, grade_of_match(cursor_.agreed()), cursor_.ahead(tokens_max));
+    out.add(from_, grade_of_match(cursor_.evidence()), cursor_.ahead(tokens_max));
     return out;
   }
   edit_cursor ahead = cursor_;
   for (const token t : pending) ahead.emit(t);
-  out.add(source::prediction, grade_of_match(ahead.agreed()), ahead.ahead(tokens_max));
+  out.add(from_, grade_of_match(ahead.evidence()), ahead.ahead(tokens_max));
   return out;
 }
 

@@ -7,10 +7,12 @@
 
 namespace redline::draft {
 
-/// Drafts from a text that the client expects as the answer, at the position that the answer has reached in it.
+/// Drafts from a text that is expected as the answer, at the position that the answer has reached in it.
 class prediction_source final : public draft_source {
  public:
-  explicit prediction_source(std::vector<token> prediction) : cursor_(std::move(prediction)) {}
+  /// from: the kind of expectation, a client's prediction or the prompt's format.
+  explicit prediction_source(std::vector<token> prediction, source from = source::prediction)
+      : from_(from), cursor_(std::move(prediction)) {}
 
   void append(std::span<const token> committed, bool is_prompt) override;
   /// Tokens that left the log were still written, so the cursor does not move.
@@ -19,6 +21,7 @@ class prediction_source final : public draft_source {
   [[nodiscard]] graded_draft look(std::span<const token> pending, std::uint32_t tokens_max) const override;
 
  private:
+  source from_;
   edit_cursor cursor_;
   std::vector<token> waiting_;  // tokens of the answer, until the prediction is indexed
   bool is_ready_ = false;

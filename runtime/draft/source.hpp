@@ -18,10 +18,12 @@ enum class source : std::uint8_t {
   model,       // the draft model, with guesses from lookup (Blazedit)
   prediction,  // the client's predicted answer
   program,     // the usual continuation of edit programs and calls
+  format,      // what the format of the prompt lets expect (formats)
   last_,
 };
 
-inline constexpr source all_sources[] = {source::lookup, source::model, source::prediction, source::program};
+inline constexpr source all_sources[] = {source::lookup, source::model, source::prediction, source::program,
+                                         source::format};
 
 /// The name in metrics and usage.
 [[nodiscard]] constexpr std::string_view name_of(source from) {
@@ -34,6 +36,8 @@ inline constexpr source all_sources[] = {source::lookup, source::model, source::
       return "prediction";
     case source::program:
       return "program";
+    case source::format:
+      return "format";
     case source::last_:
       break;
   }

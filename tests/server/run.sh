@@ -7,7 +7,7 @@ set -eu
 command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || { echo "no node or npm: skipped"; exit 77; }
 source=$(cd "$(dirname "$0")" && pwd)
 checks="$source/${REDLINE_CHECKS:-.}"
-tests="openai_client.test.mjs pool.test.mjs processes.test.mjs resume.test.mjs vllm.test.mjs endings.test.mjs hostile.test.mjs editors.test.mjs tools.test.mjs templates.test.mjs monitoring.test.mjs top.test.mjs lsp.test.mjs edit.test.mjs door.test.mjs traces.test.mjs documents.test.mjs"
+tests="openai_client.test.mjs pool.test.mjs processes.test.mjs resume.test.mjs vllm.test.mjs endings.test.mjs hostile.test.mjs editors.test.mjs tools.test.mjs templates.test.mjs formats.test.mjs monitoring.test.mjs top.test.mjs lsp.test.mjs edit.test.mjs door.test.mjs traces.test.mjs documents.test.mjs"
 case "${REDLINE_CHECKS:-}" in
   clients) tests="clients.test.mjs openapi.test.mjs sdk_tools.test.mjs snippets.test.mjs" ;;
   agents) tests="agents.test.mjs" ;;

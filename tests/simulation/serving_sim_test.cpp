@@ -300,7 +300,10 @@ story make_story(test::virtual_environment& chance, bool with_cancels, bool with
                     .n_ctx = size + 2 + static_cast<std::uint32_t>(chance.below(30))};
       g.eviction.n_discard = 1 + static_cast<std::uint32_t>(chance.below(g.eviction.n_ctx - *g.eviction.n_keep - 1));
     }
-    if (draft::reads_prediction(g.draft.how) && chance.below(4) != 0) g.prediction = make_prediction(g, chance);
+    if (draft::reads_prediction(g.draft.how) && chance.below(4) != 0) {
+      g.prediction = make_prediction(g, chance);
+      g.is_from_format = chance.below(3) == 0;
+    }
     // Many begin at the same instant, because ties must not stop the world.
     j.begins = microseconds{chance.below(2) == 0 ? 1000 : chance.below(300'000)};
     if (with_cancels && chance.below(5) == 0) j.cancelled_after = microseconds{chance.below(100'000)};

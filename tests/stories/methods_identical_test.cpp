@@ -17,6 +17,8 @@
 #include "actors/node/engine.hpp"
 #include "actors/serving/session.hpp"
 #include "runtime/convert/quantize.hpp"
+#include "runtime/formats/recognise.hpp"
+#include "tests/runtime/formats/golden_prompts.hpp"
 #include "tests/support/rounds.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_data.hpp"
@@ -535,6 +537,53 @@ TEST(methods, answers_under_a_grammar_and_their_log_probabilities_are_the_same_w
   }
   std::printf("tokens that a grammar decided and a draft ran across: %zu\n", crossed);
   EXPECT_GT(crossed, 0u);
+}
+
+TEST(methods, output_in_every_prompt_format_is_the_same_with_and_without_recognition) {
+  const test::temporary_folder folder;
+  auto e = make_engine({.whole_drafts = false}, folder);
+  ASSERT_TRUE(e) << e.error().describe();
+  const auto& goldens = formats::golden_prompts();
+  placed_crowd crowd_of_all(**e, 0, 12);
+  const auto& said = *crowd_of_all.plan;
+  ASSERT_TRUE((*e)->start());
+
+  constexpr std::array methods = {method::regular, method::lookup, method::prediction, method::automatic};
+  std::uint64_t id = 1;
+  std::vector<generation_spec> jobs;
+  for (const auto& golden : goldens) {
+    const auto expected = formats::recognise(golden.prompt);
+    ASSERT_TRUE(expected) << golden.format;
+    for (const method how : methods) {
+      generation_spec g;
+      g.session = {id++};
+      g.prompt = (*e)->tokenizer()->encode(golden.prompt);
+      g.tokens_max = 40;
+      g.context_max = (*e)->context_max();
+      g.sampling.temperature = 0.7F;
+      g.draft.how = how;
+      g.prediction = (*e)->tokenizer()->encode(expected->text);
+      g.is_from_format = true;
+      ASSERT_LT(g.prompt.size() + *g.tokens_max, g.context_max) << golden.format;
+      jobs.push_back(std::move(g));
+    }
+  }
+  ASSERT_TRUE(crowd_of_all.run(std::move(jobs)));
+  (*e)->stop();
+
+  std::uint32_t drafted = 0;
+  id = 1;
+  for (const auto& golden : goldens) {
+    const session_id plain{id};
+    for (const method how : methods) {
+      const session_id own{id++};
+      EXPECT_EQ(said.tokens.at(own), said.tokens.at(plain)) << golden.format << ", " << draft::name_of(how);
+      const auto& stats = said.finished.at(own).stats;
+      EXPECT_EQ(stats.of(draft::source::prediction).drafted, 0u);
+      drafted += stats.of(draft::source::format).drafted;
+    }
+  }
+  EXPECT_GT(drafted, goldens.size());
 }
 
 TEST(methods, greedy_output_is_the_same_with_every_method) { compare_methods({}); }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,7 +11,9 @@
 #include <vector>
 
 #include "actors/http/fields/api_error.hpp"
+#include "actors/http/request/generation_request.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/draft/source.hpp"
 #include "runtime/tools/tool_set.hpp"
 
 namespace redline::api {
@@ -44,7 +48,8 @@ struct usage_report {
   std::uint64_t accepted = 0;  // verified tokens accepted
   /// The same by source. OpenAI's accepted and rejected prediction tokens count only the client's prediction. A token
   /// that was never verified is neither.
-  source_report lookup, draft_model, prediction, program;
+  std::array<source_report, std::size(draft::all_sources)> sources;
+  std::optional<recognised_format> edit_format;
   std::uint64_t copied_forced = 0;    // tokens of spans that a program copied
   std::uint64_t copied_verified = 0;  // copied tokens that the model agreed with
   std::uint64_t rounds = 0;           // questions to the target model
@@ -60,6 +65,8 @@ struct usage_report {
   std::optional<kv_report> kv;       // edit sessions only
   std::vector<std::string> ignored;  // request fields; see generation_request::ignored
 
+  [[nodiscard]] source_report& of(draft::source from) { return sources.at(static_cast<std::size_t>(from)); }
+  [[nodiscard]] const source_report& of(draft::source from) const { return sources.at(static_cast<std::size_t>(from)); }
   /// Sums over several answers to one request. The caller makes sure that a prompt counts once.
   usage_report& operator+=(const usage_report& other);
   bool operator==(const usage_report&) const = default;

@@ -72,6 +72,7 @@ struct speculation_request {
   std::optional<std::uint32_t> micro_draft_tokens;
   std::optional<std::uint32_t> max_num_run;
   std::optional<std::uint32_t> max_matching_ngram_size;
+  bool recognise = true;  // drafts from what a known format of the prompt lets expect, unless there is a prediction
 
   [[nodiscard]] draft::draft_options over(draft::draft_options defaults) const;
   bool operator==(const speculation_request&) const = default;
@@ -106,6 +107,13 @@ struct fill_request {
     std::string text;
   };
   std::vector<file> context;  // other texts, the most important one last
+};
+
+/// What the format of a prompt lets expect as its answer; only a guess.
+struct recognised_format {
+  std::string_view name;              // static
+  std::uint32_t predicted_count = 0;  // tokens
+  bool operator==(const recognised_format&) const = default;
 };
 
 struct answer_shape;
@@ -165,6 +173,7 @@ struct generation_request {
 
   std::optional<std::string> prediction;  // text that the answer is expected to repeat; only a guess
   speculation_request speculation;
+  std::optional<recognised_format> edit_format;  // of the prompt, if the answer is expected from it
   std::optional<copy_request> copy;
   std::optional<grammar::grammar_text> format;  // response_format and the like; the text is not parsed yet
   std::optional<tools::tool_set> tools;         // for chat; never an empty set
@@ -190,7 +199,8 @@ struct generation_request {
   }
   /// True if the model is shown tools and its answer is searched for calls.
   [[nodiscard]] bool calls_tools() const { return tools && tools->call != tools::choice::none; }
-  /// The request's options over the server's defaults. A prediction without a method selects a method that reads it.
+  /// The request's options over the server's defaults. A prediction or a recognised format without a method selects
+  /// a method that reads it.
   [[nodiscard]] draft::draft_options drafting(draft::draft_options defaults) const;
   /// Answers made to each prompt.
   [[nodiscard]] std::uint32_t answers_per_prompt() const { return std::max(n, best_of); }

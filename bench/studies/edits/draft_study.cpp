@@ -118,7 +118,7 @@ replay_cost draft_replay_study::replay(const known_answer& known) {
   const auto as_it_is = [](draft::graded_draft&) {};
   draft::book book(options, tenant_, setting_.constants);
   if (draft::reads_prediction(setting_.how) && !known.prediction.empty()) {
-    book.add(std::make_unique<draft::prediction_source>(known.prediction));
+    book.add(std::make_unique<draft::prediction_source>(known.prediction, known.predicted_by));
   }
   if (setting_.how != method::regular)
     book.add(std::make_unique<draft::lookup_source>(options.max_matching_ngram_size));
@@ -129,6 +129,9 @@ replay_cost draft_replay_study::replay(const known_answer& known) {
   }
   replay_cost cost;
   draft::book::decision draft;
+  // As in sessions, what is expected of the whole answer is verified with the prompt.
+  if (draft::reads_prediction(setting_.how) && !known.prediction.empty())
+    draft = book.choose(costs, static_cast<std::uint32_t>(known.answer.size() - 1), {}, as_it_is);
   for (std::size_t at = 0; at < known.answer.size();) {
     const auto left = std::span(known.answer).subspan(at);
     // The scheduler verifies the width that gives the most tokens per microsecond.

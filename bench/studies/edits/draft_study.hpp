@@ -18,6 +18,7 @@ struct known_answer {
   std::vector<token> prompt;
   std::vector<token> prediction;  // empty if the request has none
   std::vector<token> answer;
+  draft::source predicted_by = draft::source::prediction;
 };
 
 /// The microseconds that passes take. They are fixed, so that every decision repeats.

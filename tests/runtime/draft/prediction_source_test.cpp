@@ -25,9 +25,21 @@ TEST(prediction_source, drafts_from_the_place_that_the_answer_has_reached) {
   EXPECT_EQ(d.tokens, (tokens{43, 44, 45}));
   ASSERT_EQ(d.runs.size(), 1u);
   EXPECT_EQ(d.runs[0].from, source::prediction);
-  EXPECT_EQ(d.runs[0].grade, grade_of_match(3));
+  EXPECT_EQ(d.runs[0].grade, grade_of_match(edit_cursor::agreed_from_start));
   EXPECT_EQ(s.stands(), standing::text);
   EXPECT_EQ(source_at({40, 99, 42}).look({}, 2).tokens, (tokens{43, 44})) << "it continues after a change";
+}
+
+TEST(prediction_source, is_trusted_from_the_first_token_until_the_answer_leaves_the_text) {
+  EXPECT_EQ(source_at({}).look({}, 3).runs.at(0).grade, grade_of_match(edit_cursor::agreed_from_start));
+  EXPECT_EQ(source_at({40, 99, 42, 43}).look({}, 3).runs.at(0).grade, grade_of_match(2));
+  EXPECT_EQ(source_at({98, 99}).look({}, 3).runs.at(0).grade, grade_of_match(0));
+}
+
+TEST(prediction_source, names_the_format_where_the_expectation_comes_from_it) {
+  prediction_source s(predicted, source::format);
+  EXPECT_FALSE(s.catch_up(1000));
+  EXPECT_EQ(s.look({}, 3).runs.at(0).from, source::format);
 }
 
 TEST(prediction_source, reads_the_answer_and_not_the_prompt) {

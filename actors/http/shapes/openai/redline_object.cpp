@@ -38,7 +38,8 @@ void read_method(field_reader& fields, const request_limits& limits, speculation
 void read_speculation(const json& given, std::optional<api_error>& error, const request_limits& limits,
                       speculation_request& out) {
   static constexpr std::string_view known[] = {
-      "method", "draft_tokens_max", "confidence_min", "micro_draft_tokens", "max_num_run", "max_matching_ngram_size"};
+      "method",      "draft_tokens_max",        "confidence_min", "micro_draft_tokens",
+      "max_num_run", "max_matching_ngram_size", "recognise"};
   field_reader fields(given, "redline.speculation", error);
   fields.allow_only(known);
   read_method(fields, limits, out);
@@ -53,6 +54,7 @@ void read_speculation(const json& given, std::optional<api_error>& error, const 
   if (const auto confidence = fields.number("confidence_min", 0, 1)) {
     out.confidence_min = static_cast<float>(*confidence);
   }
+  out.recognise = fields.boolean("recognise").value_or(true);
   if (out.method == draft::method::blazedit && out.draft_tokens_max) {
     fields.refuse("draft_tokens_max",
                   "'redline.speculation.draft_tokens_max' does not apply to blazedit, whose drafts are bounded by "

@@ -186,15 +186,18 @@ json short_usage_object(std::uint32_t prompt_tokens, std::uint32_t completion_to
 json usage_object(const usage_report& usage) {
   json completion_details;
   completion_details["reasoning_tokens"] = usage.reasoning_tokens;
-  completion_details["accepted_prediction_tokens"] = usage.prediction.accepted;
-  completion_details["rejected_prediction_tokens"] = usage.prediction.drafted - usage.prediction.accepted;
+  const source_report& predicted = usage.of(draft::source::prediction);
+  completion_details["accepted_prediction_tokens"] = predicted.accepted;
+  completion_details["rejected_prediction_tokens"] = predicted.drafted - predicted.accepted;
   json ours;
   ours["drafted"] = usage.drafted;
   ours["accepted"] = usage.accepted;
-  ours["sources"]["lookup"] = source_object(usage.lookup);
-  ours["sources"]["draft"] = source_object(usage.draft_model);
-  ours["sources"]["prediction"] = source_object(usage.prediction);
-  ours["sources"]["program"] = source_object(usage.program);
+  for (const auto from : draft::all_sources) ours["sources"][name_of(from)] = source_object(usage.of(from));
+  if (usage.edit_format) {
+    ours["recognised"] = json{{"format", usage.edit_format->name},
+                              {"predicted_tokens", usage.edit_format->predicted_count},
+                              {"accepted_tokens", usage.of(draft::source::format).accepted}};
+  }
   ours["copied_forced"] = usage.copied_forced;
   ours["copied_verified"] = usage.copied_verified;
   ours["rounds"] = usage.rounds;
