@@ -223,9 +223,13 @@ void builder::take_drafts() {
     if (plan.runs[i].wants_logits && !items[i]->scores_draft) offer({.run = i});
   }
 
-  std::vector<std::size_t> added;  // run index of each added token
+  struct addition {
+    std::size_t run = 0;
+    double us = 0;      // of the decoding rows with this token
+    double tokens = 0;  // expected with it
+  };
+  std::vector<addition> added;
   std::size_t worth_adding = 0;
-  std::size_t on_trial = 0;
   double highest = tokens / base_us;
   while (!best.empty()) {
     const candidate c = best.top();
@@ -239,19 +243,22 @@ void builder::take_drafts() {
     decoding = decoding + one;
     tokens += c.chance;
     add_draft_token(c.run);
-    added.push_back(c.run);
-    const double rate = tokens / us(decoding);
+    added.push_back({c.run, us(decoding), tokens});
+    const double rate = tokens / added.back().us;
     if (limits.whole_drafts || cost.is_unmeasured() || rate >= highest) {
       highest = rate;
       worth_adding = added.size();
     }
-    if (us(decoding) - base_us <= static_cast<double>(limits.trial.count())) on_trial = added.size();
     offer(c);
   }
-  if (worth_adding == 0) worth_adding = on_trial;
+  for (std::size_t count = added.size(); count > worth_adding; --count) {
+    const addition& last = added[count - 1];
+    const auto allowed = limits.trials.allowed(plan.size.rows - (added.size() - count));
+    if (last.us - last.tokens / highest <= static_cast<double>(allowed.count())) worth_adding = count;
+  }
   plan.drafts_cut = static_cast<std::uint32_t>(added.size() - worth_adding);
   while (added.size() > worth_adding) {
-    planned_run& r = plan.runs[added.back()];
+    planned_run& r = plan.runs[added.back().run];
     --r.draft_count;
     const cost::work_size last = size_of_draft_token(r.first + r.rows());
     plan.size = {plan.size.rows - last.rows, plan.size.pairs - last.pairs, plan.size.context - last.context,

@@ -1,11 +1,32 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <limits>
 #include <span>
 
 #include "scheduler/batch_plan.hpp"
 
 namespace redline::scheduler {
+
+/// For each width of a pass, within a factor of two, the predicted time that may be lost on a pass that wide, to
+/// measure it: a width that once seemed too slow would otherwise never be used again.
+class width_trials {
+ public:
+  void allow(microseconds more) {
+    for (microseconds& each : by_width_) each += more;
+  }
+  void forbid(std::uint64_t rows) { by_width_[index_of(rows)] = microseconds{0}; }
+  [[nodiscard]] microseconds allowed(std::uint64_t rows) const { return by_width_[index_of(rows)]; }
+
+ private:
+  static constexpr std::size_t widths_count = 16;
+  static std::size_t index_of(std::uint64_t rows) {
+    return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(rows)), widths_count - 1);
+  }
+  std::array<microseconds, widths_count> by_width_{};
+};
 
 /// What one pass may use.
 struct budget {
@@ -20,7 +41,7 @@ struct budget {
   /// than one.
   std::uint32_t rows_min = 1;
   bool whole_drafts = false;  // take all draft tokens that fit, even those that do not pay
-  microseconds trial{0};      // predicted time that a draft that does not pay may take, to measure its cost
+  width_trials trials;
 };
 
 /// Packs a ranking into one pass. A pure function: the same inputs give the same plan. Runs come first, without their

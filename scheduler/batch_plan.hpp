@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -38,10 +37,6 @@ struct batch_plan {
   cost::work_size size;
   microseconds predicted{0};
   std::uint32_t drafts_cut = 0;  // draft tokens that would have fit but do not pay
-
-  [[nodiscard]] bool verifies_drafts() const {
-    return std::any_of(runs.begin(), runs.end(), [](const planned_run& r) { return r.draft_count > 0; });
-  }
 };
 
 }  // namespace redline::scheduler

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double alone_factor = 2.5;  // times the limit of a pass
 constexpr double lateness_max = 2;    // a machine that is even later is busy with something else
-// This part of the time in which drafts seemed not to pay goes to trying one: only a trial shows the cost.
-constexpr int trial_share = 32;
+// While drafts are cut, this part of the time may be lost on trying a width that was not measured meanwhile.
+constexpr int trial_share = 64;
 constexpr std::size_t expected_max = 256;  // sequences considered for a wait, the most recently answered
 constexpr std::size_t tenants_max = 1024;  // tenants whose return times are stored separately
 // Used before any session was seen to come back: typical of a session that drafts with a model.
@@ -167,7 +167,7 @@ batch_plan run_queue::plan(budget limits, instant now, const growth_of& growth) 
   }
   rank(*policy_, items_, now, order_);
   const auto first_background = std::ranges::find_if(order_, [&](item_index i) { return items_[i].background; });
-  limits.trial = time_since_verified_draft_ / trial_share;
+  limits.trials = trials_;
   // A lone sequence delays only rounds that come meanwhile, and long passes read the weights less often.
   const double longer = slots_.placed().size() == 1 ? alone_factor : 1;
   limits.time_max = microseconds{static_cast<std::int64_t>(static_cast<double>(limits.time_max.count()) * longer /
@@ -296,11 +296,8 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
   }
   if (plan.predicted > std::max(long_pass_, microseconds{0}))
     overrun_p95_.observe(static_cast<double>(took.count()) / static_cast<double>(plan.predicted.count()));
-  if (plan.verifies_drafts()) {
-    time_since_verified_draft_ = microseconds{0};
-  } else if (plan.drafts_cut > 0) {
-    time_since_verified_draft_ += took;
-  }
+  if (plan.drafts_cut > 0) trials_.allow(took / trial_share);
+  trials_.forbid(plan.size.rows);
   note_fill(plan);
   std::vector<round_outcome> done;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {

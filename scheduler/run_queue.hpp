@@ -197,8 +197,7 @@ class run_queue {
   /// How much longer long passes take than predicted: the 95th percentile.
   cost::running_quantile overrun_p95_{0.95, 1, 0.1};
   microseconds long_pass_{0};  // half of what a pass was allowed to take
-  /// Time of passes since a draft was verified, while drafts were there and seemed not to pay.
-  microseconds time_since_verified_draft_{0};
+  width_trials trials_;
   std::vector<work_item> items_;
   std::vector<item_index> order_;
   std::unordered_map<tenant_id, return_times> tenant_returns_;  // at most tenants_max

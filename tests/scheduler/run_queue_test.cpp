@@ -663,6 +663,37 @@ TEST(run_queue, tries_a_draft_that_seems_not_to_pay_now_and_then) {
   EXPECT_LT(on_trials, all / 20);
 }
 
+TEST(run_queue, uses_a_width_again_that_once_was_slow) {
+  auto q = make({.running_max = 2, .waiting_max = 1, .tokens_max = 30'000, .memory = kv::pages(1000)});
+  const auto time_of = [](std::uint64_t rows, double slower) {
+    return microseconds{static_cast<std::int64_t>((7000 + 300 * static_cast<double>(rows)) * slower)};
+  };
+  std::vector<cost::cost_sample> samples;
+  for (int turn = 0; turn < 40; ++turn) {
+    for (const std::uint64_t rows : {1U, 2U, 4U, 8U, 16U, 32U, 64U}) {
+      samples.push_back({{rows, rows, rows, rows}, time_of(rows, rows > 16 ? 3 : 1)});
+    }
+  }
+  q.learn_costs(samples);
+  std::vector<std::uint32_t> widths;
+  for (std::uint64_t round = 1; round <= 300; ++round) {
+    const std::uint32_t known = round == 1 ? 0 : q.known_count({1});
+    submit(q, {.round = round,
+               .from = known,
+               .tail = known == 0 ? tokens(3) : tokens(0),
+               .draft = tokens(60),
+               .segments = {{60, 1.0}},
+               .tokens_max = 30'000});
+    const auto plan = q.plan(roomy_budget, at(0));
+    q.begin(plan);
+    widths.push_back(plan.runs.at(0).draft_count);
+    const run_answer answer{widths.back(), tokens(widths.back() + 1)};
+    q.complete(plan, {&answer, 1}, time_of(plan.size.rows, 1), at(0));
+  }
+  EXPECT_LT(widths[1], 20U) << "wide passes seem slow";
+  EXPECT_EQ(widths.back(), 60U) << "they are not";
+}
+
 TEST(run_queue, a_pass_waits_for_the_session_that_was_just_answered) {
   auto q = make_where_rows_cost();
   std::uint64_t round = 0;

@@ -34,6 +34,8 @@ constexpr machine machines[] = {
     {"0.5B, VNNI", {.target_us = 7700, .row_us = 640, .model_us = 1100, .model_row_us = 100, .overhead_us = 150}},
     {"4 layers, VNNI",
      {.target_us = 6500, .row_us = 770, .free_rows = 7, .model_us = 130, .model_row_us = 40, .overhead_us = 100}},
+    {"4 layers, AMX",
+     {.target_us = 7700, .row_us = 370, .free_rows = 1, .model_us = 130, .model_row_us = 40, .overhead_us = 100}},
 };
 constexpr method fixed[] = {method::regular, method::lookup, method::prediction, method::assisted, method::blazedit};
 
