@@ -254,7 +254,10 @@ void builder::take_drafts() {
   for (std::size_t count = added.size(); count > worth_adding; --count) {
     const addition& last = added[count - 1];
     const auto allowed = limits.trials.allowed(plan.size.rows - (added.size() - count));
-    if (last.us - last.tokens / highest <= static_cast<double>(allowed.count())) worth_adding = count;
+    const double lost = last.us - last.tokens / highest;
+    if (lost > static_cast<double>(allowed.count())) continue;
+    worth_adding = count;
+    plan.lost = microseconds{static_cast<std::int64_t>(std::max(lost, 0.0))};
   }
   plan.drafts_cut = static_cast<std::uint32_t>(added.size() - worth_adding);
   while (added.size() > worth_adding) {

@@ -17,7 +17,12 @@ class width_trials {
   void allow(microseconds more) {
     for (microseconds& each : by_width_) each += more;
   }
-  void forbid(std::uint64_t rows) { by_width_[index_of(rows)] = microseconds{0}; }
+  /// A pass of so many rows was made, in which this much was lost. It counts for all widths, so that trials of all of
+  /// them together lose no more than was allowed.
+  void note_pass(std::uint64_t rows, microseconds lost) {
+    for (microseconds& each : by_width_) each = std::max(each - lost, microseconds{0});
+    by_width_[index_of(rows)] = microseconds{0};
+  }
   [[nodiscard]] microseconds allowed(std::uint64_t rows) const { return by_width_[index_of(rows)]; }
 
  private:

@@ -37,6 +37,7 @@ struct batch_plan {
   cost::work_size size;
   microseconds predicted{0};
   std::uint32_t drafts_cut = 0;  // draft tokens that would have fit but do not pay
+  microseconds lost{0};          // predicted, if the pass is wider than what pays to measure its width
 };
 
 }  // namespace redline::scheduler

@@ -297,7 +297,7 @@ std::vector<round_outcome> run_queue::complete(const batch_plan& plan, std::span
   if (plan.predicted > std::max(long_pass_, microseconds{0}))
     overrun_p95_.observe(static_cast<double>(took.count()) / static_cast<double>(plan.predicted.count()));
   if (plan.drafts_cut > 0) trials_.allow(took / trial_share);
-  trials_.forbid(plan.size.rows);
+  trials_.note_pass(plan.size.rows, plan.lost);
   note_fill(plan);
   std::vector<round_outcome> done;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {

@@ -134,6 +134,27 @@ TEST(draft_study, drafts_come_from_what_the_method_reads) {
   EXPECT_GT(accepted(method::assisted, draft::source::model), 0u);
 }
 
+TEST(draft_study, a_wrong_expectation_costs_a_round_or_two) {
+  auto known = edit_of(2, 40, 4);
+  known.predicted_by = draft::source::format;
+  known.prediction.clear();
+  const auto without = draft_replay_study({.how = method::prediction}).replay(known);
+  for (token t = 0; t < 2000; ++t) known.prediction.push_back(1'000'000 + t);
+  const auto with = draft_replay_study({.how = method::prediction}).replay(known);
+  EXPECT_EQ(with.accepted[static_cast<std::size_t>(draft::source::format)], 0u);
+  EXPECT_LE(with.rounds, without.rounds + 2) << "a token at the same position is then contested for a while";
+  EXPECT_LE(with.rows, without.rows + 40) << "the first draft, and a few tokens until the expectation is given up";
+}
+
+TEST(draft_study, a_right_expectation_is_verified_from_the_first_token) {
+  auto known = edit_of(2, 40, 4);
+  known.predicted_by = draft::source::format;
+  known.prediction = known.answer;
+  const pass_costs cheap_rows{.row_us = 1};
+  const auto cost = draft_replay_study({.how = method::prediction, .costs = cheap_rows}).replay(known);
+  EXPECT_LE(cost.rounds, known.answer.size() / 80 + 2);
+}
+
 TEST(draft_study, a_better_model_takes_less_time) {
   const auto all = some_edits(false);
   double before = 1e18;
