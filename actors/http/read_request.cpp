@@ -179,10 +179,11 @@ api::checked<std::vector<prompt_to_answer>> fill_prompts(const served_model& mod
   return out;
 }
 
-/// What the prompt's format lets expect as its answer, if a method may read that.
-std::optional<formats::expectation> expect_from(const api::generation_request& request, std::string_view prompt) {
-  const auto& how = request.speculation;
-  const bool is_read = how.recognise && (!how.method || draft::reads_prediction(*how.method));
+/// What the prompt's format lets expect as its answer, if the method of the request or the server reads that.
+std::optional<formats::expectation> expect_from(const served_model& model, const api::generation_request& request,
+                                                std::string_view prompt) {
+  const bool is_read =
+      request.speculation.recognise && draft::reads_prediction(request.drafting(model.draft_defaults).how);
   if (!is_read || request.prediction || request.prompts.size() > 1 || request.echo) return std::nullopt;
   return formats::recognise(prompt);
 }
@@ -195,9 +196,7 @@ void predict_from_format(parsed_request& ready) {
   if (answers.check_length(expected.text.size(), "prompt")) return;
   auto tokens = answers.tokenizer()->encode(expected.text);
   if (tokens.size() + ready.prompts.front().tokens.size() > answers.context_max()) return;
-  auto& asked = ready.what.asked;
-  asked.edit_format = {expected.format, static_cast<std::uint32_t>(tokens.size())};
-  ready.what.spec.draft = asked.drafting(ready.what.model->draft_defaults);
+  ready.what.asked.edit_format = {expected.format, static_cast<std::uint32_t>(tokens.size())};
   ready.what.spec.prediction = std::move(tokens);
   ready.what.spec.is_from_format = true;
 }
@@ -255,7 +254,7 @@ api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services
     }
     if (const auto why = check(rendered->text.size(), "messages")) return *why;
     out.push_back({builder.tokens(*rendered), std::nullopt, split_after(request, builder, rendered->text)});
-    out.back().expected = expect_from(request, rendered->text);
+    out.back().expected = expect_from(model, request, rendered->text);
     if (evicts) out.back().turns = builder.turns(*rendered, out.back().tokens, now);
     return out;
   }
@@ -271,7 +270,7 @@ api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services
     const auto& text = std::get<std::string>(p);
     if (const auto why = check(text.size(), "prompt")) return *why;
     out.push_back({builder.text(text), std::nullopt});
-    out.back().expected = expect_from(request, text);
+    out.back().expected = expect_from(model, request, text);
     if (request.echo) out.back().echo = text;
   }
   return out;

@@ -107,6 +107,22 @@ describe("a prompt in a known format", () => {
     });
 });
 
+test("a server with a method that expects nothing keeps to it, unless the request selects another", async () => {
+    const other = await Server.start("--method", "lookup");
+    try {
+        const at = async (more) => {
+            const body = {model: "demo-target", prompt: prompts["zeta-1"].prompt, temperature: 0, max_tokens: 8, ...more};
+            return (await (await fetch(`${other.url}/v1/completions`, {method: "POST", body: JSON.stringify(body)})).json()).usage.redline;
+        };
+        const kept = await at({});
+        assert.equal(kept.recognised, undefined);
+        assert.equal(kept.sources.format.drafted, 0);
+        assert.equal((await at(speculation({method: "prediction"}))).recognised.format, "zeta-1");
+    } finally {
+        await other.kill();
+    }
+});
+
 test("a switch that is no boolean is refused", async () => {
     const answer = await fetch(`${server.url}/v1/completions`, {method: "POST",
         body: JSON.stringify({model: "demo-target", prompt: "x", ...speculation({recognise: "no"})})});

@@ -21,7 +21,7 @@ kv::eviction_options eviction_request::over(kv::eviction_options defaults) const
 }
 
 draft::draft_options generation_request::drafting(draft::draft_options defaults) const {
-  if (prediction || edit_format) defaults.how = draft::method::automatic;
+  if (prediction) defaults.how = draft::method::automatic;
   return speculation.over(defaults);
 }
 

@@ -199,8 +199,7 @@ struct generation_request {
   }
   /// True if the model is shown tools and its answer is searched for calls.
   [[nodiscard]] bool calls_tools() const { return tools && tools->call != tools::choice::none; }
-  /// The request's options over the server's defaults. A prediction or a recognised format without a method selects
-  /// a method that reads it.
+  /// The request's options over the server's defaults. A prediction without a method selects a method that reads it.
   [[nodiscard]] draft::draft_options drafting(draft::draft_options defaults) const;
   /// Answers made to each prompt.
   [[nodiscard]] std::uint32_t answers_per_prompt() const { return std::max(n, best_of); }

@@ -26,7 +26,7 @@ struct machine {
   pass_costs costs;
 };
 /// The first three are as in `bench/results/README.md`, "`auto` by what its drafts saved". The others were measured on
-/// two cores of a Zen 4: a model of 0.5B parameters, and 4 of its layers with all of its head.
+/// two cores, of a Zen 4 or with AMX: a model of 0.5B parameters, and 4 of its layers with all of its head.
 constexpr machine machines[] = {
     {"small models", {.target_us = 170, .row_us = 65, .model_us = 70, .model_row_us = 17.5, .overhead_us = 150}},
     {"cheap rows", {.target_us = 150, .row_us = 8, .model_us = 60, .model_row_us = 2, .overhead_us = 150}},
