@@ -22,6 +22,7 @@ import copy_programs  # noqa: E402
 import drills  # noqa: E402
 import edits  # noqa: E402
 import fast_step  # noqa: E402
+import feed  # noqa: E402
 import gpu_step  # noqa: E402
 import hand_edits  # noqa: E402
 import handmade_start  # noqa: E402
@@ -328,6 +329,28 @@ class Training(unittest.TestCase):
             self.assertLess(float((gradient - packed[0][name]).norm() / gradient.norm()), 1e-4, name)
         self.assertTrue(torch.equal(exact[2], packed[2]))
         self.assertTrue(torch.equal(exact[3], packed[3]))
+
+    def test_steps_that_a_graph_can_record_are_the_plain_ones(self):
+        torch.manual_seed(1)
+        shard = (
+            torch.randint(0, 512, (900,)).numpy().astype("uint16"),
+            torch.randint(0, 10, (900,)).numpy().astype("uint8"),
+            torch.tensor([300, 33, 24, 250, 200, 93]).numpy().astype("int32"),
+        )
+        outcomes = []
+        for trainer in (train.Trainer, gpu_step.GraphTrainer):
+            step = gpu_step.GpuStep(Weights(SMALL, seed=4), "cpu", 512, torch.float32)
+            trainer = trainer(step, train.Optimizer(step), None, 0.0)
+            for batch in feed.batches(shard, 512):
+                trainer.run(batch, 0.01, 0.002)
+            outcomes.append((step.weights.tensors, trainer.taken_sums()))
+        (plain, plain_sums), (recorded, recorded_sums) = outcomes
+        self.assertGreater(float((plain["0.qkv"] - Weights(SMALL, seed=4)["0.qkv"]).abs().max()), 0.001)
+        for name, tensor in plain.items():
+            self.assertLess(float((tensor - recorded[name]).abs().max().detach()), 2e-4, name)
+        for one, other in zip(plain_sums, recorded_sums):
+            self.assertAlmostEqual(one, other, delta=1e-3 * abs(one))
+        self.assertGreater(min(plain_sums[1], plain_sums[3], plain_sums[5]), 10)
 
     def test_products_of_bf16_give_nearly_the_same_gradients(self):
         torch.manual_seed(1)

@@ -16,12 +16,14 @@ def _table(head, rows):
 
 
 def _shares(head, groups):
-    return _table([head, "edits", "exact"], [(name, s["count"], _percent(s["exact"])) for name, s in groups.items()])
+    between = lambda s: " to ".join(f"{100 * bound:.0f}" for bound in s["interval"]) if s["count"] else ""  # noqa: E731
+    rows = [(name, s["count"], _percent(s["exact"]), between(s)) for name, s in groups.items()]
+    return _table([head, "edits", "exact", "95 % interval"], rows)
 
 
 def tables(found):
     edits, programs = found["edits"], found["copy_programs"]
-    several = {"all": edits["all"], "one edit": edits["one_edit"], "two to four": edits["several_edits"]}
+    several = {"all": edits["all"], "long files": edits["long"], "one edit": edits["one_edit"], "two to four": edits["several_edits"]}
     yield _shares("edits", several)
     yield _shares("characters of the old file", edits["by_characters"])
     yield _shares("changed part of the file", edits["by_edit_ratio"])

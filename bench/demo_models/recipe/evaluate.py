@@ -17,6 +17,8 @@ from decode import Decoder
 from fast_step import Batch
 from python_source import NotApplicable
 
+LONG = 2000  # characters from which a file is a long one
+KNOWN_LINES_MAX = 0.3  # the largest share of an excerpt's lines that excerpts before it may have
 LENGTHS = [(0, 500), (500, 1000), (1000, 2000), (2000, 3500), (3500, 6000)]  # size of the old file in characters
 RATIOS = [(0, 0.02), (0.02, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 0.6), (0.6, 1.01)]
 
@@ -29,7 +31,17 @@ def edit_ratio(before, after):
     return 1 - kept / max(1, len(before), len(after))
 
 
-def draw_tasks(maker, count, low, high, context, program=False, edit_count=None, kind=None):
+def _is_new(before, seen):
+    """Whether most lines of an excerpt stood in none before it; adds them to those seen."""
+    lines = {line.strip() for line in before.splitlines() if len(line.strip()) > 8}
+    new = len(lines & seen) <= KNOWN_LINES_MAX * len(lines)
+    if new:
+        seen |= lines
+    return new
+
+
+def draw_tasks(maker, count, low, high, context, program=False, edit_count=None, kind=None, seen=None):
+    """Draws edits of files of `low` to `high` characters, each of another excerpt if a set is given for `seen`."""
     tasks, mix = [], samples.Mix(low, high, context)
     for _ in range(count * 60):
         if len(tasks) == count:
@@ -37,6 +49,8 @@ def draw_tasks(maker, count, low, high, context, program=False, edit_count=None,
         try:
             instruction, before, after, kinds = maker.edit_task(mix, edit_count, [kind] if kind else None)
         except NotApplicable:
+            continue
+        if seen is not None and not (low <= len(before) <= high and _is_new(before, seen)):
             continue
         message = samples.program_message if program else samples.edit_message
         if program:
@@ -73,8 +87,18 @@ def mark_exact(step, tasks):
         task["exact"] = all(task["right"])
 
 
+def interval(count, right):
+    """Returns the bounds of a share with 95 % confidence, as Wilson has them (1927)."""
+    z = 1.96
+    share, scale = right / count, 1 + z * z / count
+    middle = (share + z * z / (2 * count)) / scale
+    half = z * (share * (1 - share) / count + z * z / (4 * count * count)) ** 0.5 / scale
+    return round(max(0.0, middle - half), 4), round(min(1.0, middle + half), 4)
+
+
 def _share(tasks, key="exact"):
-    return {"count": len(tasks), "exact": round(sum(t[key] for t in tasks) / len(tasks), 4) if tasks else None}
+    count, right = len(tasks), sum(t[key] for t in tasks)
+    return {"count": count, "exact": round(right / count, 4), "interval": interval(count, right)} if tasks else {"count": 0, "exact": None}
 
 
 def _by(tasks, ranges, value):
@@ -83,11 +107,14 @@ def _by(tasks, ranges, value):
 
 def measure_edits(step, maker, size):
     context = size.target.shape.context
-    tasks = draw_tasks(maker, size.held_out_edits, 120, size.largest_edit, context)
+    seen, long = set(), size.held_out_edits // 3 if size.largest_edit > LONG else 0
+    tasks = draw_tasks(maker, long, LONG, size.largest_edit, context, seen=seen) if long else []
+    tasks += draw_tasks(maker, size.held_out_edits - long, 120, min(LONG, size.largest_edit), context, seen=seen)
     mark_exact(step, tasks)
     right = [r for t in tasks for r in t["right"]]
     found = {
         "all": _share(tasks),
+        "long": _share([t for t in tasks if len(t["before"]) >= LONG]),
         "one_edit": _share([t for t in tasks if len(t["kinds"]) == 1]),
         "several_edits": _share([t for t in tasks if len(t["kinds"]) > 1]),
         "right_tokens": round(sum(right) / len(right), 5),
@@ -97,7 +124,7 @@ def measure_edits(step, maker, size):
     per_kind = {}
     for kind in edits.KINDS:
         drawn = draw_tasks(
-            maker, max(1, size.held_out_edits // 12), 120, min(700, size.largest_edit), context, edit_count=1, kind=kind
+            maker, max(1, size.held_out_edits // 37), 120, min(700, size.largest_edit), context, edit_count=1, kind=kind
         )
         mark_exact(step, drawn)
         per_kind[kind] = _share(drawn)
@@ -178,7 +205,7 @@ def measure_agreement(decoder, draft, maker, size):
     where the answer leaves the old file."""
     tokenizer = maker.tokenizer
     tasks = draw_tasks(
-        maker, max(2, size.held_out_edits // 6), 120, min(1000, size.largest_edit), size.target.shape.context
+        maker, max(2, size.held_out_edits // 18), 120, min(1000, size.largest_edit), size.target.shape.context
     )
     same, changed = [], []
     for task in tasks:

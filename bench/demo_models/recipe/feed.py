@@ -52,7 +52,7 @@ def _make(seed, mix, token_count):
 
 class Feed:
     def __init__(self, folder, seed, workers, ahead=2):
-        self.seed, self.ahead = seed, max(ahead, workers)
+        self.seed, self.ahead = seed, max(ahead, 2 * workers)
         self.recent, self.next_index, self.random = [], None, samples.random_module.Random(seed)
         self.pool = ProcessPoolExecutor(workers, initializer=_start, initargs=(folder,))
         self.pending = {}

@@ -1,13 +1,15 @@
 """Forward and backward passes by autograd, for a GPU: bf16 products, samples packed one after another without padding.
 
-A batch is filled up to a constant number of tokens, so that each function is compiled once. Attention runs inside each
-sample; the first implementation that this torch has and that agrees with the plain one is taken.
+A batch is filled up to a constant number of tokens, so that each function is compiled once and a whole step, with the
+optimizer, is one graph of kernels that the CPU starts at once. Attention runs inside each sample; the first
+implementation that this torch has and that agrees with the plain one is taken.
 """
 import inspect
 
 import torch
 import torch.nn.functional as functional
 
+import samples
 from model import HEAD_DIM, rms_norm, rope_tables, rotate
 
 
@@ -15,6 +17,8 @@ def plain_attention(q, k, v, begin, _longest):
     """q, k, v: [tokens, heads, HEAD_DIM]; begin: the start of each sample, and the end."""
     found, ends = [], begin.tolist()
     for a, b in zip(ends[:-1], ends[1:]):
+        if a == b:
+            continue
         query, key, value = (part[a:b].transpose(0, 1) for part in (q, k, v))
         scores = (query @ key.transpose(-1, -2)).float() * HEAD_DIM**-0.5
         hidden = torch.ones(b - a, b - a, dtype=torch.bool, device=q.device).triu(1)
@@ -57,7 +61,7 @@ def choose_attention(device, dtype):
     if torch.device(device).type == "cpu":
         return plain_attention
     generator = torch.Generator(device).manual_seed(1)
-    begin = torch.tensor([0, 70, 71, 300, 1024], dtype=torch.int32, device=device)
+    begin = torch.tensor([0, 70, 71, 300, 1024, 1024, 1024], dtype=torch.int32, device=device)
     given = [torch.randn(1024, 4, HEAD_DIM, generator=generator, device=device) for _ in range(4)]
 
     def outcome(function, kind):
@@ -79,6 +83,10 @@ def choose_attention(device, dtype):
     return plain_attention
 
 
+def _embedded(ids, embedding):
+    return functional.embedding(ids, embedding)
+
+
 def _before_attention(x, gain, qkv, bias, cosine, sine, epsilon, heads, groups, dtype):
     """Returns q, k, v: [tokens, heads, HEAD_DIM]."""
     y = functional.linear(rms_norm(x, gain, epsilon).to(dtype), qkv.to(dtype)).float() + bias
@@ -94,6 +102,60 @@ def _after_attention(x, y, out, gain, gate_up, down, epsilon, dtype):
     return x + functional.linear(functional.silu(gate) * up, down.to(dtype)).float()
 
 
+def _logits(x, gain, embedding, chosen, epsilon, dtype):
+    return (rms_norm(x, gain, epsilon).index_select(0, chosen).to(dtype) @ embedding.to(dtype).T).float()
+
+
+def _losses(logits, wanted, scale, guide, mix):
+    """Returns the loss of the batch, and loss and rightness of each chosen position. guide: logits of a teacher, or None."""
+    loss = functional.cross_entropy(logits, wanted.long(), reduction="none")
+    total = (loss * scale).sum()
+    if guide is not None:
+        total = (1 - mix) * total - mix * ((guide.softmax(-1) * logits.log_softmax(-1)).sum(-1) * scale).sum()
+    return total, loss, (logits.argmax(-1) == wanted).float()
+
+
+class Parts:
+    """The inputs of a step, as parts of one buffer of 32-bit words that a single copy sends."""
+
+    def __init__(self, buffer, tokens):
+        self.buffer, at = buffer, 0
+        chosen = Parts.chosen_max(tokens)
+        for name, count, kind in (
+            ("ids", tokens, torch.int32),
+            ("position", tokens, torch.int32),
+            ("begin", tokens + 2, torch.int32),  # the start of each sample, and the end as often as there is space
+            ("chosen", chosen, torch.int32),  # where there is loss; the rest of each of these is zero
+            ("wanted", chosen, torch.int32),
+            ("weight", chosen, torch.float32),
+            ("scale", chosen, torch.float32),
+            ("copied", chosen, torch.float32),
+            ("changed", chosen, torch.float32),
+            ("rates", RATES, torch.float32),
+        ):
+            setattr(self, name, buffer[at : at + count].view(kind))
+            at += count
+        self.size = at
+
+    @staticmethod
+    def chosen_max(tokens):
+        """Returns how many positions of a batch may have loss. Half of the tokens of samples are prompts."""
+        return tokens * 5 // 8
+
+    @classmethod
+    def empty(cls, tokens, device, pinned=False):
+        size = 3 * tokens + 2 + 6 * cls.chosen_max(tokens) + RATES
+        return cls(torch.zeros(size, dtype=torch.int32, device=device, pin_memory=pinned), tokens)
+
+
+RATES = 4
+FILLER_TOKENS = 1024
+
+
+def _power_of_two(least, number):
+    return max(least, 1 << (number - 1).bit_length())
+
+
 class GpuStep:
     """The contract of FastStep. `tokens` is what a batch is filled up to; `device` may be "cpu", for tests."""
 
@@ -102,34 +164,47 @@ class GpuStep:
         self.cosine, self.sine = rope_tables(weights.shape, device=device)
         self.attention = choose_attention(device, dtype)
         compiled = (lambda f: torch.compile(f, dynamic=False)) if torch.device(device).type != "cpu" else (lambda f: f)
-        self.before_attention, self.after_attention = compiled(_before_attention), compiled(_after_attention)
+        self.embedded, self.before_attention, self.after_attention = map(
+            compiled, (_embedded, _before_attention, _after_attention)
+        )
+        self.chosen_logits, self.losses = compiled(_logits), compiled(_losses)
         for tensor in self.weights.tensors.values():
             tensor.requires_grad_(True)
 
-    def _sent(self, *tensors):
-        """Returns the tensors on the device; from pinned memory, so that the copy waits for no other work."""
-        pinned = self.cosine.is_cuda
-        return [(t.pin_memory() if pinned else t).to(self.device, non_blocking=True) for t in tensors]
+    def packed(self, batch, rates=None):
+        """Returns (Parts in pinned memory, how many samples there are, the longest one's tokens), with last samples that
+        fill the batch."""
+        parts, count = Parts.empty(self.tokens, "cpu", self.cosine.is_cuda), len(batch.ids)
+        parts.ids[:count] = batch.ids
+        parts.position[:count] = batch.position
+        parts.position[count:] = torch.arange(self.tokens - count) % FILLER_TOKENS
+        fill = list(range(count, self.tokens, FILLER_TOKENS))[1:] + ([self.tokens] if count < self.tokens else [])
+        begin = torch.cat([batch.begin, torch.tensor(fill, dtype=batch.begin.dtype)])
+        parts.begin.fill_(self.tokens)
+        parts.begin[: len(begin)] = begin
+        chosen = batch.weight.nonzero()[: len(parts.chosen), 0]
+        weight = batch.weight[chosen]
+        marked = {"chosen": chosen, "wanted": batch.wanted[chosen], "weight": weight, "scale": weight / weight.sum()}
+        if hasattr(batch, "kind"):
+            kinds = batch.kind[chosen]
+            marked["copied"] = sum(kinds == kind for kind in samples.COPIES).bool()
+            marked["changed"] = kinds == samples.CHANGED
+        for name, values in marked.items():
+            getattr(parts, name)[: len(chosen)] = values
+        if rates is not None:
+            parts.rates[:] = rates
+        return parts, len(begin) - 1, int((begin[1:] - begin[:-1]).max())
 
-    def _placed(self, batch):
-        """Returns (ids, positions, begin, longest) on the device, with a last sample that fills the batch."""
-        if hasattr(batch, "placed"):
-            return batch.placed
-        missing = max(0, self.tokens - len(batch.ids))
-        ids = functional.pad(batch.ids, (0, missing))
-        position = torch.cat([batch.position.long(), torch.arange(missing) % self.weights.shape.context])
-        fill = list(range(len(batch.ids), len(ids), 1024))[1:] + ([len(ids)] if missing else [])
-        begin = torch.cat([batch.begin, torch.tensor(fill, dtype=batch.begin.dtype)]).int()
-        longest = int((begin[1:] - begin[:-1]).max())
-        batch.placed = self._sent(ids, position, begin) + [longest]
-        return batch.placed
+    def sent(self, batch):
+        parts, count, longest = self.packed(batch)
+        return Parts(parts.buffer.to(self.device, non_blocking=True), self.tokens), count, longest
 
-    def forward(self, batch):
-        """Returns what the head reads, [tokens, width]."""
-        ids, position, begin, longest = self._placed(batch)
+    def stream(self, parts, count, longest):
+        """Returns what the last layer gives, [tokens, width]. There may be fewer than `count` samples."""
         w, shape = self.weights, self.weights.shape
-        cosine, sine = self.cosine[position], self.sine[position]
-        x = functional.embedding(ids, w["embedding"])
+        begin = parts.begin[: count + 1]
+        cosine, sine = self.cosine.index_select(0, parts.position), self.sine.index_select(0, parts.position)
+        x = self.embedded(parts.ids, w["embedding"])
         for i in range(shape.layers):
             q, k, v = self.before_attention(
                 x,
@@ -153,24 +228,86 @@ class GpuStep:
                 shape.epsilon,
                 self.dtype,
             )
-        return rms_norm(x, w["final_norm"], shape.epsilon)[: len(batch.ids)]
+        return x
+
+    def forward(self, batch):
+        """Returns what the head reads, [tokens, width]."""
+        with torch.enable_grad():  # a function is compiled once for both
+            x = self.stream(*self.sent(batch)).detach()
+        return rms_norm(x, self.weights["final_norm"].detach(), self.weights.shape.epsilon)[: len(batch.ids)]
 
     def logits(self, hidden):
-        return (hidden.to(self.dtype) @ self.weights["embedding"].to(self.dtype).T).float()
+        return (hidden.to(self.dtype) @ self.weights["embedding"].detach().to(self.dtype).T).float()
 
-    def gradients(self, batch, teacher=None, mix=0.0):
-        """Returns (gradients by name, loss and rightness of each position that has weight, those positions). The tensors
-        stay on the device, so that nothing waits for it."""
-        chosen = batch.weight.nonzero()[:, 0]
-        weight = batch.weight[chosen]
-        at, wanted, scale = self._sent(chosen, batch.wanted[chosen], weight / weight.sum())
-        logits = self.logits(self.forward(batch)[at])
-        loss = functional.cross_entropy(logits, wanted, reduction="none")
-        total = (loss * scale).sum()
+    def logits_at(self, parts, count, longest):
+        """Returns logits of the chosen positions."""
+        w, x = self.weights, self.stream(parts, count, longest)
+        return self.chosen_logits(x, w["final_norm"], w["embedding"], parts.chosen, w.shape.epsilon, self.dtype)
+
+    def losses_and_gradients(self, parts, count, longest, teacher=None, mix=0.0):
+        """Returns (gradients by name, loss and rightness of each chosen position)."""
+        guide = None
         if teacher:
             with torch.no_grad():
-                guide = teacher.logits(teacher.forward(batch)[at]).softmax(-1)
-            total = (1 - mix) * total - mix * ((guide * logits.log_softmax(-1)).sum(-1) * scale).sum()
+                guide = teacher.logits_at(parts, count, longest)
+        logits = self.logits_at(parts, count, longest)
+        total, loss, right = self.losses(logits, parts.wanted, parts.scale, guide, mix)
         names = list(self.weights.tensors)
-        grads = dict(zip(names, torch.autograd.grad(total, [self.weights[n] for n in names])))
-        return grads, loss.detach(), (logits.detach().argmax(-1) == wanted).float(), chosen
+        grads = torch.autograd.grad(total, [self.weights[n] for n in names])
+        return dict(zip(names, grads)), loss.detach(), right
+
+    def gradients(self, batch, teacher=None, mix=0.0):
+        """Returns (gradients by name, loss and rightness of each position that has weight, those positions)."""
+        grads, loss, right = self.losses_and_gradients(*self.sent(batch), teacher, mix)
+        chosen = batch.weight.nonzero()[: len(loss), 0]
+        return grads, loss[: len(chosen)], right[: len(chosen)], chosen
+
+
+class GraphTrainer:
+    """Steps of training as graphs of kernels: one for each rounded number of samples and length of the longest. The first
+    steps run without, since functions are compiled by them."""
+
+    STEPS_BEFORE = 3
+
+    def __init__(self, step, optimizer, teacher=None, mix=0.0):
+        self.step, self.optimizer, self.teacher, self.mix = step, optimizer, teacher, mix
+        self.parts = Parts.empty(step.tokens, step.device)
+        self.sums = torch.zeros(6, device=step.device)
+        self.steps, self.graphs, self.uses_graphs = 0, {}, self.sums.is_cuda
+        self.pool = torch.cuda.graph_pool_handle() if self.uses_graphs else None
+
+    def _step(self, count, longest):
+        parts = self.parts
+        grads, loss, right = self.step.losses_and_gradients(parts, count, longest, self.teacher, self.mix)
+        self.optimizer.update(grads, parts.rates)
+        rows = [loss * parts.weight, parts.weight, right * parts.copied, parts.copied, right * parts.changed, parts.changed]
+        self.sums.add_(torch.stack([row.sum() for row in rows]))
+
+    def _graph(self, shape):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self.pool):
+            self._step(*shape)
+        return graph
+
+    def run(self, batch, matrix_rate, other_rate):
+        packed, count, longest = self.step.packed(batch, self.optimizer.rates(matrix_rate, other_rate))
+        self.parts.buffer.copy_(packed.buffer, non_blocking=True)
+        shape = _power_of_two(64, count), _power_of_two(1024, longest)
+        self.steps += 1
+        if self.uses_graphs and self.steps > self.STEPS_BEFORE and shape not in self.graphs:
+            try:
+                self.graphs[shape] = self._graph(shape)
+                print(f"a graph of kernels for up to {shape[0]} samples of up to {shape[1]} tokens", flush=True)
+            except Exception as problem:  # whatever this version of torch cannot record
+                print(f"steps run without graphs: {type(problem).__name__}: {str(problem)[:500]}", flush=True)
+                self.uses_graphs = False
+        if self.uses_graphs and shape in self.graphs:
+            self.graphs[shape].replay()
+        else:
+            self._step(*shape)
+
+    def taken_sums(self):
+        """Returns [weighted loss, weight, right copies, copies, right changes, changes] since the last call."""
+        found = self.sums.tolist()
+        self.sums.zero_()
+        return found

@@ -35,7 +35,7 @@ class Size:
     draft: Run
     stages: list
     packages: bool = True  # False: only the standard library of this Python
-    held_out_edits: int = 200
+    held_out_edits: int = 600  # a third of them in files of 2,000 characters and more
     held_out_programs: int = 80
     held_out_lines: int = 80
     validation_tokens: int = 40_000
@@ -118,13 +118,13 @@ def _more():
 
 def _gpu():
     """Trains for minutes on a GPU, with files of all lengths at all times but the first."""
-    target, draft = _pair(4096, 4096, (8, 1152, 6, 2), (4, 256, 4, 2))
+    target, draft = _pair(4096, 6144, (8, 1152, 6, 2), (4, 256, 4, 2))
 
     def mix(low, high, tokens):
         shares = dict(edit=0.55, program=0.25, plain=0.12, middle=0.08)
         return Mix(low, high, tokens, strange_names=0.25, **shares)
 
-    small, medium, long = mix(60, 1200, 1200), mix(100, 3000, 2600), mix(800, 5600, 4096)
+    small, medium, long = mix(60, 1200, 1200), mix(100, 3000, 2600), mix(800, 6600, 6144)
     rates = dict(matrix_rate=0.01, other_rate=0.0025, warm_up_steps=100, constant_share=0.5)
     return Size(
         vocabulary=4096,

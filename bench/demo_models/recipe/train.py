@@ -13,7 +13,7 @@ import plot
 import samples
 from model import Weights, tensor_shapes
 from fast_step import FastStep
-from gpu_step import GpuStep
+from gpu_step import GpuStep, GraphTrainer
 from handmade_start import write_copy_circuit
 
 SECONDS_BETWEEN_CHECKS = 300
@@ -66,9 +66,15 @@ class Optimizer:
             return update.split([64 * shape.heads, 64 * shape.groups, 64 * shape.groups])
         return update.chunk(2) if name.endswith("gate_up") else [update]
 
-    @torch.no_grad()
-    def update(self, grads, matrix_rate, other_rate):
+    def rates(self, matrix_rate, other_rate):
+        """Counts a step, and returns its rates and the corrections of both moments as `update` reads them."""
         self.count += 1
+        return torch.tensor([matrix_rate, other_rate, 1 / (1 - 0.9**self.count), 1 / (1 - 0.95**self.count)])
+
+    @torch.no_grad()
+    def update(self, grads, rates):
+        """rates: [4], where the weights are"""
+        matrix_rate, other_rate, moment_scale, square_scale = rates.unbind()
         parts = []
         for name in self.matrices:
             self.moments[name].lerp_(grads[name], 0.05)
@@ -76,7 +82,7 @@ class Optimizer:
         turned = iter(self._orthogonal(parts))
         for name in self.matrices:
             for part in self._parts(name, self.weights[name]):
-                part.add_(next(turned), alpha=-matrix_rate * max(1.0, part.shape[0] / part.shape[1]) ** 0.5)
+                part.sub_(next(turned) * (matrix_rate * max(1.0, part.shape[0] / part.shape[1]) ** 0.5))
         norm = torch.stack([grads[n].norm() for n in self.others]).norm()
         shrink = (1.0 / (norm + 1e-6)).clamp(max=1.0)
         for name in self.others:
@@ -84,8 +90,7 @@ class Optimizer:
             moment, square = self.moments[name], self.squares[name]
             moment.lerp_(gradient, 0.1)
             square.lerp_(gradient * gradient, 0.05)
-            step = moment / (1 - 0.9**self.count) / ((square / (1 - 0.95**self.count)).sqrt() + 1e-10)
-            self.weights[name].add_(step, alpha=-other_rate)
+            self.weights[name].sub_(other_rate * moment_scale * moment / ((square * square_scale).sqrt() + 1e-10))
 
     def state(self):
         return {"moments": self.moments, "squares": self.squares, "count": self.count}
@@ -177,13 +182,24 @@ class Log:
         )
 
 
-def _tally(batch, loss, right, chosen):
-    """Returns [weighted loss, weight, right copies, copies, right changes, changes] of a batch, where its losses are."""
-    kinds = batch.kind[chosen]
-    copied, changed = sum(kinds == kind for kind in samples.COPIES).bool(), kinds == samples.CHANGED
-    masks = torch.stack([batch.weight[chosen], copied.float(), changed.float()]).to(loss.device, non_blocking=True)
-    weight, copied, changed = masks
-    return torch.stack([(loss * weight).sum(), weight.sum(), (right * copied).sum(), copied.sum(), (right * changed).sum(), changed.sum()])
+class Trainer:
+    """Steps of training on a CPU; GraphTrainer has the same functions."""
+
+    def __init__(self, step, optimizer, teacher, mix):
+        self.step, self.optimizer, self.teacher, self.mix, self.sums = step, optimizer, teacher, mix, 0
+
+    def run(self, batch, matrix_rate, other_rate):
+        grads, loss, right, chosen = self.step.gradients(batch, self.teacher, self.mix)
+        self.optimizer.update(grads, self.optimizer.rates(matrix_rate, other_rate))
+        kinds, weight = batch.kind[chosen], batch.weight[chosen]
+        copied, changed = sum(kinds == kind for kind in samples.COPIES).bool().float(), (kinds == samples.CHANGED).float()
+        rows = [loss * weight, weight, right * copied, copied, right * changed, changed]
+        self.sums = self.sums + torch.stack([row.sum() for row in rows])
+
+    def taken_sums(self):
+        """Returns [weighted loss, weight, right copies, copies, right changes, changes] since the last call."""
+        found, self.sums = self.sums.tolist(), 0
+        return found
 
 
 def _plan_of(run, stages, shard_tokens, share_of_time):
@@ -251,7 +267,7 @@ def train(
     else:
         weights, state = Weights(run.shape, seed=samples.seed_of(size.seed, name) % 2**31), None
         write_copy_circuit(weights, seed=samples.seed_of(size.seed, name, "circuit") % 2**31)
-    tokens = steps = index = 0
+    tokens, steps, index, on_cpu = 0, 0, 0, device == "cpu"
     if state:
         tokens, steps, index = state["tokens"], state["steps"], state["shard"]
         log.cut(tokens)
@@ -269,7 +285,8 @@ def train(
     optimizer = Optimizer(step)
     if state:
         optimizer.restore(state["optimizer"])
-    last_check, sums, since = time.time(), 0, (time.time(), tokens)
+    trainer = (Trainer if on_cpu else GraphTrainer)(step, optimizer, guide, run.teacher_mix)
+    last_check, since = time.time(), (time.time(), tokens)
 
     def save(done):
         save_checkpoint(
@@ -297,7 +314,6 @@ def train(
 
     check()
     share = tokens / run.tokens
-    on_cpu = device == "cpu"
     while share < 1 and plan(index):
         shard = shards.shard(index, plan) if on_cpu else shards.any_shard(index, plan)
         for batch in feed_module.batches(
@@ -307,12 +323,10 @@ def train(
             if share >= 1 or paused():
                 break
             factor = rate_factor(run, steps, share)
-            grads, loss, right, chosen = step.gradients(batch, guide, run.teacher_mix)
-            optimizer.update(grads, run.matrix_rate * factor, run.other_rate * factor)
-            sums = sums + _tally(batch, loss, right, chosen)
+            trainer.run(batch, run.matrix_rate * factor, run.other_rate * factor)
             tokens, steps = tokens + len(batch.ids), steps + 1
             if steps % 20 == 0 or steps == 1:
-                s, now = sums.tolist(), time.time()
+                s, now = trainer.taken_sums(), time.time()
                 if not math.isfinite(s[0]):
                     raise ArithmeticError(f"{name}: the loss is {s[0]} after {steps} steps; a lower rate may help")
                 speed = (tokens - since[1]) / max(1e-3, now - since[0])
@@ -331,7 +345,7 @@ def train(
                     f"{tokens / 1e6:.2f} M tokens, loss {s[0] / max(1., s[1]):.3f}, copied {s[2] / max(1., s[3]):.4f}, "
                     f"changed {s[4] / max(1., s[5]):.4f}, {speed:.0f} tokens/s",
                 )
-                sums, since = 0, (now, tokens)
+                since = now, tokens
         if paused():
             break
         index += 1
