@@ -7,7 +7,7 @@ only_names=""
 [ "${1:-}" = names ] && only_names=1 && shift
 
 build="g++ cmake ninja-build pkg-config ccache libboost-dev libboost-fiber-dev libboost-context-dev libmsgpack-cxx-dev
-  libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libpcre2-dev libsodium-dev libcurl4-openssl-dev libutf8proc-dev zlib1g-dev
+  libzmq3-dev cppzmq-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libpcre2-dev libsodium-dev libcurl4-openssl-dev libutf8proc-dev zlib1g-dev libbrotli-dev
   prometheus-cpp-dev"
 [ $# -gt 0 ] || set -- build
 packages=""

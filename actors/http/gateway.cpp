@@ -12,6 +12,7 @@
 #include "actors/http/shapes/anthropic/messages_response.hpp"
 #include "actors/http/shapes/apply/apply_request.hpp"
 #include "actors/http/shapes/apply/edit_completion.hpp"
+#include "actors/http/shapes/apply/next_edit.hpp"
 #include "actors/http/shapes/ollama/ollama_request.hpp"
 #include "actors/http/shapes/ollama/ollama_response.hpp"
 #include "actors/http/shapes/openai/request.hpp"
@@ -125,6 +126,11 @@ const gateway::route gateway::routes[] = {
      [](gateway& g, const route_context& r) { g.completions_.serve(r, apply::parse_apply_completion); }},
     {"POST", "/edit/completions", route::access::with_key,
      [](gateway& g, const route_context& r) { g.completions_.serve(r, apply::parse_edit_completion); }},
+    {"POST", "/backend/next_edit_autocomplete", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.completions_.serve(r, apply::parse_next_edit); }},
+    // Sweep's plugins report here what their users accept. Nothing is read or kept.
+    {"POST", "/backend/track_autocomplete_metrics", route::access::with_key,
+     [](gateway& g, const route_context& r) { g.replies_.respond(r.who, 200, "{}"); }},
     {"POST", "/responses", route::access::with_key,
      [](gateway& g, const route_context& r) { g.completions_.serve(r, responses::parse_responses); }},
     {"POST", "/messages", route::access::with_key,

@@ -2,6 +2,7 @@
 #include "actors/http/shapes/anthropic/messages_request.hpp"
 #include "actors/http/shapes/apply/apply_request.hpp"
 #include "actors/http/shapes/apply/edit_completion.hpp"
+#include "actors/http/shapes/apply/next_edit.hpp"
 #include "actors/http/shapes/ollama/ollama_request.hpp"
 #include "actors/http/shapes/responses/responses_request.hpp"
 #include "tests/fuzz/driver.hpp"
@@ -26,6 +27,9 @@ std::vector<std::string> fuzz::seeds() {
       R"({"name":"m","verbose":true})",
       R"({"model":"m","original_code":"a\nb","update":"// ... existing code ...\nc","instruction":"do","stream":true})",
       R"({"model":"m","messages":[{"role":"user","content":"<|current_file_content|>\na\n<|/current_file_content|>"}]})",
+      R"({"file_path":"a","file_contents":"a\nb\n","cursor_position":2,"use_bytes":true,"recent_changes":"File: a:\n<<<<<<< )"
+      R"(ORIGINAL\na\n=======\nb\n>>>>>>> UPDATED\n","file_chunks":[{"file_path":"b","content":"c"}],"editor_diagnostics":[)"
+      R"({"line":1,"message":"m"}],"changes_above_cursor":true})",
       "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
   };
 }
@@ -40,5 +44,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::check(ollama::parse_show(body));
   fuzz::check(apply::parse_apply(body));
   fuzz::check(apply::parse_edit_completion(body));
+  fuzz::check(apply::parse_next_edit(body));
   return 0;
 }

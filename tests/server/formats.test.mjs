@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import {mkdtempSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
+import {brotliCompressSync} from "node:zlib";
 import {Server} from "./redline.mjs";
 
 const region = `def path_of(name):
@@ -42,6 +43,7 @@ before(async () => {
     const script = join(folder, "script.json");
     writeFileSync(script, JSON.stringify([
         {when: ["### Response:"], say: prompts["zeta-1"].say},
+        {when: ["<|file_sep|>updated/files.py:"], say: changed.slice(changed.indexOf("    return"))},
         {when: ["<|file_sep|>updated/"], say: prompts["sweep-1"].say},
         {when: ["<update>"], say: prompts.morph.say},
     ]));
@@ -104,6 +106,39 @@ describe("a prompt in a known format", () => {
         const quoted = `${prompts["zeta-1"].prompt}\n\nWhat does this prompt ask a model to do? `.padEnd(2500, "Tell me more. ");
         const {usage} = await ask({prompt: quoted}, {max_tokens: 8});
         assert.equal(usage.redline.recognised, undefined);
+    });
+});
+
+describe("the next edit of Sweep's plugins", () => {
+    const file = `import os\n\n\n${region}\n`;
+    const cursor = file.indexOf("ROOT");
+    const next = (more = {}, body) => fetch(`${server.url}/backend/next_edit_autocomplete`, {method: "POST",
+        headers: {"content-type": "application/json", "content-encoding": "br"},
+        body: body ?? brotliCompressSync(JSON.stringify({repo_name: "files", file_path: "files.py", file_contents: file,
+            original_file_contents: file, cursor_position: cursor, use_bytes: true, multiple_suggestions: true, privacy_mode_enabled: true,
+            recent_changes: "File: files.py:\n<<<<<<< ORIGINAL\nROOT = 1\n=======\nBASE = 1\n>>>>>>> UPDATED\n", recent_changes_high_res: "",
+            file_chunks: [], recent_user_actions: [{action_type: "INSERT_CHAR", line_number: 5, offset: cursor, file_path: "files.py"}],
+            retrieval_chunks: [{file_path: "diagnostics", content: "Line 6: ROOT is undefined", start_line: 1, end_line: 1}], ...more}))});
+
+    test("is the range of the file that the model changes", async () => {
+        const answer = await next();
+        assert.equal(answer.status, 200);
+        const lines = (await answer.text()).split("\n");
+        assert.deepEqual(lines.slice(1), [""]);
+        const {start_index: begin, end_index: end, completion, confidence, autocomplete_id: id} = JSON.parse(lines[0]);
+        assert.equal(file.slice(0, begin) + completion + file.slice(end), file.replace("ROOT", "BASE"));
+        assert.equal(begin, cursor);
+        assert.ok(confidence > 0 && confidence <= 1 && id.length > 8);
+    });
+
+    test("says what is wrong, and refuses what a body would become", async () => {
+        const refused = await next({cursor_position: 1e6});
+        assert.equal(refused.status, 400);
+        assert.match((await refused.json()).error.message, /behind the end of 'file_contents', which has \d+ bytes/);
+        assert.equal((await next({}, brotliCompressSync("x".repeat(8 << 20)))).status, 413);
+        assert.equal((await next({}, "no brotli")).status, 400);
+        const report = await fetch(`${server.url}/backend/track_autocomplete_metrics`, {method: "POST", body: "{}"});
+        assert.deepEqual([report.status, await report.json()], [200, {}]);
     });
 });
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/gzip_files.hpp"
+#include "tests/support/packed_files.hpp"
 
 namespace redline::transport {
 namespace {

@@ -12,7 +12,7 @@
 #include "runtime/base/log.hpp"
 #include "runtime/base/version.hpp"
 #include "tests/actors/http/gateway_fixture.hpp"
-#include "tests/support/gzip_files.hpp"
+#include "tests/support/packed_files.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace redline::actors {
@@ -392,7 +392,7 @@ TEST_F(gateway_alone, reads_packed_bodies) {
   EXPECT_EQ(status_of(ask("POST", "/tokenize", json::parse(body))), 0U);
   run();
   EXPECT_EQ(answer_to(exchange)->body, packed);
-  more_headers = {{"Content-Encoding", "br"}};
+  more_headers = {{"Content-Encoding", "zstd"}};
   const auto unknown = ask("POST", "/tokenize", json::parse(body));
   more_headers = {{"Content-Encoding", "gzip"}};
   const auto untrue = ask("POST", "/tokenize", json::parse(body));

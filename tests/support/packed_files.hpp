@@ -1,5 +1,6 @@
 #pragma once
 
+#include <brotli/encode.h>
 #include <zlib.h>
 
 #include <string>
@@ -23,6 +24,17 @@ inline std::string make_gzip(std::string_view contents) {
   file.resize(stream.total_out);
   deflateEnd(&stream);
   return file;
+}
+
+/// A Brotli stream with these contents.
+inline std::string make_brotli(std::string_view contents) {
+  std::size_t size = BrotliEncoderMaxCompressedSize(contents.size());
+  std::string stream(size, '\0');
+  BrotliEncoderCompress(5, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_TEXT, contents.size(),
+                        reinterpret_cast<const std::uint8_t*>(contents.data()), &size,
+                        reinterpret_cast<std::uint8_t*>(stream.data()));
+  stream.resize(size);
+  return stream;
 }
 
 }  // namespace redline::test
