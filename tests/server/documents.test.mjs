@@ -62,6 +62,7 @@ const known = [
         .map(agent),
     {file: "docs/clients/browsers.md", holds: "--cors-origin", instead: [["my-model", "T"]], last: "&",
         then: "curl -s -i http://127.0.0.1:8080/v1/models -H 'Origin: https://ui.example.org'", says: /access-control-allow-origin: https:\/\/ui\.example\.org/i},
+    {file: "docs/editors/next-edits.md", holds: "next_edit_autocomplete", says: /"completion"/},
     {file: "docs/editors/vscode.md", holds: "--listen 127.0.0.1:11434", instead: [["my-model", "T"]], last: "&", then: "curl -s http://127.0.0.1:11434/api/tags", says: /"model": ?"T"/},
     {file: "docs/editors/zed.md", holds: "--alias", instead: [["my-model.gguf", "T.gguf"]], last: "&", then: "curl -s http://127.0.0.1:8080/v1/models", says: /"qwen2.5-coder"/},
     {file: "docs/start.md", holds: "huggingface.co", not: "it fetches gigabytes from another host"},
