@@ -39,6 +39,24 @@ SMALL = Shape(vocabulary=512, layers=3, feed_forward=256, context=512)
 INVENTORY = os.path.join(ROOT, "bench", "demo_files", "inventory.py")
 
 
+LEGACY = """import os, sys
+from typing import Dict, List
+
+limit = 10
+
+
+class Shelf(Base):
+    def __init__(self, books: List[str]):
+        super(Shelf, self).__init__()
+        self.books = books
+
+    def show(self) -> Dict[str, int]:
+        for book in self.books[:limit]:
+            print("a book of this shelf", book)
+        return {}
+"""
+
+
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
@@ -79,7 +97,9 @@ class Edits(unittest.TestCase):
             chance = random.Random(11)
             for _ in range(1500):
                 try:
-                    if chance.random() < 0.7:
+                    if chance.random() < 0.1:
+                        piece = LEGACY
+                    elif chance.random() < 0.7:
                         piece = small_modules.small_module(chance)
                     else:
                         piece = excerpt(chance, chance.choice(files), 300, 2500)

@@ -10,6 +10,7 @@ import edits_additions  # noqa: F401  (each of these modules registers its kinds
 import edits_code  # noqa: F401
 import edits_definitions  # noqa: F401
 import edits_entries  # noqa: F401
+import edits_everyday  # noqa: F401
 import edits_names  # noqa: F401
 import edits_removals  # noqa: F401
 import edits_signatures  # noqa: F401

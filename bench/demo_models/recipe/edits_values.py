@@ -6,7 +6,7 @@ import tokenize
 from edit_request import kind
 from python_source import require
 from vocabulary import EXCEPTIONS, NOUNS, a_sentence
-from wordings import Code, Name, Text
+from wordings import SMALL_WORDS, Code, Name, Text
 
 ROUND_NUMBERS = [
     2,
@@ -105,8 +105,21 @@ SETTINGS = (
 )
 
 
+def spoken_name(ask, name):
+    """Returns a constant's or attribute's name in words, as "the retry limit", where no other name has those words."""
+    words = name.split(".")[-1].strip("_").split("_")
+    if not all(word.isalpha() and len(word) > 1 for word in words) or "".join(words).lower() in SMALL_WORDS:
+        return None
+    others = {n.lower().strip("_") for n in ask.source.names()} - {"_".join(words).lower()}
+    if any(set(words_of.split("_")) >= {word.lower() for word in words} for words_of in others):
+        return None
+    said = " ".join(words).lower()
+    return said if ask.chance(0.3) and len(words) > 1 else f"the {said}" + ask.random.choice(["", "", "", " value"])
+
+
 def setting(ask, what, name, old, new):
-    return ask.say(*SETTINGS, x=ask.thing(what, name) if what else ask.name(name), old=old, new=new)
+    spoken = spoken_name(ask, name) if what and ask.chance(0.2) else None
+    return ask.say(*SETTINGS, x=spoken or (ask.thing(what, name) if what else ask.name(name)), old=old, new=new)
 
 
 @kind(30)
@@ -245,6 +258,20 @@ def number(ask):
     return said, "\n".join(lines)
 
 
+def some_words(ask, text):
+    """Returns some words of a text as a user remembers them, where no other line of the file has them all; or None."""
+    words = re.findall(r"[A-Za-z]{2,}", text)
+    if not 3 <= len(words) <= 12 or "{" in text or "%" in text:
+        return None
+    count = ask.random.randint(2, min(4, len(words)))
+    at = ask.random.randrange(len(words) - count + 1)
+    some = [word.lower() for word in words[at : at + count]]
+    if set(some) <= SMALL_WORDS:
+        return None
+    having = [line for line in ask.source.lines if set(some) <= set(re.findall(r"[a-z]{2,}", line.lower()))]
+    return " ".join(some) if len(having) == 1 else None
+
+
 @kind(7.5)
 def string(ask):
     source = ask.source
@@ -259,6 +286,20 @@ def string(ask):
 
     text, count = source.replace_tokens(replaced)
     require(0 < count < 5 and source.text.count(old) == count and not old.startswith("__"))
+    if ask.chance(0.3) and (some := some_words(ask, old)):
+        what = ask.random.choice(["message", "message", "text", "string", "line"])
+        return (
+            ask.say(
+                f"[change|turn] the {{some}} {what} [to|into] {{new}}",
+                f"=the {{some}} {what} should [be|say|read] {{new}}",
+                f"make the {{some}} {what} [say|] {{new}}",
+                f"=the {what} about {{some}} should [be|say|read] {{new}}",
+                f"replace the {{some}} {what} [with|by] {{new}}",
+                some=some,
+                new=Text(new),
+            ),
+            text,
+        )
     what = (
         "route"
         if old.startswith("/")
