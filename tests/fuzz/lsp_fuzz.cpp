@@ -50,6 +50,7 @@ class desk final : public call_desk {
         if (!edit->session.empty()) check(texts_[edit->session] == edit->before, "the session has another text");
         reply.edits = {{{{0, 0}, {0, 0}}, "x"}};
       }
+      if (std::holds_alternative<next_edit_call>(what)) reply.edits = {{{{0, 0}, {1, 0}}, "x"}};
       server.progressed(ticket, turn_);
       server.finished(ticket, std::move(reply));
     }
@@ -118,12 +119,17 @@ std::string session(const std::string& changes) {
   const auto ask = [](const std::string& method, const std::string& params) {
     return frame_of(R"({"jsonrpc":"2.0","id":3,"method":")" + method + R"(","params":)" + params + "}");
   };
-  return ask("initialize", R"({"capabilities":{"window":{"workDoneProgress":true},"workspace":{"applyEdit":true}}})") +
+  return ask(
+             "initialize",
+             R"({"capabilities":{"window":{"workDoneProgress":true},"workspace":{"applyEdit":true}},"initializationOptions":{"nextEdits":true}})") +
          note("textDocument/didOpen",
               R"({"textDocument":{"uri":"u","version":1,"text":"a\r\n\ud83d\ude00b\u00e9\n"}})") +
          note("textDocument/didChange",
               R"({"textDocument":{"uri":"u","version":2},"contentChanges":[)" + changes + "]}") +
          ask("textDocument/completion", R"({"textDocument":{"uri":"u"},"position":{"line":1,"character":2}})") +
+         ask("textDocument/inlineCompletion", R"({"textDocument":{"uri":"u"},"position":{"line":0,"character":0}})") +
+         ask("textDocument/codeAction",
+             R"({"textDocument":{"uri":"u"},"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":0}}})") +
          ask("workspace/executeCommand",
              R"({"command":"redline.edit","arguments":[{"uri":"u","instruction":"i","range":{"start":{"line":0,"character":0},"end":{"line":1,"character":1}}}]})") +
          frame_of(R"({"jsonrpc":"2.0","id":1,"result":{"applied":true}})") + note("$/cancelRequest", R"({"id":3})");

@@ -97,6 +97,48 @@ const until = async (what, seconds = 30) => {
 };
 const items = (list) => list.items.map((one) => one.textEdit.newText);
 
+describe("with a next-edit model", () => {
+    const folder = mkdtempSync(join(tmpdir(), "next-edits-"));
+    let server, editor;
+    before(async () => {
+        writeFileSync(join(folder, "script.json"), JSON.stringify([{when: ["<|file_sep|>updated/load.py:"],
+            say: "LIMIT = 10\n\n\ndef load(path, most):\n    return path[:most]\n"}]));
+        server = await Server.start("--script", join(folder, "script.json"));
+        editor = await Editor.start("--server", server.url, {initializationOptions: {nextEdits: true},
+            capabilities: {...everything, textDocument: {...everything.textDocument, inlineCompletion: {}}}});
+    });
+    after(async () => {
+        editor?.child.kill();
+        await server?.kill();
+    });
+
+    test("proposes the next edit in a pause, inline and as an action", async () => {
+        await editor.open("LIMIT = 10\n\n\ndef load(path):\n    return path[:most]\n");
+        const range = {start: {line: 0, character: 8}, end: {line: 0, character: 9}};
+        await editor.change([{range, text: "1"}]);
+        const at = {line: 3, character: 13};
+        const {items} = await editor.complete(at, "textDocument/inlineCompletion");
+        assert.deepEqual(items, [{insertText: "def load(path, most):",
+            range: {start: {line: 3, character: 0}, end: {line: 3, character: 15}}}]);
+        const actions = await editor.rpc.sendRequest("textDocument/codeAction", {textDocument: {uri}, range: {start: at, end: at}, context: {diagnostics: []}});
+        const [action] = actions;
+        assert.equal(action.title, "Next edit at line 4");
+        const [change] = action.edit.documentChanges;
+        assert.equal(TextDocument.applyEdits(editor.documents.get(uri), change.edits), editor.text().replace("path)", "path, most)"));
+        assert.equal(change.textDocument.version, 2);
+    });
+
+    test("gives up a proposal at the next key", async () => {
+        const at = {line: 0, character: 0};
+        await editor.change([{range: {start: at, end: at}, text: "#"}]);
+        const first = editor.complete({line: 3, character: 0}, "textDocument/inlineCompletion");
+        await sleep(90);
+        await editor.change([{range: {start: at, end: {line: 0, character: 1}}, text: ""}]);
+        assert.deepEqual((await first).items, []);
+        assert.equal((await editor.complete({line: 3, character: 0}, "textDocument/inlineCompletion")).items.length, 1);
+    });
+});
+
 describe("with a server", () => {
     let server, editor;
     before(async () => {

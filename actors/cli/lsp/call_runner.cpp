@@ -45,7 +45,7 @@ void call_runner::wake() const {
 }
 
 void call_runner::start(std::uint64_t ticket, server_call what) {
-  const bool completes = std::holds_alternative<complete_call>(what);
+  const bool completes = std::holds_alternative<complete_call>(what) || std::holds_alternative<next_edit_call>(what);
   lane& to = completes ? completions_ : std::holds_alternative<edit_call>(what) ? edits_ : syncs_;
   auto made = std::make_shared<job>();
   made->ticket = ticket;

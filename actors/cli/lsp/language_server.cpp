@@ -133,6 +133,7 @@ void language_server::initialize(const rpc_message& m) {
       if (!is_whitespace(text) && text.size() <= instruction_bytes_max) instructions_.push_back(text);
     }
   }
+  proposes_ = member(wishes, "nextEdits") == true;
   if (const json& most = member(wishes, "maxTokens"); most.is_number_unsigned()) {
     how_.tokens_max = std::clamp(most.get<std::uint32_t>(), 1U, tokens_most);
   }
@@ -166,6 +167,7 @@ void language_server::say_farewell() {
   for (auto& [uri, d] : documents_) {
     answer_empty(d.waiting);
     answer_empty(d.running);
+    drop_next_edit(d);
     drop_session(d, true);
   }
   while (!edits_.empty()) {
@@ -190,6 +192,7 @@ void language_server::did_open(const rpc_message& m) {
                                             .version = member(document, "version"),
                                             .text = edited_document(text_of(member(document, "text")))})
                 .first->second;
+  if (proposes_ && d.text.document()) d.told = d.text.document()->text();
   if (!d.text.document()) tell_unusable(d);
   use(d);
   pump(d);
@@ -219,7 +222,9 @@ void language_server::did_change(const rpc_message& m) {
       d->text.change(std::nullopt, text_of(member(change, "text")), units_);
       d->refused = false;
     } else if (const auto where = range_of(range)) {
-      d->text.change(*where, text_of(member(change, "text")), units_);
+      const std::string put = text_of(member(change, "text"));
+      if (const auto* old = d->text.document()) d->cursor = old->offset_near(where->begin, units_) + put.size();
+      d->text.change(*where, put, units_);
     } else {
       // From here on the text would differ from the editor's, until the editor sends the whole text.
       d->text.lose("a change of it could not be read (" + where.error().message +
@@ -231,9 +236,12 @@ void language_server::did_change(const rpc_message& m) {
   answer_empty(d->running);
   end_edits_of(d->uri, which::all,
                {rpc_code::content_modified, d->path + " was changed in the meantime; the edit was not made"});
+  drop_next_edit(*d);
   if (!d->text.document()) {
     drop_session(*d, true);
     if (was_usable) tell_unusable(*d);
+  } else if (proposes_) {
+    expect_next_edit(*d);
   }
   use(*d);
   pump(*d);
@@ -252,7 +260,9 @@ void language_server::complete(const rpc_message& m) {
   if (d == nullptr) return refuse(m.id, rpc_code::invalid_params, "no document '" + cut(uri, 200) + "' is open");
   answer_empty(d->waiting);
   answer_empty(d->running);
-  d->waiting = completion{.id = m.id, .is_inline = m.method == "textDocument/inlineCompletion", .at = *at};
+  const bool is_inline = m.method == "textDocument/inlineCompletion";
+  if (proposes_ && is_inline) return complete_by_next_edit(*d, {.id = m.id, .is_inline = true, .at = *at});
+  d->waiting = completion{.id = m.id, .is_inline = is_inline, .at = *at};
   if (link_ != link::up || !d->text.document() || d->text.document()->text().empty()) return answer_empty(d->waiting);
   d->waiting->byte = d->text.document()->offset_near(*at, units_);
   use(*d);
@@ -280,6 +290,7 @@ void language_server::code_action(const rpc_message& m) {
     else
       actions.push_back(std::move(command));
   };
+  add_next_edit(*d, actions);
   add("Edit with instruction \u2026", "");
   for (const std::string& one : instructions_) add("Edit: " + cut(one, label_bytes_max), one);
   answer(m.id, std::move(actions));
@@ -353,6 +364,7 @@ void language_server::cancel_request(const rpc_message& m) {
   for (auto& [uri, d] : documents_) {
     cancel(d.waiting);
     cancel(d.running);
+    cancel(d.next.asked);
   }
   const auto found = std::find_if(edits_.begin(), edits_.end(), [&](const auto& one) { return one.second.id == id; });
   if (found != edits_.end()) cancel_edit(found->first);
@@ -377,6 +389,7 @@ void language_server::forget(std::map<std::string, open_document>::iterator at) 
   open_document& d = at->second;
   answer_empty(d.waiting);
   answer_empty(d.running);
+  drop_next_edit(d);
   end_edits_of(d.uri, which::all, {rpc_code::content_modified, d.path + " was closed in the meantime"});
   drop_session(d, true);
   documents_.erase(at);
@@ -491,6 +504,10 @@ void language_server::finished(std::uint64_t ticket, server_reply reply) {
     case task::kind::complete:
       note(reply);
       if (d != nullptr && d->running && d->running->ticket == ticket) completed(*d, reply);
+      return;
+    case task::kind::next_edit:
+      note(reply);
+      if (d != nullptr && d->next.ticket == ticket) proposed(*d, reply);
       return;
     case task::kind::edit:
       note(reply);
@@ -621,22 +638,13 @@ void language_server::edited(std::uint64_t number, const server_reply& reply) {
 void language_server::apply(std::uint64_t number, const std::vector<line_edit>& edits) {
   edit& e = edits_.at(number);
   if (edits.empty()) return end_edit(number, json{{"applied", false}, {"edits", 0}});
-  json list = json::array();
-  for (const line_edit& one : edits) list.push_back({{"range", to_json(one.where)}, {"newText", one.text}});
-  json workspace_edit;
-  if (client_versions_edits_) {
-    json document = {{"uri", e.uri}, {"version", find(e.uri)->version}};
-    workspace_edit["documentChanges"] =
-        json::array({{{"textDocument", std::move(document)}, {"edits", std::move(list)}}});
-  } else {
-    workspace_edit["changes"][e.uri] = std::move(list);
-  }
+  json change = workspace_edit(*find(e.uri), edits);
   const auto count = edits.size();
   if (!client_applies_) {
-    return end_edit(number, json{{"applied", false}, {"edits", count}, {"edit", std::move(workspace_edit)}});
+    return end_edit(number, json{{"applied", false}, {"edits", count}, {"edit", std::move(change)}});
   }
   e.is_applying = true;
-  ask("workspace/applyEdit", {{"label", "Redline: " + cut(e.instruction, label_bytes_max)}, {"edit", workspace_edit}},
+  ask("workspace/applyEdit", {{"label", "Redline: " + cut(e.instruction, label_bytes_max)}, {"edit", change}},
       [this, number, count](const rpc_message& r) {
         if (!edits_.contains(number)) return;
         if (member(r.result, "applied") == true) return end_edit(number, json{{"applied", true}, {"edits", count}});
@@ -644,6 +652,18 @@ void language_server::apply(std::uint64_t number, const std::vector<line_edit>& 
         end_edit(number, rpc_error{rpc_code::request_failed, "the editor did not apply the edit" +
                                                                  (reason.empty() ? std::string() : ": " + reason)});
       });
+}
+
+json language_server::workspace_edit(const open_document& d, const std::vector<line_edit>& edits) const {
+  json list = json::array(), out;
+  for (const line_edit& one : edits) list.push_back({{"range", to_json(one.where)}, {"newText", one.text}});
+  if (client_versions_edits_) {
+    json document = {{"uri", d.uri}, {"version", d.version}};
+    out["documentChanges"] = json::array({{{"textDocument", std::move(document)}, {"edits", std::move(list)}}});
+  } else {
+    out["changes"][d.uri] = std::move(list);
+  }
+  return out;
 }
 
 void language_server::progressed(std::uint64_t ticket, std::size_t bytes) {

@@ -29,6 +29,9 @@ class call_desk {
 /// A Language Server Protocol server on top of a server's edit sessions: it decides what to answer and what to call,
 /// without sockets and threads. A handler never blocks. Each document has at most one call that changes its session,
 /// one running and one waiting completion, and one edit. A newer completion replaces an older one.
+///
+/// With the editor's setting `nextEdits`, a pause after a change starts a proposal for the next one (next_edits.cpp).
+/// Inline completions are then its lines at the cursor, and a code action makes all of it.
 class language_server {
  public:
   using instant = std::chrono::steady_clock::time_point;
@@ -39,6 +42,8 @@ class language_server {
   static constexpr std::size_t instruction_bytes_max = 4096;
   static constexpr std::size_t instructions_max = 16;  // offered by the editor's settings
   static constexpr std::size_t questions_max = 64;     // unanswered questions to the editor
+  static constexpr std::size_t next_edit_bytes_max = 256 << 10;  // larger documents get no proposals
+  static constexpr std::chrono::milliseconds next_edit_pause{75};
   static constexpr std::chrono::seconds retry_min{1};
   static constexpr std::chrono::seconds retry_max{30};
   static constexpr std::chrono::seconds retry_full{10};  // if the server does not give a time
@@ -91,6 +96,14 @@ class language_server {
     std::uint64_t ticket = 0;  // 0 while it waits
     bool is_second_try = false;
   };
+  /// The next edit of a document, for one of its revisions.
+  struct proposal {
+    std::optional<instant> due{};     // when it is asked for; absent if it was, or need not be
+    std::uint64_t ticket = 0;         // of the call that computes it
+    std::int64_t revision = 0;        // for which `edits` are; 0 means none
+    std::vector<line_edit> edits{};
+    std::optional<completion> asked{};  // an inline completion that waits for it
+  };
   struct open_document {
     std::string uri;
     std::string path;
@@ -104,6 +117,9 @@ class language_server {
     std::uint32_t failures = 0;
     instant not_before{};
     std::optional<completion> waiting, running;
+    std::string told{};      // the text against which the last changes are told
+    std::size_t cursor = 0;  // the byte behind the last change
+    proposal next{};
   };
   struct edit {
     json id;
@@ -120,7 +136,7 @@ class language_server {
     bool is_applying = false;
   };
   struct task {
-    enum class kind : std::uint8_t { open, patch, close, complete, edit, probe };
+    enum class kind : std::uint8_t { open, patch, close, complete, edit, next_edit, probe };
     kind what = kind::close;
     std::string uri;
     std::uint64_t edit = 0;
@@ -171,6 +187,16 @@ class language_server {
   void show_progress(std::uint64_t number);
   void apply(std::uint64_t number, const std::vector<line_edit>& edits);
 
+  // ---- next edits
+  void expect_next_edit(open_document& d);
+  void drop_next_edit(open_document& d);
+  void begin_next_edit(open_document& d);
+  void proposed(open_document& d, const server_reply& reply);
+  void complete_by_next_edit(open_document& d, completion asked);
+  [[nodiscard]] json next_edit_items(const open_document& d, text::text_position at) const;
+  void add_next_edit(const open_document& d, json& actions) const;
+  [[nodiscard]] json workspace_edit(const open_document& d, const std::vector<line_edit>& edits) const;
+
   // ---- the link to the server
   void note(const server_reply& reply);
   void lose(const std::string& why, std::chrono::seconds least, bool probes);
@@ -197,6 +223,7 @@ class language_server {
   text::position_encoding units_ = text::position_encoding::utf16;
   bool client_applies_ = false, client_versions_edits_ = false, client_shows_progress_ = false,
        client_takes_actions_ = false;
+  bool proposes_ = false;  // next edits
   std::vector<std::string> instructions_;
 
   std::map<std::string, open_document> documents_;

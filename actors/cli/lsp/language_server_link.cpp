@@ -23,6 +23,7 @@ void language_server::server_ended() {
       "Redline's server has ended; a new one is starting. There are no completions until it has loaded its model.");
   for (auto& [uri, d] : documents_) {
     drop_session(d, false);
+    drop_next_edit(d);
     answer_empty(d.waiting);
     end_edits_of(uri, which::waiting, {rpc_code::request_failed, why_not()});
   }
@@ -67,6 +68,7 @@ void language_server::lose(const std::string& why, std::chrono::seconds least, b
       complaint::server, message_type::warning,
       "Redline at " + how_.server + ": " + sentence(why) + " There are no completions until it can be used again.");
   for (auto& [uri, d] : documents_) {
+    drop_next_edit(d);
     answer_empty(d.waiting);
     end_edits_of(uri, which::waiting, {rpc_code::request_failed, why_not()});
   }
@@ -98,6 +100,7 @@ std::optional<language_server::instant> language_server::wakes_at() const {
   if (link_ == link::down && !is_probing_) at(retry_at_);
   if (link_ != link::up) return out;
   for (const auto& [uri, d] : documents_) {
+    if (d.next.due) at(*d.next.due);
     if (d.not_before != instant{} && d.session.empty() && d.sync == 0 && d.wants_session && !d.refused) {
       at(d.not_before);
     }
@@ -119,6 +122,7 @@ void language_server::wake() {
   }
   if (link_ != link::up) return;
   for (auto& [uri, d] : documents_) {
+    if (d.next.due && now >= *d.next.due) begin_next_edit(d);
     if (d.not_before == instant{} || now < d.not_before) continue;
     d.not_before = {};
     pump(d);

@@ -31,4 +31,23 @@ std::vector<line_edit> line_edits(const text::text_document& before, std::string
   return out;
 }
 
+std::string change_story(std::string_view path, const text::text_document& before, std::string_view after,
+                         std::size_t bytes_max) {
+  constexpr auto units = text::position_encoding::utf8;
+  const auto whole = [](std::string lines) {
+    if (!lines.empty() && !lines.ends_with('\n')) lines += '\n';
+    return lines;
+  };
+  std::string story;
+  const auto edits = line_edits(before, after, units);
+  for (auto one = edits.rbegin(); one != edits.rend(); ++one) {
+    const auto begin = before.offset_near(one->where.begin, units), end = before.offset_near(one->where.end, units);
+    std::string told = "File: " + std::string(path) + ":\n<<<<<<< ORIGINAL\n";
+    told += whole(before.text().substr(begin, end - begin)) + "=======\n" + whole(one->text) + ">>>>>>> UPDATED\n";
+    if (story.size() + told.size() > bytes_max) break;
+    story.insert(0, told);
+  }
+  return story;
+}
+
 }  // namespace redline::actors::cli::lsp

@@ -19,4 +19,9 @@ struct line_edit {
 std::vector<line_edit> line_edits(const text::text_document& before, std::string_view after,
                                   text::position_encoding units);
 
+/// What was changed in a file, hunk by hunk, as a next-edit model is told: the path, the old lines and the new ones
+/// between conflict markers. Only the last hunks that fit.
+std::string change_story(std::string_view path, const text::text_document& before, std::string_view after,
+                         std::size_t bytes_max);
+
 }  // namespace redline::actors::cli::lsp

@@ -195,6 +195,29 @@ server_reply make(connection& to, const edit_call& c, const std::function<void(s
   return out;
 }
 
+server_reply make(connection& to, const next_edit_call& c) {
+  const json body = {{"file_path", c.path},
+                     {"file_contents", c.text},
+                     {"cursor_position", c.byte},
+                     {"use_bytes", true},
+                     {"recent_changes", c.changes}};
+  auto got = to.ask("POST", "/backend/next_edit_autocomplete", body, answer_silence_max);
+  if (auto* why = std::get_if<server_reply>(&got)) return std::move(*why);
+  const json& said = std::get<json>(got);
+  const json &begin = member(said, "start_index"), &end = member(said, "end_index");
+  const bool is_range = begin.is_number_unsigned() && end.is_number_unsigned() &&
+                        begin.get<std::size_t>() <= end.get<std::size_t>() && end.get<std::size_t>() <= c.text.size();
+  if (!is_range) return reply(kind::foreign, "the server's answer has no range of the file");
+  std::string after = c.text;
+  after.replace(begin.get<std::size_t>(), end.get<std::size_t>() - begin.get<std::size_t>(),
+                text_of(member(said, "completion")));
+  const auto before = text::text_document::make(c.text, edited_document::bytes_max);
+  if (!before) return reply(kind::refused, before.error().context);
+  server_reply out;
+  out.edits = line_edits(*before, after, c.units);
+  return out;
+}
+
 server_reply make(connection& to, const probe_call&) {
   auto got = to.ask("GET", "/readyz", {}, quick_silence_max);
   if (auto* why = std::get_if<server_reply>(&got)) return std::move(*why);

@@ -47,9 +47,17 @@ struct edit_call {
   std::string instruction;
   text::position_encoding units = text::position_encoding::utf16;
 };
+/// Asks for the next edit around a byte of a file.
+struct next_edit_call {
+  std::string path;
+  std::string text;
+  std::size_t byte = 0;
+  std::string changes;  // the last ones: see change_story
+  text::position_encoding units = text::position_encoding::utf16;
+};
 /// Checks that the server can be reached and serves.
 struct probe_call {};
-using server_call = std::variant<open_call, patch_call, close_call, complete_call, edit_call, probe_call>;
+using server_call = std::variant<open_call, patch_call, close_call, complete_call, edit_call, next_edit_call, probe_call>;
 
 struct server_reply {
   enum class kind : std::uint8_t {
@@ -68,7 +76,7 @@ struct server_reply {
   std::chrono::seconds retry_after{};  // for `full`; 0 if the server did not say
   std::string session;                 // for open_call
   std::string text;                    // for complete_call
-  std::vector<line_edit> edits;        // for edit_call
+  std::vector<line_edit> edits;        // for edit_call and next_edit_call
 };
 
 /// The meaning of an HTTP answer that is not a success. retry_after: the header's value, or null.

@@ -17,7 +17,8 @@ using api::api_error, api::field_reader, api::json;
 constexpr std::string_view section = "<|file_sep|>", cursor_mark = "<|cursor|>";
 // The models were trained on ten lines on both sides of the cursor, behind a larger part of the file.
 constexpr std::size_t lines_aside = 10;
-constexpr std::size_t file_bytes_aside = 6000;
+// What stands before the cursor keeps its KV from one key to the next. What comes behind it is computed again each time.
+constexpr std::size_t file_bytes_before = 6000, file_bytes_behind = 1500, first_line_grid = 2048;
 constexpr std::size_t chunk_bytes_max = 6000, change_bytes_max = 6000;  // of all together
 constexpr std::size_t chunks_max = 256, problems_max = 1000, problems_shown = 20;
 constexpr std::size_t answer_tokens_min = 256, answer_tokens_max = 2048;
@@ -58,12 +59,18 @@ std::string with_line_feed(std::string_view text) {
   return std::string(text) + (text.empty() || text.ends_with('\n') ? "" : "\n");
 }
 
-/// Whole lines of the file around the cursor, at most so many bytes on each side.
+/// Whole lines of the file around the cursor. They begin behind a multiple of
+/// `first_line_grid`, so that the next request's prompt begins alike while the cursor moves little, and finds its KV.
 std::string_view lines_around(std::string_view text, std::size_t cursor) {
   std::size_t begin = line_begin(text, cursor), end = line_end(text, cursor);
-  if (cursor - begin > file_bytes_aside || end - cursor > file_bytes_aside) return {};
-  while (begin > 0 && cursor - line_begin(text, begin - 1) <= file_bytes_aside) begin = line_begin(text, begin - 1);
-  while (end < text.size() && line_end(text, end + 1) - cursor <= file_bytes_aside) end = line_end(text, end + 1);
+  if (cursor - begin > file_bytes_before || end - cursor > file_bytes_behind) return {};
+  const auto earliest = cursor - std::min(cursor, file_bytes_before);
+  const auto stable = (earliest + first_line_grid - 1) / first_line_grid * first_line_grid;
+  if (stable == 0)
+    begin = 0;
+  else if (const auto behind = line_end(text, stable - 1) + 1; behind < begin)
+    begin = behind;
+  while (end < text.size() && line_end(text, end + 1) - cursor <= file_bytes_behind) end = line_end(text, end + 1);
   return text.substr(begin, end - begin);
 }
 

@@ -604,5 +604,114 @@ TEST_F(language_server_test, drops_a_document_whose_change_cannot_be_read) {
   }
 }
 
+// ---- next edits
+
+class next_edits : public language_server_test {
+ protected:
+  void begin() {
+    ask("initialize", {{"capabilities",
+                        {{"workspace", {{"workspaceEdit", {{"documentChanges", true}}}}},
+                         {"textDocument",
+                          {{"codeAction", {{"codeActionLiteralSupport", json::object()}}},
+                           {"inlineCompletion", json::object()}}}}},
+                       {"initializationOptions", {{"nextEdits", true}}}});
+    tell("initialized", json::object());
+    sent.clear();
+    open_live();
+  }
+  void pause() {
+    now += language_server::next_edit_pause;
+    server->wake();
+  }
+  static server_reply edits(std::vector<line_edit> list) {
+    server_reply r;
+    r.edits = std::move(list);
+    return r;
+  }
+  int inline_at(std::uint32_t line) {
+    return ask("textDocument/inlineCompletion", {{"textDocument", {{"uri", "file:///a.py"}}},
+                                                 {"position", to_json(text::text_position{line, 1})}});
+  }
+  json actions() {
+    const int id = ask("textDocument/codeAction",
+                       {{"textDocument", {{"uri", "file:///a.py"}}},
+                        {"range", to_json(text::position_range{{0, 0}, {0, 0}})},
+                        {"context", json::object()}});
+    return answer(id)["result"];
+  }
+};
+
+TEST_F(next_edits, are_asked_for_in_a_pause_with_the_changes_so_far) {
+  begin();
+  type("w");
+  EXPECT_EQ(count<next_edit_call>(), 0) << "the user may be typing on";
+  EXPECT_EQ(server->wakes_at(), now + language_server::next_edit_pause);
+  type("z");
+  pause();
+  ASSERT_EQ(count<next_edit_call>(), 1);
+  const auto call = finish<next_edit_call>(edits({{{{1, 0}, {2, 0}}, "zw y = 3\n"}}));
+  EXPECT_EQ(call.text, "zwx = 1\ny = 2\n");
+  EXPECT_EQ(call.byte, 1U) << "behind the last change";
+  EXPECT_EQ(call.changes, "File: a.py:\n<<<<<<< ORIGINAL\nx = 1\n=======\nzwx = 1\n>>>>>>> UPDATED\n");
+}
+
+TEST_F(next_edits, are_inline_completions_of_their_line_and_a_code_action) {
+  begin();
+  type("w");
+  const int early = inline_at(1);
+  EXPECT_TRUE(answer(early).is_null()) << "waits for the proposal";
+  pause();
+  finish<next_edit_call>(edits({{{{1, 0}, {2, 0}}, "y = 3\nz = 4\n"}}));
+  const json item = answer(early)["result"]["items"][0];
+  EXPECT_EQ(item["insertText"], "y = 3\nz = 4");
+  EXPECT_EQ(item["range"], to_json(text::position_range{{1, 0}, {1, 5}}));
+  EXPECT_THAT(answer(inline_at(0))["result"]["items"], IsEmpty()) << "another line";
+  EXPECT_EQ(answer(inline_at(1))["result"]["items"][0], item) << "known by now";
+  const json action = actions()[0];
+  EXPECT_EQ(action["title"], "Next edit at line 2");
+  const json change = action["edit"]["documentChanges"][0];
+  EXPECT_EQ(change["textDocument"]["version"], 6);
+  EXPECT_EQ(change["edits"][0]["newText"], "y = 3\nz = 4\n");
+}
+
+TEST_F(next_edits, are_given_up_at_the_next_key) {
+  begin();
+  type("w");
+  pause();
+  const int waiting = inline_at(1);
+  ASSERT_EQ(count<next_edit_call>(), 1);
+  const auto ticket = calls.back().ticket;
+  type("v");
+  EXPECT_THAT(given_up, ::testing::Contains(ticket));
+  EXPECT_THAT(answer(waiting)["result"]["items"], IsEmpty());
+  finish<next_edit_call>(edits({{{{0, 0}, {1, 0}}, "late\n"}}));
+  EXPECT_THAT(actions().dump(), ::testing::Not(HasSubstr("Next edit")));
+  pause();
+  EXPECT_EQ(count<next_edit_call>(), 1);
+}
+
+TEST_F(next_edits, are_not_proposed_unless_the_editor_wants_them) {
+  initialize();
+  open_live();
+  type("w");
+  EXPECT_EQ(server->wakes_at(), std::nullopt);
+  EXPECT_EQ(count<next_edit_call>(), 0);
+}
+
+TEST_F(next_edits, leave_out_large_documents_and_end_with_a_lost_server) {
+  begin();
+  tell("textDocument/didChange",
+       {{"textDocument", {{"uri", "file:///a.py"}, {"version", 7}}},
+        {"contentChanges", {{{"text", std::string(language_server::next_edit_bytes_max + 1, 'x')}}}}});
+  pause();
+  EXPECT_EQ(count<next_edit_call>(), 0);
+  tell("textDocument/didChange", {{"textDocument", {{"uri", "file:///a.py"}, {"version", 8}}},
+                                  {"contentChanges", {{{"text", "short\n"}}}}});
+  pause();
+  const int waiting = inline_at(0);
+  finish<next_edit_call>(failed(kind::gone));
+  EXPECT_THAT(answer(waiting)["result"]["items"], IsEmpty());
+}
+
 }  // namespace
 }  // namespace redline::actors::cli::lsp

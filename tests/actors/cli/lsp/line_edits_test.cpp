@@ -67,5 +67,16 @@ TEST(line_edits, lead_to_the_new_text_whatever_the_texts) {
   }
 }
 
+TEST(change_story, tells_the_last_hunks_that_fit) {
+  const auto before = document_of("a\nb\nc\nd\ne");
+  const std::string first = "File: x.py:\n<<<<<<< ORIGINAL\na\n=======\nA\n>>>>>>> UPDATED\n";
+  const std::string last = "File: x.py:\n<<<<<<< ORIGINAL\ne\n=======\nE\n>>>>>>> UPDATED\n";
+  EXPECT_EQ(change_story("x.py", before, "A\nb\nc\nd\nE", 1000), first + last);
+  EXPECT_EQ(change_story("x.py", before, "A\nb\nc\nd\nE", last.size()), last);
+  EXPECT_EQ(change_story("x.py", before, "a\nb\nnew\nc\nd\ne", 1000),
+            "File: x.py:\n<<<<<<< ORIGINAL\n=======\nnew\n>>>>>>> UPDATED\n");
+  EXPECT_EQ(change_story("x.py", before, before.text(), 1000), "");
+}
+
 }  // namespace
 }  // namespace redline::actors::cli::lsp

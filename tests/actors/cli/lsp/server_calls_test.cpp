@@ -100,6 +100,19 @@ TEST(server_calls, complete_at_a_byte) {
   EXPECT_EQ(canned(200, R"({"choices":[]})").make(complete_call{}).what, kind::foreign);
 }
 
+TEST(server_calls, take_the_next_edit_from_a_range) {
+  canned s(200, R"({"start_index":11,"end_index":12,"completion":"3"})");
+  const next_edit_call call{.path = "a.py", .text = "x = 1\ny = 22\n", .byte = 4, .changes = "c"};
+  const auto found = s.make(call);
+  EXPECT_EQ(found.edits.at(0), (line_edit{{{1, 0}, {2, 0}}, "y = 23\n"}));
+  EXPECT_EQ(s.last().line, "POST /backend/next_edit_autocomplete");
+  EXPECT_EQ(json::parse(s.last().body)["recent_changes"], "c");
+  for (const auto* answer : {"{}", R"({"start_index":9,"end_index":2})", R"({"start_index":0,"end_index":99})",
+                             R"({"start_index":-1,"end_index":2})"}) {
+    EXPECT_EQ(canned(200, answer).make(call).what, kind::foreign) << answer;
+  }
+}
+
 std::string event(const std::string& content) {
   return "data: " + json{{"choices", {{{"delta", {{"content", content}}}}}}}.dump() + "\n\n";
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "actors/http/fields/json.hpp"
 
 namespace redline::apply {
@@ -106,6 +108,20 @@ TEST(next_edit, takes_the_window_and_the_file_around_it_from_a_long_file) {
   const std::string one_line(100'000, 'x');
   EXPECT_TRUE(parse_next_edit(dump_json(request_at(one_line, 50'000))));
   EXPECT_TRUE(parse_next_edit(dump_json(request_at("", 0))));
+}
+
+TEST(next_edit, begins_the_prompt_alike_while_the_cursor_moves_little) {
+  const std::string file = file_of_lines(2000);
+  const auto first_line_at = [&](std::size_t cursor) {
+    const auto parsed = parse_next_edit(dump_json(request_at(file, cursor)));
+    const auto& prompt = std::get<std::string>(parsed->prompts.front());
+    EXPECT_LE(prompt.find("original/"), 7'600U);
+    EXPECT_GE(prompt.find("original/"), 5'400U);
+    return prompt.substr(0, prompt.find("\n", 20));
+  };
+  std::set<std::string> seen;
+  for (std::size_t cursor = 8000; cursor < 12'096; cursor += 16) seen.insert(first_line_at(cursor));
+  EXPECT_LE(seen.size(), 3U);
 }
 
 TEST(next_edit, says_what_is_wrong) {
