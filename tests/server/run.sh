@@ -9,7 +9,7 @@ source=$(cd "$(dirname "$0")" && pwd)
 checks="$source/${REDLINE_CHECKS:-.}"
 tests="openai_client.test.mjs pool.test.mjs processes.test.mjs resume.test.mjs vllm.test.mjs endings.test.mjs hostile.test.mjs editors.test.mjs tools.test.mjs templates.test.mjs formats.test.mjs monitoring.test.mjs top.test.mjs lsp.test.mjs edit.test.mjs door.test.mjs traces.test.mjs documents.test.mjs"
 case "${REDLINE_CHECKS:-}" in
-  clients) tests="clients.test.mjs openapi.test.mjs sdk_tools.test.mjs snippets.test.mjs" ;;
+  clients) tests="clients.test.mjs next_edits.test.mjs openapi.test.mjs sdk_tools.test.mjs snippets.test.mjs" ;;
   agents) tests="agents.test.mjs" ;;
   browser) tests="studio.test.mjs" ;;
   vscode) tests="vscode.test.mjs" ;;
