@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 demo: KERNELS := native
 demo: build
 	build/redline demo --model $(MODELS)/demo-target.gguf --draft $(MODELS)/demo-draft.gguf \
-	  bench/demo_files/inventory.py --instruction "$$(cat bench/demo_files/inventory.instruction)"
+	  bench/demo_files/library.py --instruction "$$(cat bench/demo_files/library.instruction)"
 
 build: packages
 	cmake --preset release -DREDLINE_KERNELS=$(KERNELS)

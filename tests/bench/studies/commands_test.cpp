@@ -116,7 +116,7 @@ TEST_F(bench_edit, reads_a_prediction_as_right_as_asked) {
     return found["methods"][0]["target_passes"].get<int>();
   };
   const int passes = passes_at("1");
-  EXPECT_EQ(passes, 1) << "the prompt, with the answer as its draft";
+  EXPECT_LE(passes, 2) << "the prompt's chunks, the last with the answer as its draft";
   EXPECT_GT(passes_at("0.1"), passes);
 }
 

@@ -540,7 +540,7 @@ TEST(gguf_file, opens_the_demonstration_model) {
   auto file = gguf_file::open(path);
   ASSERT_TRUE(file) << file.error().describe();
   EXPECT_EQ((*file)->tensors().size(), 2 + 12 * (*file)->get_unsigned("qwen2.block_count").value());
-  EXPECT_EQ((*file)->get_unsigned("qwen2.embedding_length").value(), 256U);
+  EXPECT_EQ((*file)->get_unsigned("qwen2.embedding_length").value(), 384U);
 }
 
 }  // namespace

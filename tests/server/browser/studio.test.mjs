@@ -123,7 +123,7 @@ test("each example does with the sample what it says", {skip: absent}, async () 
     const meant = [
         (text) => text.replace(/\bname\b/g, "key"),
         (text) => text.replace("LIMIT = 10", "LIMIT = 25"),
-        (text) => text.replace('"count"', '"amount"'),
+        (text) => text.replace("ValueError", "TypeError"),
         (text) => text.replace("class Inventory", "class Store"),
         (text) => text.replaceAll(" < ", " <= "),
         (text) => text.replace("def low(self):\n", 'def low(self):\n        """Names of what runs out."""\n'),

@@ -14,10 +14,10 @@ const sample_path = 'inventory.py';
 const sample_instructions = [
   'Rename the variable `name` to `key`.',
   'Set `LIMIT` to 25.',
-  'Change the string "count" to "amount".',
+  'Raise TypeError instead of ValueError.',
   'Rename the class `Inventory` to `Store`.',
   'Change every `<` to `<=`.',
-  'Give the method `low` of `Inventory` the docstring "Names of what runs out."',
+  'Add the docstring "Names of what runs out." to `low`.',
 ];
 const sample_text = `"""Keeps count of what is in the store."""
 

@@ -88,7 +88,7 @@ TEST_F(edit, that_is_too_long_names_the_file) {
   for (int i = 0; i < 600; ++i) text += "NUMBER_" + std::to_string(i) + " = " + std::to_string(i) + "\n";
   write("src/long.py", text);
   EXPECT_EQ(run("src/long.py").exit_code, 1);
-  EXPECT_THAT(errors(), HasSubstr("src/long.py is too long for the model: This model's maximum context length is 4096 "
+  EXPECT_THAT(errors(), HasSubstr("src/long.py is too long for the model: This model's maximum context length is 6144 "
                                   "tokens. However, "));
 }
 
