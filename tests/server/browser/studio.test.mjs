@@ -126,7 +126,7 @@ test("each example does with the sample what it says", {skip: absent}, async () 
         (text) => text.replace("ValueError", "TypeError"),
         (text) => text.replace("class Inventory", "class Store"),
         (text) => text.replaceAll(" < ", " <= "),
-        (text) => text.replace("def low(self):\n", 'def low(self):\n        """Names of what runs out."""\n'),
+        (text) => text.replace("count=1", "count=2"),
     ];
     const offered = await page.locator("#edit-example option").allInnerTexts();
     assert.equal(offered.length, 1 + meant.length);

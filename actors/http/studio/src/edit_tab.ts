@@ -17,7 +17,7 @@ const sample_instructions = [
   'Raise TypeError instead of ValueError.',
   'Rename the class `Inventory` to `Store`.',
   'Change every `<` to `<=`.',
-  'Add the docstring "Names of what runs out." to `low`.',
+  'Set the default of `count` in `add` to 2.',
 ];
 const sample_text = `"""Keeps count of what is in the store."""
 
