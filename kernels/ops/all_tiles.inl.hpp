@@ -24,6 +24,9 @@ void gemm(const gemm_args& a) { avx512_table().gemm(a); }
 
 #include "kernels/ops/attention_tiles.inl.hpp"
 
+// Tables are listed on every CPU, so what makes them is compiled for the one that all have.
+#pragma GCC push_options
+#pragma GCC reset_options
 /// Products with tiles, and attention unless keys and values are already integers; the rest as on AVX-512.
 kernel_table tile_table(std::string_view name) {
   kernel_table t = best_avx512_table();
@@ -50,3 +53,4 @@ kernel_table int8_tile_table(std::string_view name, const kernel_table& base) {
   t.name = name;
   return t;
 }
+#pragma GCC pop_options

@@ -181,6 +181,9 @@ std::size_t prepared_byte_tile_rows(std::size_t rows, std::size_t columns) {
   return prepared_byte_rows(round_up(rows, 16), columns);
 }
 
+// Tables are listed on every CPU, so what makes them is compiled for the one that all have.
+#pragma GCC push_options
+#pragma GCC reset_options
 /// A table that computes products with integers by tiles.
 kernel_table with_int8_tiles(kernel_table t) {
   t = with_int8(t);
@@ -188,3 +191,4 @@ kernel_table with_int8_tiles(kernel_table t) {
   t.prepared_bytes = prepared_byte_tile_rows;
   return t;
 }
+#pragma GCC pop_options
