@@ -414,8 +414,9 @@ class Training(unittest.TestCase):
         found = [m.clone() for m in matrices]
         fast_step.Kernels(2, exact=True).orthogonalise(found)
         for matrix, orthogonal in zip(matrices, found):
-            portable = train.Optimizer.newton_schulz(matrix.clone()).float()
-            self.assertLess(float((portable - orthogonal).norm() / orthogonal.norm()), 0.06)  # bf16 compared with fp32
+            # In floats, because sums of bf16 are rounded less or more by different CPUs.
+            portable = train.Optimizer.newton_schulz(matrix.clone(), torch.float32)
+            self.assertLess(float((portable - orthogonal).norm() / orthogonal.norm()), 1e-3)
             values = torch.linalg.svdvals(orthogonal)
             self.assertLess(float(values.max()), 1.3)
             self.assertGreater(float(values.median()), 0.6)

@@ -52,9 +52,9 @@ class Optimizer:
         return found
 
     @staticmethod
-    def newton_schulz(update):
+    def newton_schulz(update, dtype=torch.bfloat16):
         """update: [..., rows, columns], at most as many rows as columns"""
-        x = (update / (update.norm(dim=(-2, -1), keepdim=True) + 1e-7)).bfloat16()
+        x = (update / (update.norm(dim=(-2, -1), keepdim=True) + 1e-7)).to(dtype)
         for _ in range(5):
             a = x @ x.transpose(-1, -2)
             x = 3.4445 * x + (2.0315 * (a @ a) - 4.7750 * a) @ x
