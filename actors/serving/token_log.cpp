@@ -165,7 +165,7 @@ token_log::progress token_log::commit(std::span<const token> tokens,
         step.why_not = failure{errc::internal, "the target model wrote a token that the answer's grammar forbids"};
         return step;
       }
-      if (fails_by_ambiguity(step)) return step;
+      if (fails_by_lost_grammar(step)) return step;
     } else {
       text = tokenizer_->piece(t, spec_.shows_control);
     }
@@ -258,21 +258,21 @@ void token_log::append_decided(progress& into) {
     if (spec_.logprobs) into.logprobs.push_back(certain(next->id, *spec_.logprobs));
     std::string text;
     constrained_->append_decided(*next, text);
-    if (fails_by_ambiguity(into)) return;
+    if (fails_by_lost_grammar(into)) return;
     append(next->id, text, into);
   }
 }
 
-/// No way to read the text so far is dropped, so where there are too many, the answer is over.
-bool token_log::fails_by_ambiguity(progress& into) const {
+/// No way to read the text so far is dropped, so where the state grows too large, the answer is over.
+bool token_log::fails_by_lost_grammar(progress& into) const {
   if (!constrained_->is_lost()) return false;
   into.finished = finish_reason::failed;
   into.why_not =
       failure{errc::invalid_argument,
               "after " + std::to_string(output_count_) +
                   " tokens of the answer, the grammar can parse its text in more ways than can be followed at the "
-                  "same time: write each alternative so that its beginning distinguishes it from the others, as in "
-                  "e ::= t (\"+\" t | \"-\" t)*"};
+                  "same time, or its rules are open within each other too deeply: write rules so that their beginnings "
+                  "distinguish the alternatives, as in e ::= t (\"+\" t | \"-\" t)*"};
   return true;
 }
 

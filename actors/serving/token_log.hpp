@@ -149,7 +149,7 @@ class token_log {
   void take_out(evicted gone);
   void append(token t, std::string_view text, progress& into);
   void append_decided(progress& into);
-  [[nodiscard]] bool fails_by_ambiguity(progress& into) const;
+  [[nodiscard]] bool fails_by_lost_grammar(progress& into) const;
   void follow_known_text(std::string_view text);
   void close(progress& into);
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bitset>
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -22,34 +22,26 @@ inline byte_set bytes_between(std::size_t first, std::size_t last) {
   return out;
 }
 
-/// The state of a byte automaton: a few numbers (cells) that only the automaton interprets. States are sent in messages
-/// and copied at every byte, so their size is bounded.
+/// The state of a byte automaton: numbers (cells) that only the automaton interprets. States are sent in messages and
+/// copied at every byte, so they are small values, and their size is bounded.
 class automaton_state {
  public:
-  static constexpr std::size_t cells_max = 128;
+  static constexpr std::size_t cells_max = 4096;
 
   automaton_state() = default;
-  automaton_state(const automaton_state& other) { *this = other; }
-  automaton_state& operator=(const automaton_state& other) {
-    size_ = other.size_;
-    std::copy_n(other.cells_.begin(), size_, cells_.begin());
-    return *this;
-  }
-  /// Cells beyond cells_max are dropped.
-  explicit automaton_state(std::span<const std::uint32_t> cells) {
-    for (const auto c : cells.first(std::min(cells.size(), cells_max))) push(c);
-  }
+  /// There are at most cells_max cells.
+  explicit automaton_state(std::span<const std::uint32_t> cells) : cells_(cells.begin(), cells.end()) {}
 
-  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::size_t size() const { return cells_.size(); }
   std::uint32_t& operator[](std::size_t i) { return cells_[i]; }
   std::uint32_t operator[](std::size_t i) const { return cells_[i]; }
-  void push(std::uint32_t cell) { cells_[size_++] = cell; }
-  void drop(std::size_t count) { size_ -= static_cast<std::uint32_t>(count); }
-  [[nodiscard]] std::span<const std::uint32_t> cells() const { return {cells_.data(), size_}; }
+  void push(std::uint32_t cell) { cells_.push_back(cell); }
+  void drop(std::size_t count) { cells_.resize(cells_.size() - count); }
+  [[nodiscard]] std::span<const std::uint32_t> cells() const { return {cells_.data(), cells_.size()}; }
+  bool operator==(const automaton_state&) const = default;
 
  private:
-  std::uint32_t size_ = 0;
-  std::array<std::uint32_t, cells_max> cells_;  // only the first size_ are set
+  boost::container::small_vector<std::uint32_t, 32> cells_;
 };
 
 /// Nearly unrestricted text, such as the characters of a string, as a small automaton in a table. The tokens that fit
@@ -111,6 +103,8 @@ class byte_automaton {
     step_count uncounted;
     return advance(s, byte, uncounted);
   }
+  /// The bytes that `advance` may take; it takes no others. By default all, for automata that do not know.
+  [[nodiscard]] virtual byte_set possible_bytes(const automaton_state&) const { return byte_set().set(); }
   /// Whether the text so far is complete. It may be possible to continue it.
   [[nodiscard]] virtual bool is_accepting(const automaton_state& s) const = 0;
   /// Whether the text so far is complete and nothing can follow.
@@ -147,8 +141,8 @@ class byte_automaton {
   /// Whether nearly every token may follow, and usually all: here it pays to check whether a mask forbids anything.
   [[nodiscard]] virtual bool is_free(const automaton_state&) const { return false; }
 
-  /// Whether the text so far can be read in more ways than the automaton follows, so that it does not know what may
-  /// follow. It then accepts every byte rather than forbid correct text, but the answer has failed.
+  /// Whether the text so far can be read in more ways, or is nested deeper, than the automaton follows, so that it does
+  /// not know what may follow. It then accepts every byte rather than forbid correct text, but the answer has failed.
   [[nodiscard]] virtual bool is_lost(const automaton_state&) const { return false; }
 
   /// Whether `s`, which may come from a peer, keeps every table index of `advance` in range.

@@ -2,9 +2,9 @@
 
 #include "runtime/base/utf8.hpp"
 #include "runtime/grammar/copy_grammar.hpp"
-#include "runtime/grammar/gbnf_automaton.hpp"
 #include "runtime/grammar/json_automaton.hpp"
 #include "runtime/grammar/json_schema.hpp"
+#include "runtime/grammar/rules_automaton.hpp"
 #include "runtime/grammar/tool_grammar.hpp"
 
 namespace redline::grammar {
@@ -70,7 +70,7 @@ result<std::shared_ptr<const byte_automaton>> compile_automaton(const constraint
     }
     case grammar_kind::rules: {
       REDLINE_TRY(check_text(c.text, "grammar"));
-      REDLINE_TRY_ASSIGN(auto made, gbnf_automaton::compile(c.text));
+      REDLINE_TRY_ASSIGN(auto made, rules_automaton::compile(c.text));
       return std::shared_ptr<const byte_automaton>(std::move(made));
     }
     case grammar_kind::tools: {

@@ -20,7 +20,9 @@ std::string_view find_only_bytes(const byte_automaton& m, const automaton_state&
   if (m.free_text_at(s).table != nullptr || m.is_accepting(s) || m.awaits_span(s)) return {};
   if (const auto known = m.known_run(s, steps); !known.empty()) return known;
   bool is_found = false;
+  const auto possible = m.possible_bytes(s);
   for (unsigned byte = 0; byte < 256; ++byte) {
+    if (!possible[byte]) continue;
     automaton_state after = s;
     if (!m.advance(after, static_cast<std::uint8_t>(byte), steps)) continue;
     if (is_found) return {};

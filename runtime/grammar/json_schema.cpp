@@ -12,8 +12,8 @@
 
 #include "runtime/base/strict_json.hpp"
 #include "runtime/grammar/constraint.hpp"
-#include "runtime/grammar/gbnf_automaton.hpp"
 #include "runtime/grammar/json_automaton.hpp"
+#include "runtime/grammar/rules_automaton.hpp"
 #include "runtime/grammar/string_formats.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 

@@ -4,51 +4,56 @@
 #include <unordered_map>
 
 #include "runtime/base/utf8.hpp"
-#include "runtime/grammar/gbnf_automaton.hpp"
+#include "runtime/grammar/rules_automaton.hpp"
 #include "runtime/grammar/syntax/grammar_rules.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
 namespace {
 
-constexpr std::uint32_t unending = 1U << 20;  // frames needed by a rule that never ends
-constexpr std::size_t rounds_max = 512;       // rounds of an iteration over all positions
+constexpr std::size_t rounds_max = 512;  // rounds of an iteration over all positions
 
 }  // namespace
 
-/// Builds the positions of an automaton and the ways to continue from each.
-class gbnf_compiler {
+/// Builds the tables of an automaton: first the positions of each rule as a graph, then the places that a text can be
+/// at with what follows there.
+class rules_compiler {
  public:
-  gbnf_compiler(grammar_rules grammar, step_count& steps)
+  rules_compiler(grammar_rules grammar, step_count& steps)
       : rules_(std::move(grammar.rules)), root_(grammar.root), steps_(steps) {}
 
-  result<std::shared_ptr<const gbnf_automaton>> run() {
-    for (std::size_t i = 0; i < rules_.size(); ++i) add({});  // the beginnings of rules, filled in below
-    for (std::uint32_t i = 0; i < rules_.size() && !why_; ++i) {
-      name_ = rules_[i].name;
+  result<std::shared_ptr<const rules_automaton>> run() {
+    // The beginnings of rules, filled in below.
+    for (rule_ = 0; rule_ < rules_.size(); ++rule_) add({});
+    for (rule_ = 0; rule_ < rules_.size() && !why_; ++rule_) {
       const auto end = add({.what = kind::end});
-      const auto begin = add_part(rules_[i].right, end);
-      out_->positions_[i] = {.what = kind::split, .next = begin, .other = begin};
+      const auto begin = add_part(rules_[rule_].right, end);
+      if (!why_) positions_[rule_] = {.what = kind::split, .next = begin, .other = begin, .rule = rule_};
     }
-    if (!why_) find_nullable();
-    if (!why_) refuse_left_recursion();
-    if (!why_) find_needs();
-    if (!why_) make_closures();
+    if (!why_) find_texts();
+    if (!why_) make_places();
+    if (!why_) make_beginnings();
     if (!why_) find_text_loops();
     if (why_) return *why_;
-    out_->root_ = root_;
-    if (out_->is_lost(out_->begin())) {
-      refuse("a text can begin in more ways than are followed at the same time: write it with fewer alternatives");
-      return *why_;
-    }
-    return std::shared_ptr<const gbnf_automaton>(std::move(out_));
+    return std::shared_ptr<const rules_automaton>(std::move(out_));
   }
 
  private:
-  using position = gbnf_automaton::position;
-  using kind = gbnf_automaton::position::kind;
-  using item = gbnf_automaton::item;
-  using closure = gbnf_automaton::closure;
+  using head = rules_automaton::head;
+  using call = rules_automaton::call;
+  using ways = rules_automaton::ways;
+  using place = rules_automaton::place;
+
+  /// A position in a rule.
+  enum class kind : std::uint8_t { bytes, split, call, end };
+  struct position {
+    kind what = kind::end;
+    std::uint32_t next = 0;   // bytes, call: the position after it; split: the first way
+    std::uint32_t other = 0;  // bytes: the set; split: the second way; call: the rule, whose number its beginning has
+    std::uint32_t rule = 0;   // that it is in
+    std::uint32_t run = 0;    // as in rules_automaton::head
+    std::uint32_t run_count = 0;
+  };
 
   void refuse(const std::string& what) {
     if (!why_) why_ = failure{errc::invalid_argument, "grammar: " + what};
@@ -61,13 +66,14 @@ class gbnf_compiler {
   }
   std::uint32_t add(position p) {
     if (!spend(1)) return 0;
-    if (out_->positions_.size() >= gbnf_automaton::positions_max) {
-      refuse("it takes more than " + std::to_string(gbnf_automaton::positions_max) + " places in the rule '" + name_ +
-             "': repeat less");
+    if (positions_.size() >= rules_automaton::positions_max) {
+      refuse("it takes more than " + std::to_string(rules_automaton::positions_max) + " places in the rule '" +
+             rules_[rule_].name + "': repeat less");
       return 0;
     }
-    out_->positions_.push_back(p);
-    return static_cast<std::uint32_t>(out_->positions_.size() - 1);
+    p.rule = rule_;
+    positions_.push_back(p);
+    return static_cast<std::uint32_t>(positions_.size() - 1);
   }
   std::uint32_t set_of(const byte_set& bytes) {
     const auto [at, is_new] = sets_.try_emplace(bytes.to_string(), static_cast<std::uint32_t>(out_->sets_.size()));
@@ -86,8 +92,7 @@ class gbnf_compiler {
       case part::kind::expression:
         return add_expression(*p.expression, next);
       case part::kind::rule:
-        return add(
-            {.what = kind::call, .is_tail = out_->positions_[next].what == kind::end, .next = next, .other = p.rule});
+        return add({.what = kind::call, .next = next, .other = p.rule});
       case part::kind::sequence:
         for (auto at = p.parts.rbegin(); at != p.parts.rend(); ++at) next = add_part(*at, next);
         return next;
@@ -98,33 +103,21 @@ class gbnf_compiler {
       }
       case part::kind::repeat:
         return add_repeat(p, next);
-      case part::kind::graph:
-        return add_graph(p, next);
     }
     return next;
   }
 
-  void set_ways(std::uint32_t node, std::vector<std::uint32_t> ways) {
-    if (ways.empty()) ways.push_back(add({.what = kind::bytes, .next = node, .other = set_of({})}));
-    std::uint32_t rest = ways.back();
-    for (auto i = ways.size(); i-- > 2 && !why_;) rest = add({.what = kind::split, .next = ways[i - 1], .other = rest});
+  void set_begins(std::uint32_t node, std::vector<std::uint32_t> begins) {
+    if (begins.empty()) begins.push_back(add({.what = kind::bytes, .next = node, .other = set_of({})}));
+    std::uint32_t rest = begins.back();
+    for (auto i = begins.size(); i-- > 2 && !why_;)
+      rest = add({.what = kind::split, .next = begins[i - 1], .other = rest});
     if (why_) return;
-    out_->positions_[node].next = ways.front();
-    out_->positions_[node].other = rest;
+    positions_[node].next = begins.front();
+    positions_[node].other = rest;
   }
-  std::uint32_t add_graph(const part& p, std::uint32_t next) {
-    std::vector<std::uint32_t> nodes;
-    for (std::uint32_t i = 0; i < p.nodes && !why_; ++i) nodes.push_back(add({.what = kind::split}));
-    std::vector<std::vector<std::uint32_t>> ways(p.nodes);
-    for (std::size_t i = 0; i < p.edges.size() && !why_; ++i)
-      ways[p.edges[i].first].push_back(add_part(p.parts[i], nodes[p.edges[i].second]));
-    if (why_) return 0;
-    ways.back().push_back(next);
-    for (std::uint32_t i = 0; i < p.nodes && !why_; ++i) set_ways(nodes[i], ways[i]);
-    return why_ ? 0 : nodes.front();
-  }
-  /// Adds the expression's states in order, each with its ways. An iteration over all positions from last to first then
-  /// passes its results along a chain of states in one round.
+  /// Adds the expression's states in order, each with its begins. An iteration over all positions from last to first
+  /// then passes its results along a chain of states in one round.
   std::uint32_t add_expression(const regex_dfa& texts, std::uint32_t next) {
     std::vector<std::uint32_t> nodes;
     std::vector<std::pair<std::uint32_t, std::uint16_t>> open;  // positions, and the states that they lead to
@@ -136,21 +129,20 @@ class gbnf_compiler {
         const auto then = texts.next(i, static_cast<std::uint8_t>(byte));
         if (then != regex_dfa::dead) bytes_to[then].set(byte);
       }
-      std::vector<std::uint32_t> ways;
+      std::vector<std::uint32_t> begins;
       for (const auto& [then, bytes] : bytes_to) {
-        ways.push_back(add({.what = kind::bytes, .next = next, .other = set_of(bytes)}));
-        if (texts.goes_on(then)) open.emplace_back(ways.back(), then);
+        begins.push_back(add({.what = kind::bytes, .next = next, .other = set_of(bytes)}));
+        if (texts.goes_on(then)) open.emplace_back(begins.back(), then);
       }
-      if (texts.accepts(i)) ways.push_back(next);
-      set_ways(nodes.back(), std::move(ways));
+      if (texts.accepts(i)) begins.push_back(next);
+      set_begins(nodes.back(), std::move(begins));
     }
     if (why_) return 0;
-    for (const auto& [place, then] : open) out_->positions_[place].next = nodes[then];
+    for (const auto& [place, then] : open) positions_[place].next = nodes[then];
     return nodes.front();
   }
 
-  // Alternatives that begin with the same text or rule share it. So a list of many texts is at one position at a time,
-  // and a rule's text is followed once instead of once for each alternative.
+  // Alternatives that begin with the same text share it, so a list of many texts is at one position at a time.
 
   struct alternative {
     std::vector<const part*> rest;  // consecutive parts
@@ -158,10 +150,6 @@ class gbnf_compiler {
     [[nodiscard]] std::string_view text() const {
       if (rest.empty() || rest.front()->what != part::kind::literal) return {};
       return std::string_view(rest.front()->text).substr(taken);
-    }
-    /// The rule that it begins with; null if there is none.
-    [[nodiscard]] const part* call() const {
-      return rest.empty() || rest.front()->what != part::kind::rule ? nullptr : rest.front();
     }
     void take(std::size_t count) {
       taken += count;
@@ -184,15 +172,12 @@ class gbnf_compiler {
     return text.empty() ? next : add_literal(text, next);
   }
   std::uint32_t add_alternatives(const std::vector<alternative>& all, std::uint32_t next) {
-    std::vector<std::vector<alternative>> groups;  // by first byte or rule, in order; others are alone
+    std::vector<std::vector<alternative>> groups;  // by first byte, in order; others are alone
     std::array<std::size_t, 256> group_of{};
-    std::unordered_map<std::uint32_t, std::size_t> group_of_rule;
     for (const auto& one : all) {
       if (!spend(1)) return 0;
       const auto text = one.text();
-      std::size_t* known = !text.empty()           ? &group_of[static_cast<std::uint8_t>(text.front())]
-                           : one.call() != nullptr ? &group_of_rule[one.call()->rule]
-                                                   : nullptr;
+      std::size_t* known = text.empty() ? nullptr : &group_of[static_cast<std::uint8_t>(text.front())];
       if (known != nullptr && *known != 0) {
         groups[*known - 1].push_back(one);
         continue;
@@ -200,15 +185,10 @@ class gbnf_compiler {
       groups.push_back({one});
       if (known != nullptr) *known = groups.size();
     }
-    std::vector<std::uint32_t> ways;
+    std::vector<std::uint32_t> begins;
     for (auto& group : groups) {
       if (group.size() == 1) {
-        ways.push_back(add_alternative(group.front(), next));
-        continue;
-      }
-      if (const part* call = group.front().call()) {
-        for (auto& one : group) one.rest.erase(one.rest.begin());
-        ways.push_back(add_part(*call, add_alternatives(group, next)));
+        begins.push_back(add_alternative(group.front(), next));
         continue;
       }
       const std::string first(group.front().text());
@@ -221,11 +201,11 @@ class gbnf_compiler {
       }
       if (!spend(same * group.size() / 8)) return 0;
       for (auto& one : group) one.take(same);
-      ways.push_back(add_literal(std::string_view(first).substr(0, same), add_alternatives(group, next)));
+      begins.push_back(add_literal(std::string_view(first).substr(0, same), add_alternatives(group, next)));
     }
     if (why_) return 0;
-    std::uint32_t joined = ways.back();
-    for (auto i = ways.size() - 1; i-- > 0;) joined = add({.what = kind::split, .next = ways[i], .other = joined});
+    std::uint32_t joined = begins.back();
+    for (auto i = begins.size() - 1; i-- > 0;) joined = add({.what = kind::split, .next = begins[i], .other = joined});
     return joined;
   }
 
@@ -236,7 +216,7 @@ class gbnf_compiler {
       const auto loop = add({.what = kind::split, .next = 0, .other = next});
       const auto begin = add_part(body, loop);
       if (why_) return 0;
-      out_->positions_[loop].next = begin;
+      positions_[loop].next = begin;
       if (p.least == 0) return loop;
       at = begin;  // the last required one
       for (std::uint32_t i = 1; i < p.least && !why_; ++i) at = add_part(body, at);
@@ -322,258 +302,227 @@ class gbnf_compiler {
     bool changed = true;
     for (std::size_t round = 0; changed; ++round) {
       if (round == rounds_max) return refuse("its rules depend on each other too deeply");
-      if (!spend(out_->positions_.size())) return;
+      if (!spend(positions_.size())) return;
       changed = false;
-      for (std::size_t i = out_->positions_.size(); i-- > 0;) changed = look(i) || changed;
+      for (std::size_t i = positions_.size(); i-- > 0;) changed = look(i) || changed;
     }
   }
 
-  void find_nullable() {
-    auto& all = out_->positions_;
-    nullable_.assign(all.size(), false);
+  /// Finds which positions lead to the end of their rule, which do so without a byte and which with one.
+  void find_texts() {
+    find(may_end_, [&](const position& p) {
+      return p.what == kind::end || (p.what == kind::split && (may_end_[p.next] || may_end_[p.other])) ||
+             (p.what == kind::call && may_end_[p.other] && may_end_[p.next]);
+    });
+    find(ends_, [&](const position& p) {
+      return p.what == kind::end || (p.what == kind::split && (ends_[p.next] || ends_[p.other])) ||
+             (p.what == kind::call && ends_[p.other] && ends_[p.next]) ||
+             (p.what == kind::bytes && out_->sets_[p.other].any() && ends_[p.next]);
+    });
+    find(has_bytes_, [&](const position& p) {
+      return (p.what == kind::split && (has_bytes_[p.next] || has_bytes_[p.other])) ||
+             (p.what == kind::call && ends_[p.other] && ends_[p.next] && (has_bytes_[p.other] || has_bytes_[p.next])) ||
+             (p.what == kind::bytes && out_->sets_[p.other].any() && ends_[p.next]);
+    });
+    if (why_ || ends_[root_]) return;
+    auto r = static_cast<std::uint32_t>(rules_.size() - 1);  // rules that others need usually come last
+    while (ends_[r]) --r;
+    refuse("the rule '" + rules_[r].name.substr(0, 64) + "' has no text: it never ends, or has an empty class");
+  }
+  /// `is` must say of a position whether it has a property, from what is known so far.
+  template<class Is>
+  void find(std::vector<bool>& known, Is is) {
+    known.assign(positions_.size(), false);
     until_nothing_changes([&](std::size_t i) {
-      if (nullable_[i]) return false;
-      const position& p = all[i];
-      const bool is = p.what == kind::end || (p.what == kind::split && (nullable_[p.next] || nullable_[p.other])) ||
-                      (p.what == kind::call && nullable_[p.other] && nullable_[p.next]);
-      nullable_[i] = is;
-      return is;
+      if (known[i] || !is(positions_[i])) return false;
+      known[i] = true;
+      return true;
     });
   }
 
-  /// The rules that a rule may call before it has taken a byte.
-  std::vector<std::uint32_t> called_first(std::uint32_t begin) {
-    std::vector<std::uint32_t> out, open{begin};
-    std::vector<bool>& seen = seen_;
-    seen.assign(out_->positions_.size(), false);
-    if (!spend(1 + out_->positions_.size() / 64)) return out;
-    while (!open.empty()) {
-      const auto at = open.back();
-      open.pop_back();
-      if (seen[at]) continue;
-      seen[at] = true;
-      if (!spend(1)) return out;
-      const position& p = out_->positions_[at];
-      if (p.what == kind::split) {
-        open.push_back(p.other);
-        open.push_back(p.next);
-      } else if (p.what == kind::call) {
-        if (std::find(out.begin(), out.end(), p.other) == out.end()) out.push_back(p.other);
-        if (nullable_[p.other]) open.push_back(p.next);
-      }
-    }
-    return out;
-  }
-  void refuse_left_recursion() {
-    enum class mark : std::uint8_t { fresh, open, done };
-    std::vector<mark> marks(rules_.size(), mark::fresh);
-    std::vector<std::vector<std::uint32_t>> firsts(rules_.size());
-    for (std::uint32_t i = 0; i < rules_.size(); ++i) firsts[i] = called_first(i);
-    struct frame {
-      std::uint32_t rule;
-      std::size_t next;
-    };
-    for (std::uint32_t i = 0; i < rules_.size(); ++i) {
-      if (marks[i] != mark::fresh) continue;
-      std::vector<frame> open{{i, 0}};
-      marks[i] = mark::open;
-      while (!open.empty()) {
-        auto& top = open.back();
-        if (top.next == firsts[top.rule].size()) {
-          marks[top.rule] = mark::done;
-          order_.push_back(top.rule);
-          open.pop_back();
-          continue;
-        }
-        const auto called = firsts[top.rule][top.next++];
-        if (marks[called] == mark::open) {
-          return refuse("the rule '" + rules_[called].name.substr(0, 64) +
-                        "' begins with itself (left recursion): write it with * or +, or with the recursion last");
-        }
-        if (marks[called] == mark::fresh) {
-          marks[called] = mark::open;
-          open.push_back({called, 0});
-        }
-      }
-    }
-  }
+  // What follows at each place.
 
-  /// Finds the frames that it takes to end a rule from each position; `unending` if it never ends.
-  void find_needs() {
-    auto& all = out_->positions_;
-    for (auto& p : all) p.need = unending;
-    until_nothing_changes([&](std::size_t i) {
-      position& p = all[i];
-      std::uint32_t need = p.need;
-      switch (p.what) {
-        case kind::end:
-          need = 0;
-          break;
-        case kind::bytes:
-          need = out_->sets_[p.other].any() ? all[p.next].need : unending;
-          break;
-        case kind::split:
-          need = std::min(all[p.next].need, all[p.other].need);
-          break;
-        case kind::call:
-          need = std::max(std::min(unending, all[p.other].need + (p.is_tail ? 0 : 1)), all[p.next].need);
-          break;
-      }
-      const bool is_less = need < p.need;
-      p.need = std::min(p.need, need);
-      return is_less;
-    });
-    if (why_) return;
-    if (all[root_].need <= gbnf_automaton::depth_max) return;
-    for (auto r = static_cast<std::uint32_t>(rules_.size()); r-- > 0;) {  // rules that others need usually come last
-      if (all[r].need < unending) continue;
-      return refuse("the rule '" + rules_[r].name.substr(0, 64) +
-                    "' has no text: it never ends, or has an empty class");
-    }
-    refuse("its shortest text needs more than " + std::to_string(gbnf_automaton::depth_max) +
-           " rules within each other");
-  }
-
-  // Ways to continue from a position.
-
-  void make_closures() {
-    for (const auto r : order_) close(r);  // rules before those that begin with them
-    const std::size_t count = out_->positions_.size();
-    for (std::uint32_t i = 0; i < count && !why_; ++i) {
-      const position& p = out_->positions_[i];
-      if (p.what == kind::bytes || (p.what == kind::call && !p.is_tail)) close(p.next);
-    }
-  }
-  void close(std::uint32_t place) {
-    if (why_ || out_->positions_[place].closure != gbnf_automaton::no_closure) return;
-    closure c;
-    std::vector<std::uint32_t> open{place};
-    stamps_.resize(out_->positions_.size());
+  /// What can be reached from a position without a byte.
+  struct reach {
+    std::vector<std::uint32_t> bytes, calls;  // positions, ascending
+    bool may_end = false;
+    auto operator<=>(const reach&) const = default;
+  };
+  reach reach_from(std::uint32_t begin) {
+    reach out;
+    std::vector<std::uint32_t> open{begin};
+    stamps_.resize(positions_.size());
     ++stamp_;
-    while (!open.empty()) {
+    while (!open.empty() && spend(1)) {
       const auto at = open.back();
       open.pop_back();
-      if (!spend(1)) return;
-      if (std::exchange(stamps_[at], stamp_) == stamp_) continue;
-      const position& p = out_->positions_[at];
+      if (std::exchange(stamps_[at], stamp_) == stamp_ || !ends_[at]) continue;
+      const position& p = positions_[at];
       switch (p.what) {
         case kind::end:
-          c.is_nullable = true;
+          out.may_end = true;
           break;
         case kind::bytes:
-          add_item(c, {.pushes = {}, .head = at});
+          out.bytes.push_back(at);
           break;
         case kind::split:
           open.push_back(p.other);
           open.push_back(p.next);
           break;
-        case kind::call: {
-          const closure& called = out_->closures_[out_->positions_[p.other].closure];
-          for (item one : called.items) {
-            if (!p.is_tail) one.pushes.insert(one.pushes.begin(), p.next);
-            add_item(c, std::move(one));
-          }
-          if (called.is_nullable) open.push_back(p.next);
+        case kind::call:
+          if (has_bytes_[p.other]) out.calls.push_back(at);
+          if (may_end_[p.other]) open.push_back(p.next);
           break;
+      }
+    }
+    std::sort(out.bytes.begin(), out.bytes.end());
+    std::sort(out.calls.begin(), out.calls.end());
+    return out;
+  }
+  void make_places() {
+    place_of_.assign(positions_.size(), UINT32_MAX);
+    std::map<std::pair<std::uint32_t, reach>, std::uint32_t> known;  // with the rule
+    std::vector<std::pair<std::uint32_t, const reach*>> all;         // by place
+    const auto visit = [&](std::uint32_t at) {
+      if (why_ || !ends_[at] || place_of_[at] != UINT32_MAX) return;
+      auto found = reach_from(at);
+      if (!count_ways(found.bytes.size() + found.calls.size())) return;
+      const auto [one, is_new] =
+          known.try_emplace({positions_[at].rule, std::move(found)}, static_cast<std::uint32_t>(all.size()));
+      if (is_new) all.emplace_back(positions_[at].rule, &one->first.second);
+      place_of_[at] = one->second;
+    };
+    for (std::uint32_t i = 0; i < rules_.size(); ++i) visit(i);
+    for (const auto& p : positions_) {
+      if (p.what == kind::bytes || p.what == kind::call) visit(p.next);
+    }
+    for (const auto& [rule, from] : all) {
+      if (why_) return;
+      place& made = out_->places_.emplace_back();
+      made.rule = rule;
+      made.may_end = from->may_end;
+      std::vector<head> heads;
+      for (const auto at : from->bytes) heads.push_back(head_at(positions_[at]));
+      std::vector<call> calls;
+      for (const auto at : from->calls) calls.push_back({positions_[at].other, place_of_[positions_[at].next]});
+      put_ways(made, std::move(heads), std::move(calls));
+    }
+    out_->root_ = root_;
+    out_->root_may_be_empty_ = may_end_[root_];
+    out_->accept_ = static_cast<std::uint32_t>(out_->places_.size());
+    out_->places_.emplace_back();
+  }
+  [[nodiscard]] head head_at(const position& p) const {
+    return {.set = p.other, .next = place_of_[p.next], .run = p.run, .run_count = p.run_count};
+  }
+  bool count_ways(std::size_t count) {
+    ways_count_ += count;
+    if (ways_count_ > rules_automaton::ways_max) refuse("too many rules or alternatives may follow at its places");
+    return spend(count);
+  }
+  void put_ways(ways& to, std::vector<head> heads, std::vector<call> calls) {
+    // Ways that lead to one place are one way.
+    std::stable_sort(heads.begin(), heads.end(), [](const head& a, const head& b) { return a.next < b.next; });
+    to.first_head = static_cast<std::uint32_t>(out_->heads_.size());
+    for (const auto& one : heads) {
+      to.takes |= out_->sets_[one.set];
+      if (out_->heads_.size() > to.first_head && out_->heads_.back().next == one.next) {
+        head& same = out_->heads_.back();
+        if (same.set == one.set) continue;
+        same = {.set = set_of(out_->sets_[same.set] | out_->sets_[one.set]), .next = one.next};
+      } else {
+        out_->heads_.push_back(one);
+      }
+    }
+    to.heads = static_cast<std::uint32_t>(out_->heads_.size()) - to.first_head;
+    if (to.heads > rules_automaton::heads_max)
+      refuse(
+          "more than " + std::to_string(rules_automaton::heads_max) +
+          " alternatives may follow at one place: give them common beginnings, or join single characters to a class");
+    std::sort(calls.begin(), calls.end());
+    calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
+    to.first_call = static_cast<std::uint32_t>(out_->calls_.size());
+    to.calls = static_cast<std::uint32_t>(calls.size());
+    out_->calls_.insert(out_->calls_.end(), calls.begin(), calls.end());
+    to.takes_plain = (to.takes & rules_automaton::plain_first_bytes()).any();
+  }
+  /// Joins the ways of each rule with those of all rules that it calls before its first byte.
+  void make_beginnings() {
+    std::vector<std::uint32_t> seen(rules_.size(), UINT32_MAX);
+    out_->beginnings_.resize(rules_.size());
+    for (std::uint32_t i = 0; i < rules_.size() && !why_; ++i) {
+      if (!has_bytes_[i]) continue;
+      std::vector<head> heads;
+      std::vector<call> calls;
+      std::vector<std::uint32_t> open{i};
+      seen[i] = i;
+      while (!open.empty() && !why_) {
+        const place from = out_->places_[place_of_[open.back()]];
+        open.pop_back();
+        if (!count_ways(1 + from.heads + from.calls)) return;
+        for (const auto& one : out_->heads(from)) heads.push_back(one);
+        for (const auto& one : out_->calls(from)) {
+          calls.push_back(one);
+          if (std::exchange(seen[one.rule], i) != i) open.push_back(one.rule);
         }
       }
-      if (c.items.size() > gbnf_automaton::closure_items_max) return too_many();
+      put_ways(out_->beginnings_[i], std::move(heads), std::move(calls));
     }
-    items_count_ += c.items.size();
-    if (items_count_ > gbnf_automaton::items_max) return refuse("its rules are too many or too ambiguous");
-    out_->positions_[place].closure = static_cast<std::uint32_t>(out_->closures_.size());
-    out_->closures_.push_back(std::move(c));
   }
-  /// Finds positions, such as the inside of a string, where all plain text is taken in one way and leads back.
+
+  /// Finds places, such as the inside of a string, where all plain text is taken in one way and leads back.
   void find_text_loops() {
-    const std::size_t count = out_->positions_.size();
-    for (std::uint32_t i = 0; i < count && !why_; ++i) {
-      const position& p = out_->positions_[i];
-      if (p.what == kind::split && p.closure != gbnf_automaton::no_closure && is_text_loop(i, i, 0)) mark_loop(i);
+    for (std::uint32_t i = 0; i < out_->accept_ && !why_; ++i) {
+      place& p = out_->places_[i];
+      // Tries a letter first, which most places do not take.
+      p.is_text_loop = p.takes['a'] && is_text_loop(i, i, 0);
     }
   }
-  bool is_text_loop(std::uint32_t loop, std::uint32_t place, std::size_t state) {
-    const auto& table = gbnf_automaton::plain_text().next;
-    const closure& c = out_->closures_[out_->positions_[place].closure];
-    if (c.is_nullable || !spend(1 + c.items.size())) return false;
+  bool is_text_loop(std::uint32_t loop, std::uint32_t at, std::size_t state) {
+    const auto& table = rules_automaton::plain_text().next;
+    const place& p = out_->places_[at];
+    // Within a character nothing but its rest may follow.
+    if (!spend(1 + std::size_t{16} * p.heads) || (state != 0 && (p.may_end || p.calls > 0))) return false;
     std::array<std::uint32_t, 256> leads;
     leads.fill(UINT32_MAX);
-    // Tries a letter first, which most positions do not take.
-    if (state == 0 && std::none_of(c.items.begin(), c.items.end(), [&](const item& one) { return takes(one, 'a'); }))
-      return false;
-    if (!spend(c.items.size() * 16)) return false;
-    for (const item& one : c.items) {
+    for (const head& one : out_->heads(p)) {
       for (std::size_t b = 0; b < 256; ++b) {
-        if (table[state][b] == free_text::outside || !takes(one, b)) continue;
-        if (!one.pushes.empty() || leads[b] != UINT32_MAX) return false;
-        leads[b] = out_->positions_[one.head].next;
+        if (table[state][b] == free_text::outside || !out_->sets_[one.set][b]) continue;
+        if (leads[b] != UINT32_MAX) return false;
+        leads[b] = one.next;
       }
     }
     std::map<std::pair<std::uint32_t, std::size_t>, bool> known;
     for (std::size_t b = 0; b < 256; ++b) {
       const auto then = table[state][b];
       if (then == free_text::outside) continue;
-      if (leads[b] == UINT32_MAX) return false;
-      if (then == 0) {
-        if (leads[b] != loop) return false;
-        continue;
-      }
-      const auto [at, is_new] = known.try_emplace({leads[b], then}, false);
-      if (is_new)
-        at->second = out_->positions_[leads[b]].closure != gbnf_automaton::no_closure && leads[b] != loop &&
-                     is_text_loop(loop, leads[b], then);
-      if (!at->second) return false;
+      if (leads[b] == UINT32_MAX || (then == 0) != (leads[b] == loop)) return false;
+      if (then == 0) continue;
+      const auto [one, is_new] = known.try_emplace({leads[b], then}, false);
+      if (is_new) one->second = is_text_loop(loop, leads[b], then);
+      if (!one->second) return false;
     }
     return true;
-  }
-  [[nodiscard]] bool takes(const item& one, std::size_t byte) const {
-    return out_->sets_[out_->positions_[one.head].other][byte];
-  }
-  void mark_loop(std::uint32_t loop) {
-    closure& c = out_->closures_[out_->positions_[loop].closure];
-    const auto is_plain = [&](const item& one) {
-      return (out_->sets_[out_->positions_[one.head].other] & gbnf_automaton::plain_first_bytes()).any();
-    };
-    const bool is_shared = std::any_of(c.items.begin(), c.items.end(), [&](const item& one) {
-      return is_plain(one) && out_->positions_[one.head].text_loop != UINT32_MAX;
-    });
-    if (is_shared) return;
-    for (const item& one : c.items) {
-      if (!is_plain(one)) continue;
-      out_->positions_[one.head].text_loop = loop;
-      ++c.text_items;
-    }
-  }
-  void too_many() {
-    refuse("more than " + std::to_string(gbnf_automaton::closure_items_max) +
-           " alternatives may follow at one place: give them common beginnings, or join single characters to a class");
-  }
-  void add_item(closure& c, item one) {
-    if (!spend(1 + one.pushes.size() + c.items.size() / 4)) return;
-    const auto& all = out_->positions_;
-    one.need = static_cast<std::uint32_t>(one.pushes.size()) + all[one.head].need;
-    for (std::uint32_t i = 0; i < one.pushes.size(); ++i) one.need = std::max(one.need, i + all[one.pushes[i]].need);
-    if (one.need > gbnf_automaton::depth_max) return;
-    if (std::find(c.items.begin(), c.items.end(), one) == c.items.end()) c.items.push_back(std::move(one));
   }
 
   std::vector<rule> rules_;
   std::uint32_t root_;
-  std::string name_;
-  std::shared_ptr<gbnf_automaton> out_{new gbnf_automaton};
+  std::uint32_t rule_ = 0;  // the one that is being added
+  std::vector<position> positions_;
+  std::shared_ptr<rules_automaton> out_{new rules_automaton};
   std::unordered_map<std::string, std::uint32_t> sets_;
-  std::vector<bool> nullable_, seen_;
-  std::vector<std::uint32_t> order_;   // rules, each after those that it may begin with
-  std::vector<std::uint32_t> stamps_;  // by position: the last closure that visited it
+  std::vector<bool> may_end_, ends_, has_bytes_;  // by position, see find_texts
+  std::vector<std::uint32_t> place_of_;           // by position
+  std::vector<std::uint32_t> stamps_;             // by position: the last reach that visited it
   std::uint32_t stamp_ = 0;
-  std::size_t items_count_ = 0;
+  std::size_t ways_count_ = 0;
   step_count& steps_;
   std::optional<failure> why_;
 };
 
-result<std::shared_ptr<const gbnf_automaton>> gbnf_automaton::compile(std::string_view grammar, step_count& steps) {
+result<std::shared_ptr<const rules_automaton>> rules_automaton::compile(std::string_view grammar, step_count& steps) {
   REDLINE_TRY_ASSIGN(auto rules, read_grammar(grammar, steps));
-  return gbnf_compiler(std::move(rules), steps).run();
+  return rules_compiler(std::move(rules), steps).run();
 }
 
 }  // namespace redline::grammar

@@ -221,15 +221,18 @@ class token_trie::walk {
     std::uint64_t loops = 0;                  // kinds of which every character leads back here
     std::array<std::uint16_t, 256> next{};    // by byte: untried, forbidden, or `first` plus an index in places_
   };
-  /// The most states that are remembered, about 4 MiB. An automaton with more in one mask hardly comes back to any.
+  /// The most states and cells that are remembered, about 7 MiB. An automaton with more in one mask hardly comes back
+  /// to any.
   static constexpr std::size_t states_max = 4096;
+  static constexpr std::size_t cells_max = 1 << 20;
 
   void begin(place& p, const automaton_state& s) {
     p.state = s;
     p.rule = automaton_.free_text_at(s);
     p.plain = p.rule.table != nullptr ? &free_text_of(*p.rule.table) : nullptr;
     p.comes_back = p.has_loops = false;
-    p.next.fill(place::untried);
+    const auto possible = automaton_.possible_bytes(s);
+    for (std::size_t b = 0; b < 256; ++b) p.next[b] = possible[b] ? place::untried : place::forbidden;
   }
   static std::string_view key_of(const automaton_state& s) {
     return {reinterpret_cast<const char*>(s.cells().data()), s.cells().size_bytes()};
@@ -241,7 +244,8 @@ class token_trie::walk {
       if (number != nullptr) *number = static_cast<std::uint16_t>(place::first + known->second);
       return &places_[known->second];
     }
-    if (places_.size() < states_max) {
+    if (places_.size() < states_max && cells_ + s.size() <= cells_max) {
+      cells_ += s.size();
       place& made = places_.emplace_back();
       begin(made, s);
       const auto at = static_cast<std::uint16_t>(places_.size() - 1);
@@ -360,6 +364,7 @@ class token_trie::walk {
   const free_text_tokens* last_ = nullptr;
   token_mask out_;
   std::deque<place> places_;
+  std::size_t cells_ = 0;                                        // of their states
   std::unordered_map<std::string_view, std::uint16_t> numbers_;  // indices in places_ by the state's cells
   std::deque<place> passing_;                                    // states that are not remembered, by depth
 };

@@ -15,8 +15,8 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/grammar/gbnf_automaton.hpp"
 #include "runtime/grammar/json_schema.hpp"
+#include "runtime/grammar/rules_automaton.hpp"
 #include "runtime/jinja/chat_template.hpp"
 
 namespace redline {
@@ -74,7 +74,7 @@ json answer(const json& question) {
     return try_texts(question, [&] { return grammar::compile_schema(question["schema"].dump()); });
   if (question.contains("grammar"))
     return try_texts(question,
-                     [&] { return grammar::gbnf_automaton::compile(question["grammar"].get<std::string>()); });
+                     [&] { return grammar::rules_automaton::compile(question["grammar"].get<std::string>()); });
   return try_chats(question);
 }
 

@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "runtime/grammar/copy_grammar.hpp"
-#include "runtime/grammar/gbnf_automaton.hpp"
 #include "runtime/grammar/json_schema.hpp"
+#include "runtime/grammar/rules_automaton.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 #include "tests/fuzz/driver.hpp"
 
@@ -82,9 +82,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (!compiled) return 0;
       made = *compiled;
     } else {
-      grammar::step_count steps(grammar::gbnf_automaton::compile_steps_max);
-      const auto compiled = grammar::gbnf_automaton::compile(bytes.substr(0, end), steps);
-      check(steps.taken() < 2 * grammar::gbnf_automaton::compile_steps_max);
+      grammar::step_count steps(grammar::rules_automaton::compile_steps_max);
+      const auto compiled = grammar::rules_automaton::compile(bytes.substr(0, end), steps);
+      check(steps.taken() < 2 * grammar::rules_automaton::compile_steps_max);
       if (!compiled) return 0;
       made = *compiled;
     }

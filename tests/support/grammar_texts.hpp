@@ -8,12 +8,12 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/grammar/gbnf_automaton.hpp"
+#include "runtime/grammar/rules_automaton.hpp"
 
 namespace redline::grammar {
 
-inline std::shared_ptr<const gbnf_automaton> make(std::string_view text) {
-  auto made = gbnf_automaton::compile(text);
+inline std::shared_ptr<const rules_automaton> make(std::string_view text) {
+  auto made = rules_automaton::compile(text);
   EXPECT_TRUE(made) << made.error().describe();
   return made ? *made : nullptr;
 }
@@ -34,7 +34,7 @@ inline bool accepts(const byte_automaton& m, std::string_view text) {
 }
 
 inline std::string why_not(std::string_view text) {
-  const auto made = gbnf_automaton::compile(text);
+  const auto made = rules_automaton::compile(text);
   return made ? "it was taken" : made.error().context;
 }
 

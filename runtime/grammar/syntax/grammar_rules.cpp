@@ -4,7 +4,6 @@
 
 #include "runtime/grammar/syntax/gbnf_reader.hpp"
 #include "runtime/grammar/syntax/lark_reader.hpp"
-#include "runtime/grammar/syntax/left_recursion.hpp"
 
 namespace redline::grammar {
 
@@ -37,9 +36,7 @@ std::vector<code_range> tidy(std::vector<code_range> ranges, bool negated) {
 }
 
 result<grammar_rules> read_grammar(std::string_view text, step_count& steps) {
-  auto read = looks_like_lark(text) ? read_lark(text, steps) : read_gbnf(text);
-  if (read) REDLINE_TRY(remove_left_recursion(*read, steps));
-  return read;
+  return looks_like_lark(text) ? read_lark(text, steps) : read_gbnf(text);
 }
 
 }  // namespace redline::grammar

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "runtime/grammar/syntax/regex_dfa.hpp"
@@ -25,19 +24,15 @@ struct part {
     sequence,
     choice,
     repeat,
-    graph,  // see edges
   };
   kind what = kind::sequence;
   std::string text{};                             // literal
   std::vector<code_range> ranges{};               // characters: ascending, apart, no surrogates
   std::shared_ptr<const regex_dfa> expression{};  // expression
   std::uint32_t rule = 0;                         // rule: its number
-  std::vector<part> parts{};                      // sequence, choice; repeat: one; graph: one for each edge
+  std::vector<part> parts{};                      // sequence, choice; repeat: one
   std::uint32_t least = 0;                        // repeat
   std::uint32_t most = 0;                         // repeat; UINT32_MAX means any number
-  /// graph: the nodes that each of `parts` leads from and to. Paths begin at node 0 and end at the last node.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges{};
-  std::uint32_t nodes = 0;
 };
 
 struct rule {
@@ -59,8 +54,8 @@ struct grammar_rules {
 /// The ranges, or all others if `negated`: ascending, apart, and without surrogates, which no text contains.
 [[nodiscard]] std::vector<code_range> tidy(std::vector<code_range> ranges, bool negated);
 
-/// Reads a grammar in GBNF or Lark, depending on its first rule, and removes left recursion (left_recursion.hpp). Fails
-/// with the line of an error, and if it takes more than the limit of `steps`.
+/// Reads a grammar in GBNF or Lark, depending on its first rule. Fails with the line of an error, and if it takes more
+/// than the limit of `steps`.
 [[nodiscard]] result<grammar_rules> read_grammar(std::string_view text, step_count& steps);
 
 }  // namespace redline::grammar

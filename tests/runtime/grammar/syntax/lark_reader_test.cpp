@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "runtime/grammar/gbnf_automaton.hpp"
+#include "runtime/grammar/rules_automaton.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 #include "tests/support/grammar_texts.hpp"
 
@@ -206,7 +206,7 @@ struct random_grammar {
 
 TEST(lark, agrees_with_a_slow_decision_of_grammars_by_chance) {
   std::mt19937 random(11);
-  std::size_t taken = 0, recursive = 0, texts = 0, missed = 0;
+  std::size_t recursive = 0;
   for (int run = 0; run < 600; ++run) {
     random_grammar g;
     const auto count = 1 + random() % 3;
@@ -221,31 +221,14 @@ TEST(lark, agrees_with_a_slow_decision_of_grammars_by_chance) {
         if (alternative.size() > 1 && alternative.front() >= 0) ++recursive;
       }
     }
-    const auto made = gbnf_automaton::compile(g.text());
-    if (!made) {
-      ASSERT_THAT(made.error().context, HasSubstr("left recursion)")) << g.text();
-      continue;
-    }
-    ++taken;
+    const auto made = rules_automaton::compile(g.text());
+    ASSERT_TRUE(made) << g.text();
     each_text("ab", 6, [&](const std::string& text) {
-      // If a text has too many readings, not all are followed, and the state says that it is lost.
-      bool is_taken = true, is_cut = false;
-      automaton_state state = (*made)->begin();
-      for (const char c : text) {
-        step_count steps;
-        is_taken = is_taken && (*made)->advance(state, static_cast<std::uint8_t>(c), steps);
-        is_cut = is_cut || steps.taken() > 256 || (*made)->is_lost(state);
-      }
-      is_taken = is_taken && (*made)->is_accepting(state);
-      const bool is_derived = g.derives(text);
-      ASSERT_TRUE(is_taken == is_derived || (is_derived && is_cut)) << g.text() << text;
-      ++texts;
-      if (is_taken != is_derived) ++missed;
+      const auto state = after(**made, text);
+      ASSERT_EQ(state && (*made)->is_accepting(*state), g.derives(text)) << g.text() << text;
     });
   }
-  EXPECT_GT(taken, 450U);
   EXPECT_GT(recursive, 100U);
-  EXPECT_LT(missed, texts / 200) << "answers that fail though the grammar takes them: only of very ambiguous ones";
 }
 
 TEST(lark, reads_texts_expressions_ranges_and_repetitions) {
@@ -358,7 +341,6 @@ TEST(lark, says_what_is_wrong_with_a_grammar_and_where) {
   EXPECT_THAT(why_not("start: (\"a\""), HasSubstr("expected ')'"));
   EXPECT_THAT(why_not("start: \"a\" -> a b"), HasSubstr("the end of the alternative"));
   EXPECT_THAT(why_not("start: \"a\"\nb ::= \"c\""), HasSubstr("line 2: expected a rule: NAME: ..., found one in GBNF"));
-  EXPECT_THAT(why_not("start: x start | \"b\"\nx: \"a\"?"), HasSubstr("'start' begins with what may be empty"));
   EXPECT_THAT(why_not("start: start \"a\""), HasSubstr("has no text"));
 }
 
@@ -383,9 +365,9 @@ TEST(lark, refuses_in_few_steps_what_would_take_too_many) {
   for (const auto& text : {rules, expressions, recursion, wide, deep, "start: " + std::string(30'000, '('),
                            "start: /" + std::string(30'000, '['), "start: \"" + std::string(30'000, 'a') + "\"i",
                            "start: " + std::string(30'000, '?'), "start: a\n" + std::string(30'000, '%')}) {
-    step_count steps(gbnf_automaton::compile_steps_max);
-    const auto made = gbnf_automaton::compile(text, steps);
-    EXPECT_LT(steps.taken(), gbnf_automaton::compile_steps_max + 200'000) << text.substr(0, 60);
+    step_count steps(rules_automaton::compile_steps_max);
+    const auto made = rules_automaton::compile(text, steps);
+    EXPECT_LT(steps.taken(), rules_automaton::compile_steps_max + 200'000) << text.substr(0, 60);
     EXPECT_TRUE(!made || (*made)->is_valid((*made)->begin()));
   }
 }
