@@ -145,6 +145,8 @@ class byte_automaton {
   /// not know what may follow. It then accepts every byte rather than forbid correct text, but the answer has failed.
   [[nodiscard]] virtual bool is_lost(const automaton_state&) const { return false; }
 
+  /// About the memory that it takes.
+  [[nodiscard]] virtual std::size_t size_bytes() const { return 64 << 10; }
   /// Whether `s`, which may come from a peer, keeps every table index of `advance` in range.
   [[nodiscard]] virtual bool is_valid(const automaton_state& s) const = 0;
 };

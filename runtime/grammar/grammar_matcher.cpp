@@ -112,10 +112,7 @@ result<std::shared_ptr<grammar_cache::entry>> grammar_cache::find(const constrai
       return failure{errc::unsupported_format,
                      "the model's vocabulary has no token for some ASCII byte, which grammars need"};
     REDLINE_TRY_ASSIGN(auto automaton, compile_automaton(c));
-    if (entries_.size() >= grammars_max) {
-      entries_.erase(std::min_element(entries_.begin(), entries_.end(),
-                                      [](const auto& a, const auto& b) { return a->used < b->used; }));
-    }
+    make_room(automaton->size_bytes() + c.text.size());
     found = entries_.emplace_back(std::make_shared<entry>());
     found->key = c;
     found->digest = digest;
@@ -126,6 +123,16 @@ result<std::shared_ptr<grammar_cache::entry>> grammar_cache::find(const constrai
   if (name != 0) found->name = name;
   REDLINE_TRY(check_state(*found, c.state));
   return found;
+}
+
+/// Removes the grammars whose last use is longest ago, until one more of this size fits, or none is left.
+void grammar_cache::make_room(std::size_t bytes) {
+  for (const auto& e : entries_) bytes += e->grammar->automaton().size_bytes() + e->key.text.size();
+  while (!entries_.empty() && (entries_.size() >= grammars_max || bytes > grammar_bytes_max)) {
+    const auto oldest = std::ranges::min_element(entries_, {}, [](const auto& e) { return e->used; });
+    bytes -= (*oldest)->grammar->automaton().size_bytes() + (*oldest)->key.text.size();
+    entries_.erase(oldest);
+  }
 }
 
 std::shared_ptr<grammar_cache::entry> grammar_cache::find_named(std::uint64_t name) {

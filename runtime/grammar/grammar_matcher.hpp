@@ -87,9 +87,12 @@ class grammar_cache {
   [[nodiscard]] static result<void> check_state(const entry& e, std::span<const std::uint32_t> state);
 
   static constexpr std::size_t grammars_max = 128;
-  static constexpr std::size_t masks_max = 24;  // per grammar; a mask of 150,000 tokens is 19 KB
+  static constexpr std::size_t grammar_bytes_max = 128 << 20;  // of all, without their masks
+  static constexpr std::size_t masks_max = 24;                 // per grammar; a mask of 150,000 tokens is 19 KB
 
  private:
+  void make_room(std::size_t bytes);
+
   std::shared_ptr<const token_trie> trie_;  // if null, find always fails
   std::vector<std::shared_ptr<entry>> entries_;
   std::uint64_t clock_ = 0;

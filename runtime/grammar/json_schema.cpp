@@ -14,7 +14,8 @@
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/grammar/json_automaton.hpp"
 #include "runtime/grammar/rules_automaton.hpp"
-#include "runtime/grammar/string_formats.hpp"
+#include "runtime/grammar/schema/schema_rules.hpp"
+#include "runtime/grammar/schema/string_formats.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 
 namespace redline::grammar {
@@ -456,9 +457,7 @@ class compiler {
       case format_kind::known:
         return name;
       case format_kind::unsupported:
-        refuse(path + ".format", "'" + name +
-                                     "' is not supported; expected date, time, date-time, duration, email, hostname, "
-                                     "uuid, uri, ipv4 or ipv6");
+        refuse(path + ".format", "'" + name + "' is not supported; expected " + std::string(known_formats));
         break;
       case format_kind::unheard_of:
         break;
@@ -1069,14 +1068,30 @@ class compiler {
 
 }  // namespace
 
-result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema, step_count& steps) {
+result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema, step_count& steps,
+                                                             step_count* rules_steps) {
   if (schema.size() > schema_bytes_max) {
     return failure{errc::invalid_argument, "schema: expected at most " + std::to_string(schema_bytes_max) +
                                                " bytes, found " + std::to_string(schema.size())};
   }
   const auto root = parse_json<json>(schema, {.depth_max = json_depth_max});
   if (!root) return failure{errc::invalid_argument, "schema: " + root.error().context};
-  return compiler(*root, steps).run();
+  auto made = compiler(*root, steps).run();
+  if (made || rules_steps == nullptr || steps.is_over()) return made;
+  const auto blanks = root->is_object() ? root->find(whitespace_keyword) : root->end();
+  std::uint32_t blanks_max = json_automaton::whitespace_default;
+  if (root->is_object() && blanks != root->end()) {
+    if (!blanks->is_number_unsigned() || *blanks > whitespace_most) return made;
+    blanks_max = blanks->get<std::uint32_t>();
+  }
+  REDLINE_TRY_ASSIGN(auto rules, write_schema_rules(*root, blanks_max, *rules_steps));
+  REDLINE_TRY_ASSIGN(auto automaton, rules_automaton::compile(std::move(rules), *rules_steps));
+  return std::shared_ptr<const byte_automaton>(std::move(automaton));
+}
+
+result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema, step_count& steps) {
+  step_count rules_steps(schema_rules_steps_max);
+  return compile_schema(schema, steps, &rules_steps);
 }
 
 result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view schema) {

@@ -8,8 +8,9 @@ namespace redline::grammar {
 namespace {
 
 // The cells of a state: marks and the predicted frame; the number of frames; each frame, oldest first, as the number of
-// its entries and two cells for each (the awaited rule, and where its caller goes on); then where the text is, sorted.
-// Frame 0, which awaits the root rule, is not stored. A point is a place of a rule and the frame where the rule began.
+// its entries and two cells for each (the awaited rule, and where its caller goes on); then where the text is, sorted:
+// two cells for a spot. Frame 0, which awaits the root rule, is not stored. A point is a place of a rule and the frame
+// where the rule began. A spot is a point and a count of texts.
 constexpr std::uint32_t may_end = 1, lost = 2, predicts = 4;
 constexpr unsigned predicted_shift = 3;
 constexpr std::size_t header_cells = 2;
@@ -19,6 +20,11 @@ constexpr std::uint32_t frames_max = 1U << frame_bits;
 std::uint32_t point(std::uint32_t place, std::uint32_t frame) { return place << frame_bits | frame; }
 std::uint32_t place_of(std::uint32_t point) { return point >> frame_bits; }
 std::uint32_t frame_of(std::uint32_t point) { return point & (frames_max - 1); }
+
+using spot = std::uint64_t;
+spot at_count(std::uint32_t point, std::uint32_t count) { return std::uint64_t{point} << 32 | count; }
+std::uint32_t point_of(spot s) { return static_cast<std::uint32_t>(s >> 32); }
+std::uint32_t count_of(spot s) { return static_cast<std::uint32_t>(s); }
 
 template<class T>
 using short_vector = boost::container::small_vector<T, 64>;
@@ -57,10 +63,10 @@ class rules_automaton::reader {
   };
 
   reader(const rules_automaton& grammar, const automaton_state& s) : grammar_(grammar), cells_(s.cells()) {
-    first_point_ = header_cells;
+    first_spot_ = header_cells;
     for (std::uint32_t i = 0; i < cells_[1]; ++i) {
-      frames_.push_back(static_cast<std::uint32_t>(first_point_));
-      first_point_ += 1 + 2 * std::size_t{cells_[first_point_]};
+      frames_.push_back(static_cast<std::uint32_t>(first_spot_));
+      first_spot_ += 1 + 2 * std::size_t{cells_[first_spot_]};
     }
   }
   /// Frames are numbered from 0, which is not stored.
@@ -71,7 +77,15 @@ class rules_automaton::reader {
     const std::size_t cell = frames_[frame - 1] + 1 + 2 * i;
     return {cells_[cell], cells_[cell + 1]};
   }
-  [[nodiscard]] std::span<const std::uint32_t> points() const { return cells_.subspan(first_point_); }
+  [[nodiscard]] std::size_t spots() const { return (cells_.size() - first_spot_) / 2; }
+  [[nodiscard]] spot spot_at(std::size_t i) const {
+    return at_count(cells_[first_spot_ + 2 * i], cells_[first_spot_ + 2 * i + 1]);
+  }
+  /// Calls `see` with the place of each spot.
+  template<class See>
+  void each_place(See see) const {
+    for (std::size_t i = 0; i < spots(); ++i) see(grammar_.places_[place_of(point_of(spot_at(i)))]);
+  }
   [[nodiscard]] bool predicts_frame() const { return (cells_[0] & predicts) != 0; }
   [[nodiscard]] std::uint32_t predicted() const { return cells_[0] >> predicted_shift; }
 
@@ -117,7 +131,7 @@ class rules_automaton::reader {
   const rules_automaton& grammar_;
   std::span<const std::uint32_t> cells_;
   short_vector<std::uint32_t> frames_;  // where each begins
-  std::size_t first_point_;
+  std::size_t first_spot_;
 };
 
 /// Takes one byte from a state.
@@ -127,12 +141,16 @@ class rules_automaton::step {
 
   /// Returns whether the byte is allowed.
   bool take(std::uint8_t byte) {
-    for (const auto at : from_.points()) take_at(grammar_.places_[place_of(at)], frame_of(at), byte);
-    if (from_.predicts_frame()) {
-      from_.each_beginning(from_.predicted(), [&](const ways& from) { take_at(from, from_.predicted(), byte); });
+    for (std::size_t i = 0; i < from_.spots() && work_ <= work_max; ++i) {
+      const spot at = from_.spot_at(i);
+      take_at(grammar_.places_[place_of(point_of(at))], frame_of(point_of(at)), count_of(at), byte);
     }
-    for (std::size_t i = 0; i < reached_.size() && work_ <= work_max; ++i)
-      follow(static_cast<std::uint32_t>(reached_[i]));
+    if (from_.predicts_frame()) {
+      (void)from_.each_beginning(from_.predicted(), [&](const ways& from) {
+        if (work_ <= work_max) take_at(from, from_.predicted(), 0, byte);
+      });
+    }
+    for (std::size_t i = 0; i < reached_.size() && work_ <= work_max; ++i) follow(reached_[i]);
     return reached_.size() > 0;
   }
   [[nodiscard]] std::size_t work() const { return work_; }
@@ -144,7 +162,7 @@ class rules_automaton::step {
     const auto known = find_frame();
     // Frames that nothing leads to any more are left out; the others keep their order.
     short_vector<std::uint32_t> numbers(from_.frames(), 0);
-    for (const auto p : points_) numbers[frame_of(p)] = 1;
+    for (const auto s : spots_) numbers[frame_of(point_of(s))] = 1;
     for (const auto& e : calls_) numbers[frame_of(e.then)] = 1;
     if (known < from_.frames()) numbers[known] = 1;
     for (auto frame = from_.frames(); frame-- > 1;) {
@@ -175,42 +193,55 @@ class rules_automaton::step {
       to.push(static_cast<std::uint32_t>(entries));
       for (std::size_t i = 0; i < entries; ++i) put(from_.at(frame, i));
     }
-    if (to.size() + 1 + 2 * calls_.size() + points_.size() > automaton_state::cells_max) return lost_state();
+    if (to.size() + 1 + 2 * calls_.size() + 2 * spots_.size() > automaton_state::cells_max) return lost_state();
     if (adds_frame) {
       to.push(static_cast<std::uint32_t>(calls_.size()));
       for (const auto& e : calls_) put(e);
     }
-    std::sort(points_.begin(), points_.end());
-    for (const auto p : points_) to.push(moved(p));
+    std::sort(spots_.begin(), spots_.end());
+    for (const auto s : spots_) {
+      to.push(moved(point_of(s)));
+      to.push(count_of(s));
+    }
     return to;
   }
 
  private:
-  void take_at(const ways& at, std::uint32_t frame, std::uint8_t byte) {
+  void take_at(const ways& at, std::uint32_t frame, std::uint32_t count, std::uint8_t byte) {
     ++work_;
     if (!at.takes[byte]) return;
     work_ += at.heads;
     for (const head& h : grammar_.heads(at)) {
-      if (grammar_.sets_[h.set][byte]) reached_.add(point(h.next, frame));
+      if (!grammar_.sets_[h.set][byte]) continue;
+      const bool is_counted = grammar_.places_[h.next].loop != no_loop;
+      reached_.add(at_count(point(h.next, frame), is_counted ? count : 0));
     }
   }
-  /// Adds what follows at a point before the next byte.
-  void follow(std::uint32_t at) {
-    if (at == point(grammar_.accept_, 0)) {
+  /// Adds what follows at a spot before the next byte.
+  void follow(spot at) {
+    if (at == at_count(point(grammar_.accept_, 0), 0)) {
       ends_ = true;
       return;
     }
-    const place& p = grammar_.places_[place_of(at)];
-    const auto frame = frame_of(at);
+    const place& p = grammar_.places_[place_of(point_of(at))];
+    const auto frame = frame_of(point_of(at));
     work_ += 1 + p.calls;
-    if (p.heads > 0) points_.push_back(at);
+    if (p.is_between) {
+      const counted& loop = grammar_.loops_[p.loop];
+      if (count_of(at) < loop.most) spots_.push_back(at);
+      if (count_of(at) >= loop.least) reached_.add(at_count(point(loop.exit, frame), 0));
+      return;
+    }
+    if (p.ends_text) reached_.add(at_count(point(grammar_.loops_[p.loop].between, frame), count_of(at) + 1));
+    if (p.heads > 0) spots_.push_back(at);
     for (const call& c : grammar_.calls(p)) {
       if (grammar_.places_[c.then].is_only_end())
         hand_over(p.rule, frame, c.rule);
       else
         calls_.push_back({c.rule, point(c.then, frame)});
     }
-    if (p.may_end) work_ += from_.each_awaiting(p.rule, frame, [this](std::uint32_t then) { reached_.add(then); });
+    if (p.may_end)
+      work_ += from_.each_awaiting(p.rule, frame, [this](std::uint32_t then) { reached_.add(at_count(then, 0)); });
   }
   /// Calls a rule at the end of another one: what awaits that one from now on awaits the called rule.
   void hand_over(std::uint32_t rule, std::uint32_t frame, std::uint32_t called) {
@@ -235,9 +266,9 @@ class rules_automaton::step {
 
   const rules_automaton& grammar_;
   const reader from_;
-  unique_list reached_;  // points after the byte, and after the rules that end with it
+  unique_list reached_;  // spots after the byte, and after the rules that end with it
   unique_list handed_;
-  short_vector<std::uint32_t> points_;  // those that take a byte
+  short_vector<spot> spots_;  // those that take a byte
   boost::container::small_vector<reader::entry, 16> calls_;
   bool ends_ = false;
   std::size_t work_ = 0;
@@ -276,8 +307,9 @@ byte_set rules_automaton::possible_bytes(const automaton_state& s) const {
   byte_set bytes;
   if (is_lost(s)) return bytes.set();
   const reader here(*this, s);
-  for (const auto at : here.points()) bytes |= places_[place_of(at)].takes;
-  if (here.predicts_frame()) here.each_beginning(here.predicted(), [&](const ways& from) { bytes |= from.takes; });
+  const auto see = [&](const ways& w) { bytes |= w.takes; };
+  here.each_place(see);
+  if (here.predicts_frame()) (void)here.each_beginning(here.predicted(), see);
   return bytes;
 }
 
@@ -290,8 +322,8 @@ std::string_view rules_automaton::known_run(const automaton_state& s, step_count
     count += w.heads;
     if (w.heads > 0) only = &heads_[w.first_head];
   };
-  for (const auto at : here.points()) see(places_[place_of(at)]);
-  if (here.predicts_frame()) here.each_beginning(here.predicted(), see);
+  here.each_place(see);
+  if (here.predicts_frame()) (void)here.each_beginning(here.predicted(), see);
   return count == 1 ? std::string_view(literals_).substr(only->run, only->run_count) : std::string_view{};
 }
 
@@ -310,23 +342,29 @@ const byte_set& rules_automaton::plain_first_bytes() {
   return bytes;
 }
 
-/// There is free text where one point takes all plain text and comes back to itself, and nothing else takes any.
+/// There is free text where one spot takes all plain text and comes back to its place, and nothing else takes any.
 byte_automaton::free_text_rule rules_automaton::free_text_at(const automaton_state& s) const {
   if (is_lost(s)) return {};
   const reader here(*this, s);
-  std::size_t loops = 0;
-  bool is_free = true;
-  for (const auto at : here.points()) {
-    const place& p = places_[place_of(at)];
-    if (p.is_text_loop)
-      ++loops;
-    else
-      is_free = is_free && !p.takes_plain;
-  }
-  if (!is_free || loops != 1) return {};
+  std::size_t taking = 0;  // spots and rules that take plain text
   if (here.predicts_frame())
-    here.each_beginning(here.predicted(), [&](const ways& from) { is_free = is_free && !from.takes_plain; });
-  return is_free ? free_text_rule{&plain_text()} : free_text_rule{};
+    (void)here.each_beginning(here.predicted(), [&](const ways& from) { taking += from.takes_plain ? 1 : 0; });
+  free_text_rule found;
+  for (std::size_t i = 0; i < here.spots(); ++i) {
+    const spot at = here.spot_at(i);
+    const place& p = places_[place_of(point_of(at))];
+    taking += p.takes_plain ? 1 : 0;
+    if (!p.is_text_loop) continue;
+    found = {&plain_text()};
+    if (p.is_between) found.characters_max = loops_[p.loop].most - count_of(at);
+  }
+  return taking == 1 ? found : free_text_rule{};
+}
+
+std::size_t rules_automaton::size_bytes() const {
+  const auto bytes_of = [](const auto& all) { return all.capacity() * sizeof(all[0]); };
+  return bytes_of(places_) + bytes_of(beginnings_) + bytes_of(heads_) + bytes_of(calls_) + bytes_of(sets_) +
+         literals_.capacity();
 }
 
 bool rules_automaton::is_valid(const automaton_state& s) const {
@@ -337,6 +375,7 @@ bool rules_automaton::is_valid(const automaton_state& s) const {
     if (at >= s.size() || s[at] == 0 || s[at] > (s.size() - at - 1) / 2) return false;
     at += 1 + 2 * std::size_t{s[at]};
   }
+  if ((s.size() - at) % 2 != 0) return false;
   const reader here(*this, s);
   const bool has_prediction = here.predicts_frame();
   if (has_prediction ? here.predicted() >= here.frames() : here.predicted() != 0) return false;
@@ -355,13 +394,14 @@ bool rules_automaton::is_valid(const automaton_state& s) const {
       if (e.rule >= beginnings_.size() || beginnings_[e.rule].takes.none() || !is_awaited(e.then, frame)) return false;
     }
   }
-  const auto points = here.points();
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    if (i > 0 && points[i - 1] >= points[i]) return false;
-    if (points[i] == point(accept_, 0) || !is_awaited(points[i], here.frames())) return false;
-    if (places_[place_of(points[i])].heads == 0) return false;
+  for (std::size_t i = 0; i < here.spots(); ++i) {
+    const spot one = here.spot_at(i);
+    if (i > 0 && here.spot_at(i - 1) >= one) return false;
+    if (point_of(one) == point(accept_, 0) || !is_awaited(point_of(one), here.frames())) return false;
+    const place& p = places_[place_of(point_of(one))];
+    if (p.heads == 0 || count_of(one) >= (p.loop == no_loop ? 1 : loops_[p.loop].most)) return false;
   }
-  return has_prediction || !points.empty() || is_accepting(s);
+  return has_prediction || here.spots() > 0 || is_accepting(s);
 }
 
 }  // namespace redline::grammar

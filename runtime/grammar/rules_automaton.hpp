@@ -24,13 +24,14 @@ namespace redline::grammar {
 /// cycle of frames. A call at the end of a rule takes over the entries that await its caller, so a list written with
 /// its recursion last stays on one frame. A state is the frames in use, oldest first, and the places reached with the
 /// frames where their rules began. Equal frames of a state are one frame, so equal futures are mostly equal states.
+/// Repetitions of simple parts are counted: such a place has a number beside it.
 ///
 /// Nothing is dropped: every place and frame leads to a complete text. A state that does not fit in
 /// automaton_state::cells_max, or a byte that takes more than work_max steps, is lost (`is_lost`).
 class rules_automaton final : public byte_automaton {
  public:
   static constexpr std::size_t positions_max = 1 << 16;
-  static constexpr std::size_t ways_max = 1 << 20;  // of all tables: ways to take a byte, and calls
+  static constexpr std::size_t ways_max = 1 << 19;  // of all tables: ways to take a byte, and calls
   static constexpr std::size_t heads_max = 4096;    // ways to take a byte where a rule begins
   static constexpr std::size_t compile_steps_max = 2'000'000;
   static constexpr std::size_t work_max = 1 << 13;  // for one byte
@@ -42,6 +43,8 @@ class rules_automaton final : public byte_automaton {
     return compile(grammar, steps);
   }
 
+  static result<std::shared_ptr<const rules_automaton>> compile(grammar_rules grammar, step_count& steps);
+
   [[nodiscard]] automaton_state begin() const override;
   using byte_automaton::advance;
   using byte_automaton::known_run;
@@ -52,6 +55,7 @@ class rules_automaton final : public byte_automaton {
   [[nodiscard]] bool is_lost(const automaton_state& s) const override;
   [[nodiscard]] std::string_view known_run(const automaton_state& s, step_count& steps) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
+  [[nodiscard]] std::size_t size_bytes() const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
  private:
@@ -78,11 +82,21 @@ class rules_automaton final : public byte_automaton {
     byte_set takes;                           // the union of the heads' sets
     bool takes_plain = false;                 // some character of plain_text()
   };
+  /// Up to `most` texts of one kind in a row, which are counted beside the place instead of by places of their own.
+  struct counted {
+    std::uint32_t least = 0, most = 0;
+    std::uint32_t between = 0;  // the place after one of them where another may begin
+    std::uint32_t exit = 0;     // the place after the last
+  };
+  static constexpr std::uint32_t no_loop = UINT32_MAX;
   struct place : ways {
     std::uint32_t rule = 0;
-    bool may_end = false;       // its rule may end here
-    bool is_text_loop = false;  // all plain text is taken in one way and leads back here
-    [[nodiscard]] bool is_only_end() const { return heads == 0 && calls == 0; }
+    std::uint32_t loop = no_loop;  // the counted texts of which one is open here
+    bool is_between = false;       // it is counted::between
+    bool ends_text = false;        // one of the counted texts may end here
+    bool may_end = false;          // its rule may end here
+    bool is_text_loop = false;     // all plain text is taken in one way and leads back here
+    [[nodiscard]] bool is_only_end() const { return heads == 0 && calls == 0 && loop == no_loop; }
   };
 
   rules_automaton() = default;
@@ -97,6 +111,7 @@ class rules_automaton final : public byte_automaton {
   std::vector<head> heads_;
   std::vector<call> calls_;
   std::vector<byte_set> sets_;
+  std::vector<counted> loops_;
   std::string literals_;
   std::uint32_t root_ = 0;          // the rule of a whole text
   std::uint32_t accept_ = 0;        // the place after it

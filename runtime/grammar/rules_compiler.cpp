@@ -3,6 +3,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "runtime/base/pause_point.hpp"
 #include "runtime/base/utf8.hpp"
 #include "runtime/grammar/rules_automaton.hpp"
 #include "runtime/grammar/syntax/grammar_rules.hpp"
@@ -12,6 +13,9 @@ namespace redline::grammar {
 namespace {
 
 constexpr std::size_t rounds_max = 512;  // rounds of an iteration over all positions
+constexpr std::pair<std::uint8_t, std::uint8_t> json_escapes[] = {{'"', '"'},  {'\\', '\\'}, {'\b', 'b'}, {'\f', 'f'},
+                                                                  {'\n', 'n'}, {'\r', 'r'},  {'\t', 't'}};
+constexpr std::uint32_t unrolled_max = 16;  // longer repetitions are counted where that is possible
 
 }  // namespace
 
@@ -20,7 +24,7 @@ constexpr std::size_t rounds_max = 512;  // rounds of an iteration over all posi
 class rules_compiler {
  public:
   rules_compiler(grammar_rules grammar, step_count& steps)
-      : rules_(std::move(grammar.rules)), root_(grammar.root), steps_(steps) {}
+      : subject_(std::move(grammar.subject)), rules_(std::move(grammar.rules)), root_(grammar.root), steps_(steps) {}
 
   result<std::shared_ptr<const rules_automaton>> run() {
     // The beginnings of rules, filled in below.
@@ -45,21 +49,23 @@ class rules_compiler {
   using place = rules_automaton::place;
 
   /// A position in a rule.
-  enum class kind : std::uint8_t { bytes, split, call, end };
+  enum class kind : std::uint8_t { bytes, split, call, text_end, end };
   struct position {
     kind what = kind::end;
-    std::uint32_t next = 0;   // bytes, call: the position after it; split: the first way
+    std::uint32_t next = 0;   // bytes, call: the position after it; split: the first way; text_end: after the last
     std::uint32_t other = 0;  // bytes: the set; split: the second way; call: the rule, whose number its beginning has
     std::uint32_t rule = 0;   // that it is in
-    std::uint32_t run = 0;    // as in rules_automaton::head
+    std::uint32_t loop = rules_automaton::no_loop;  // of which it is in a text
+    std::uint32_t run = 0;                          // as in rules_automaton::head
     std::uint32_t run_count = 0;
   };
 
   void refuse(const std::string& what) {
-    if (!why_) why_ = failure{errc::invalid_argument, "grammar: " + what};
+    if (!why_) why_ = failure{errc::invalid_argument, subject_ + ": " + what};
   }
   /// Counts work. Returns false if compilation has failed or takes too long.
   bool spend(std::size_t steps) {
+    pause_point();
     steps_.add(steps);
     if (steps_.is_over()) refuse("it takes too long to compile: write it with fewer rules and repetitions");
     return !why_;
@@ -72,11 +78,12 @@ class rules_compiler {
       return 0;
     }
     p.rule = rule_;
+    p.loop = loop_;
     positions_.push_back(p);
     return static_cast<std::uint32_t>(positions_.size() - 1);
   }
   std::uint32_t set_of(const byte_set& bytes) {
-    const auto [at, is_new] = sets_.try_emplace(bytes.to_string(), static_cast<std::uint32_t>(out_->sets_.size()));
+    const auto [at, is_new] = sets_.try_emplace(bytes, static_cast<std::uint32_t>(out_->sets_.size()));
     if (is_new) out_->sets_.push_back(bytes);
     return at->second;
   }
@@ -90,7 +97,7 @@ class rules_compiler {
       case part::kind::characters:
         return add_characters(p.ranges, next);
       case part::kind::expression:
-        return add_expression(*p.expression, next);
+        return add_expression(*p.expression, p.is_escaped, next);
       case part::kind::rule:
         return add({.what = kind::call, .next = next, .other = p.rule});
       case part::kind::sequence:
@@ -118,7 +125,7 @@ class rules_compiler {
   }
   /// Adds the expression's states in order, each with its begins. An iteration over all positions from last to first
   /// then passes its results along a chain of states in one round.
-  std::uint32_t add_expression(const regex_dfa& texts, std::uint32_t next) {
+  std::uint32_t add_expression(const regex_dfa& texts, bool is_escaped, std::uint32_t next) {
     std::vector<std::uint32_t> nodes;
     std::vector<std::pair<std::uint32_t, std::uint16_t>> open;  // positions, and the states that they lead to
     for (std::uint32_t i = 0; i < texts.states_count() && !why_; ++i) {
@@ -130,9 +137,23 @@ class rules_compiler {
         if (then != regex_dfa::dead) bytes_to[then].set(byte);
       }
       std::vector<std::uint32_t> begins;
-      for (const auto& [then, bytes] : bytes_to) {
-        begins.push_back(add({.what = kind::bytes, .next = next, .other = set_of(bytes)}));
-        if (texts.goes_on(then)) open.emplace_back(begins.back(), then);
+      for (auto& [then, bytes] : bytes_to) {
+        const auto lead_on = [&, to = then](const byte_set& to_take) {
+          const auto at = add({.what = kind::bytes, .next = next, .other = set_of(to_take)});
+          if (texts.goes_on(to)) open.emplace_back(at, to);
+          return at;
+        };
+        if (is_escaped) {
+          byte_set escapes;
+          for (const auto& [byte, letter] : json_escapes) {
+            escapes.set(letter, bytes[byte]);
+            bytes.reset(byte);
+          }
+          if (escapes.any())
+            begins.push_back(
+                add({.what = kind::bytes, .next = lead_on(escapes), .other = set_of(byte_set().set('\\'))}));
+        }
+        if (bytes.any()) begins.push_back(lead_on(bytes));
       }
       if (texts.accepts(i)) begins.push_back(next);
       set_begins(nodes.back(), std::move(begins));
@@ -222,11 +243,43 @@ class rules_compiler {
       for (std::uint32_t i = 1; i < p.least && !why_; ++i) at = add_part(body, at);
       return at;
     }
+    if (p.most > unrolled_max && loop_ == rules_automaton::no_loop && !has_rule(body)) return add_counted(p, next);
     for (std::uint32_t i = p.least; i < p.most && !why_; ++i) {
       at = add({.what = kind::split, .next = add_part(body, at), .other = next});
     }
     for (std::uint32_t i = 0; i < p.least && !why_; ++i) at = add_part(body, at);
     return at;
+  }
+  static bool has_rule(const part& p) {
+    return p.what == part::kind::rule || std::any_of(p.parts.begin(), p.parts.end(), has_rule);
+  }
+  static bool may_be_empty(const part& p) {
+    switch (p.what) {
+      case part::kind::literal:
+        return p.text.empty();
+      case part::kind::characters:
+      case part::kind::rule:
+        return false;
+      case part::kind::expression:
+        return p.expression->accepts(p.expression->begin());
+      case part::kind::sequence:
+        return std::all_of(p.parts.begin(), p.parts.end(), may_be_empty);
+      case part::kind::choice:
+        return std::any_of(p.parts.begin(), p.parts.end(), may_be_empty);
+      case part::kind::repeat:
+        return p.least == 0 || may_be_empty(p.parts.front());
+    }
+    return false;
+  }
+  std::uint32_t add_counted(const part& p, std::uint32_t next) {
+    const std::uint32_t least = may_be_empty(p.parts.front()) ? 0 : p.least;
+    loop_ = static_cast<std::uint32_t>(out_->loops_.size());
+    out_->loops_.push_back({.least = least, .most = p.most});
+    const auto end = add({.what = kind::text_end, .next = next});
+    const auto begin = add_part(p.parts.front(), end);
+    loops_.emplace_back(begin, next);
+    loop_ = rules_automaton::no_loop;
+    return least > 0 ? begin : add({.what = kind::split, .next = begin, .other = next});
   }
   std::uint32_t add_literal(std::string_view text, std::uint32_t next) {
     const auto begin = static_cast<std::uint32_t>(out_->literals_.size());
@@ -244,9 +297,14 @@ class rules_compiler {
   // Characters as UTF-8: ranges of code points are split until their encodings are a range in each byte.
 
   std::uint32_t add_characters(const std::vector<code_range>& ranges, std::uint32_t next) {
+    if (!ranges.empty() && ranges.back().last < 0x80) {
+      byte_set bytes;
+      for (const auto& r : ranges) bytes |= bytes_between(r.first, r.last);
+      return add({.what = kind::bytes, .next = next, .other = set_of(bytes)});
+    }
     // The bytes that may come first, by the position after them.
     std::map<std::uint32_t, byte_set> firsts;
-    std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> shared;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> shared;  // by the next position and the set
     for (const auto& r : ranges) split(r.first, r.last, next, firsts, shared);
     if (firsts.empty()) return add({.what = kind::bytes, .next = next, .other = set_of({})});  // the set is empty
     std::optional<std::uint32_t> all;
@@ -257,7 +315,7 @@ class rules_compiler {
     return *all;
   }
   void split(char32_t first, char32_t last, std::uint32_t next, std::map<std::uint32_t, byte_set>& firsts,
-             std::map<std::pair<std::uint32_t, std::string>, std::uint32_t>& shared) {
+             std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>& shared) {
     if (why_) return;
     for (const char32_t most : {char32_t{0x7f}, char32_t{0x7ff}, char32_t{0xffff}}) {
       if (first > most || last <= most) continue;
@@ -288,8 +346,8 @@ class rules_compiler {
         firsts[next] |= bytes;
         return;
       }
-      const auto [at, is_new] = shared.try_emplace({next, bytes.to_string()}, 0U);
-      if (is_new) at->second = add({.what = kind::bytes, .next = next, .other = set_of(bytes)});
+      const auto [at, is_new] = shared.try_emplace({next, set_of(bytes)}, 0U);
+      if (is_new) at->second = add({.what = kind::bytes, .next = next, .other = at->first.second});
       next = at->second;
     }
   }
@@ -304,7 +362,9 @@ class rules_compiler {
       if (round == rounds_max) return refuse("its rules depend on each other too deeply");
       if (!spend(positions_.size())) return;
       changed = false;
-      for (std::size_t i = positions_.size(); i-- > 0;) changed = look(i) || changed;
+      // Parts are added from their ends and expressions from their beginnings, so both directions are needed.
+      const auto count = positions_.size();
+      for (std::size_t i = 0; i < count; ++i) changed = look(round % 2 == 0 ? i : count - 1 - i) || changed;
     }
   }
 
@@ -316,7 +376,7 @@ class rules_compiler {
     });
     find(ends_, [&](const position& p) {
       return p.what == kind::end || (p.what == kind::split && (ends_[p.next] || ends_[p.other])) ||
-             (p.what == kind::call && ends_[p.other] && ends_[p.next]) ||
+             (p.what == kind::call && ends_[p.other] && ends_[p.next]) || (p.what == kind::text_end && ends_[p.next]) ||
              (p.what == kind::bytes && out_->sets_[p.other].any() && ends_[p.next]);
     });
     find(has_bytes_, [&](const position& p) {
@@ -327,7 +387,9 @@ class rules_compiler {
     if (why_ || ends_[root_]) return;
     auto r = static_cast<std::uint32_t>(rules_.size() - 1);  // rules that others need usually come last
     while (ends_[r]) --r;
-    refuse("the rule '" + rules_[r].name.substr(0, 64) + "' has no text: it never ends, or has an empty class");
+    const auto name = rules_[r].name.substr(0, 64);
+    refuse(subject_ == "schema" ? "no value matches all that stands at '" + name + "'"
+                                : "the rule '" + name + "' has no text: it never ends, or has an empty class");
   }
   /// `is` must say of a position whether it has a property, from what is known so far.
   template<class Is>
@@ -345,7 +407,7 @@ class rules_compiler {
   /// What can be reached from a position without a byte.
   struct reach {
     std::vector<std::uint32_t> bytes, calls;  // positions, ascending
-    bool may_end = false;
+    bool may_end = false, ends_text = false;
     auto operator<=>(const reach&) const = default;
   };
   reach reach_from(std::uint32_t begin) {
@@ -361,6 +423,9 @@ class rules_compiler {
       switch (p.what) {
         case kind::end:
           out.may_end = true;
+          break;
+        case kind::text_end:
+          out.ends_text = true;
           break;
         case kind::bytes:
           out.bytes.push_back(at);
@@ -381,30 +446,48 @@ class rules_compiler {
   }
   void make_places() {
     place_of_.assign(positions_.size(), UINT32_MAX);
-    std::map<std::pair<std::uint32_t, reach>, std::uint32_t> known;  // with the rule
-    std::vector<std::pair<std::uint32_t, const reach*>> all;         // by place
+    struct key {
+      std::uint32_t rule, loop;
+      bool is_between;
+      reach from;
+      auto operator<=>(const key&) const = default;
+    };
+    std::map<key, std::uint32_t> known;
+    std::vector<const key*> all;  // by place
+    const auto make = [&](std::uint32_t at, bool is_between) {
+      key one{positions_[at].rule, positions_[at].loop, is_between, reach_from(at)};
+      if (!count_ways(one.from.bytes.size() + one.from.calls.size())) return 0U;
+      if (is_between) one.from.ends_text = false;  // an empty text changes nothing
+      const auto [found, is_new] = known.try_emplace(std::move(one), static_cast<std::uint32_t>(all.size()));
+      if (is_new) all.push_back(&found->first);
+      return found->second;
+    };
     const auto visit = [&](std::uint32_t at) {
-      if (why_ || !ends_[at] || place_of_[at] != UINT32_MAX) return;
-      auto found = reach_from(at);
-      if (!count_ways(found.bytes.size() + found.calls.size())) return;
-      const auto [one, is_new] =
-          known.try_emplace({positions_[at].rule, std::move(found)}, static_cast<std::uint32_t>(all.size()));
-      if (is_new) all.emplace_back(positions_[at].rule, &one->first.second);
-      place_of_[at] = one->second;
+      if (!why_ && ends_[at] && place_of_[at] == UINT32_MAX) place_of_[at] = make(at, false);
     };
     for (std::uint32_t i = 0; i < rules_.size(); ++i) visit(i);
     for (const auto& p : positions_) {
       if (p.what == kind::bytes || p.what == kind::call) visit(p.next);
     }
-    for (const auto& [rule, from] : all) {
+    for (std::size_t i = 0; i < loops_.size() && !why_; ++i) {
+      const auto [begin, next] = loops_[i];
+      if (!ends_[begin]) continue;
+      visit(next);
+      out_->loops_[i].between = make(begin, true);
+      out_->loops_[i].exit = place_of_[next];
+    }
+    for (const key* one : all) {
       if (why_) return;
       place& made = out_->places_.emplace_back();
-      made.rule = rule;
-      made.may_end = from->may_end;
+      made.rule = one->rule;
+      made.loop = one->loop;
+      made.is_between = one->is_between;
+      made.ends_text = one->from.ends_text;
+      made.may_end = one->from.may_end;
       std::vector<head> heads;
-      for (const auto at : from->bytes) heads.push_back(head_at(positions_[at]));
+      for (const auto at : one->from.bytes) heads.push_back(head_at(positions_[at]));
       std::vector<call> calls;
-      for (const auto at : from->calls) calls.push_back({positions_[at].other, place_of_[positions_[at].next]});
+      for (const auto at : one->from.calls) calls.push_back({positions_[at].other, place_of_[positions_[at].next]});
       put_ways(made, std::move(heads), std::move(calls));
     }
     out_->root_ = root_;
@@ -475,14 +558,17 @@ class rules_compiler {
     for (std::uint32_t i = 0; i < out_->accept_ && !why_; ++i) {
       place& p = out_->places_[i];
       // Tries a letter first, which most places do not take.
-      p.is_text_loop = p.takes['a'] && is_text_loop(i, i, 0);
+      const auto heads = out_->heads(p);
+      const auto letter = std::ranges::find_if(heads, [&](const head& h) { return out_->sets_[h.set]['a']; });
+      p.is_text_loop = letter != heads.end() && leads_back(letter->next, i) && is_text_loop(i, i, 0);
     }
   }
   bool is_text_loop(std::uint32_t loop, std::uint32_t at, std::size_t state) {
     const auto& table = rules_automaton::plain_text().next;
     const place& p = out_->places_[at];
     // Within a character nothing but its rest may follow.
-    if (!spend(1 + std::size_t{16} * p.heads) || (state != 0 && (p.may_end || p.calls > 0))) return false;
+    const bool has_more = p.may_end || p.calls > 0 || p.ends_text;
+    if (!spend(1 + std::size_t{16} * p.heads) || (state != 0 && has_more)) return false;
     std::array<std::uint32_t, 256> leads;
     leads.fill(UINT32_MAX);
     for (const head& one : out_->heads(p)) {
@@ -496,7 +582,7 @@ class rules_compiler {
     for (std::size_t b = 0; b < 256; ++b) {
       const auto then = table[state][b];
       if (then == free_text::outside) continue;
-      if (leads[b] == UINT32_MAX || (then == 0) != (leads[b] == loop)) return false;
+      if (leads[b] == UINT32_MAX || (then == 0) != leads_back(leads[b], loop)) return false;
       if (then == 0) continue;
       const auto [one, is_new] = known.try_emplace({leads[b], then}, false);
       if (is_new) one->second = is_text_loop(loop, leads[b], then);
@@ -504,13 +590,22 @@ class rules_compiler {
     }
     return true;
   }
+  /// Whether a text that gets to a place is at the place `loop` again.
+  [[nodiscard]] bool leads_back(std::uint32_t at, std::uint32_t loop) const {
+    const place& to = out_->places_[loop];
+    const place& p = out_->places_[at];
+    return to.is_between ? p.ends_text && p.loop == to.loop && p.heads == 0 : at == loop && !p.ends_text;
+  }
 
+  std::string subject_;
   std::vector<rule> rules_;
   std::uint32_t root_;
-  std::uint32_t rule_ = 0;  // the one that is being added
+  std::uint32_t rule_ = 0;                                      // the one that is being added
+  std::uint32_t loop_ = rules_automaton::no_loop;               // the one that is being added
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> loops_;  // where a text begins, and the position after the last
   std::vector<position> positions_;
   std::shared_ptr<rules_automaton> out_{new rules_automaton};
-  std::unordered_map<std::string, std::uint32_t> sets_;
+  std::unordered_map<byte_set, std::uint32_t> sets_;
   std::vector<bool> may_end_, ends_, has_bytes_;  // by position, see find_texts
   std::vector<std::uint32_t> place_of_;           // by position
   std::vector<std::uint32_t> stamps_;             // by position: the last reach that visited it
@@ -522,7 +617,10 @@ class rules_compiler {
 
 result<std::shared_ptr<const rules_automaton>> rules_automaton::compile(std::string_view grammar, step_count& steps) {
   REDLINE_TRY_ASSIGN(auto rules, read_grammar(grammar, steps));
-  return rules_compiler(std::move(rules), steps).run();
+  return compile(std::move(rules), steps);
+}
+result<std::shared_ptr<const rules_automaton>> rules_automaton::compile(grammar_rules grammar, step_count& steps) {
+  return rules_compiler(std::move(grammar), steps).run();
 }
 
 }  // namespace redline::grammar

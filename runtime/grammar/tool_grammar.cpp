@@ -142,15 +142,23 @@ bool is_element_name(const std::string& name) {
   return !name.empty() && name.find_first_of("<>\n\r") == std::string::npos;
 }
 
+/// The work for a set of tools.
+struct tool_steps {
+  step_count& all;
+  step_count rules{2 * schema_rules_steps_max};  // for all schemas that become rules
+};
+
 /// compile_schema with a separate limit for this schema.
-result<std::shared_ptr<const byte_automaton>> compile_part(std::string_view schema, step_count& steps) {
+result<std::shared_ptr<const byte_automaton>> compile_part(std::string_view schema, tool_steps& steps,
+                                                           bool may_be_rules = true) {
   step_count own(schema_steps_max);
-  auto made = compile_schema(schema, own);
-  steps.add(own.taken());
+  const auto before = steps.rules.taken();
+  auto made = compile_schema(schema, own, may_be_rules ? &steps.rules : nullptr);
+  steps.all.add(own.taken() + steps.rules.taken() - before);
   return made;
 }
 
-result<std::vector<tool_element>> compile_elements(const json& schema, step_count& steps) {
+result<std::vector<tool_element>> compile_elements(const json& schema, tool_steps& steps) {
   std::vector<tool_element> out;
   const auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object()) return out;
@@ -196,10 +204,10 @@ result<std::vector<tool_element>> compile_elements(const json& schema, step_coun
 // ---- one tool ------------------------------------------------------------------------------------------------------
 
 result<callable_tool> compile_tool(const std::string& name, const json& schema, const tools::call_format& format,
-                                   step_count& steps) {
+                                   tool_steps& steps) {
   callable_tool out{.name = name, .arguments = nullptr, .elements = {}};
-  // Done for arguments as elements too, because what is refused must not depend on the model.
-  REDLINE_TRY_ASSIGN(out.arguments, compile_part(dump_json(schema), steps));
+  // Elements are held to their own schemas, not to what stands beside them: those must express all of the schema.
+  REDLINE_TRY_ASSIGN(out.arguments, compile_part(dump_json(schema), steps, !format.has_elements));
   automaton_state s = out.arguments->begin();
   if (!out.arguments->advance(s, '{')) return failure{errc::invalid_argument, "schema: expected type object"};
   if (!format.has_elements) return out;
@@ -209,7 +217,7 @@ result<callable_tool> compile_tool(const std::string& name, const json& schema, 
 }
 
 /// As much of a tool's schema as can be enforced on its arguments.
-result<json> usable_schema(const tools::tool& t, const tools::call_format& format, step_count& steps) {
+result<json> usable_schema(const tools::tool& t, const tools::call_format& format, tool_steps& steps) {
   const json whole = as_object(reduce(t.parameters, false));
   const auto compiled = compile_tool(t.name, whole, format, steps);
   if (compiled) return whole;
@@ -233,8 +241,9 @@ result<constraint> tool_constraint(const tools::tool_set& set, const tools::call
     bytes += t.name.size() + least + 8;
   }
   json callable = json::object();
+  tool_steps counted{steps};
   for (const auto* t : allowed) {
-    REDLINE_TRY_ASSIGN(auto schema, usable_schema(*t, format, steps));
+    REDLINE_TRY_ASSIGN(auto schema, usable_schema(*t, format, counted));
     const std::size_t size = dump_json(schema).size();
     const std::size_t more = size - std::min(size, least);
     // With very many tools, the last ones accept any object as arguments, unless they are strict.
@@ -276,9 +285,10 @@ result<std::shared_ptr<const tool_automaton>> compile_tools(std::string_view tex
   if (rules.format == nullptr) return wrong("names an unknown format");
   rules.must_call = given["must_call"].get<bool>();
   rules.many = given["many"].get<bool>();
+  tool_steps counted{steps};
   for (const auto& [name, schema] : given["tools"].items()) {
     if (name.empty() || name.size() > 256) return wrong("has a tool without a name");
-    auto one = compile_tool(name, schema, *rules.format, steps);
+    auto one = compile_tool(name, schema, *rules.format, counted);
     if (!one) return of_tool(name, one.error());
     rules.tools.push_back(std::move(*one));
   }

@@ -29,6 +29,7 @@ struct part {
   std::string text{};                             // literal
   std::vector<code_range> ranges{};               // characters: ascending, apart, no surrogates
   std::shared_ptr<const regex_dfa> expression{};  // expression
+  bool is_escaped = false;                        // expression: quotes, backslashes and controls as in a JSON string
   std::uint32_t rule = 0;                         // rule: its number
   std::vector<part> parts{};                      // sequence, choice; repeat: one
   std::uint32_t least = 0;                        // repeat
@@ -48,7 +49,8 @@ struct grammar_rules {
   static constexpr std::uint32_t repeats_max = 1024;
   static constexpr std::uint32_t states_max = 1 << 14;  // of all its expressions together
   std::vector<rule> rules;
-  std::uint32_t root = 0;  // the number of the rule that a whole text matches
+  std::uint32_t root = 0;           // the number of the rule that a whole text matches
+  std::string subject = "grammar";  // what the rules were, for error messages
 };
 
 /// The ranges, or all others if `negated`: ascending, apart, and without surrogates, which no text contains.

@@ -600,7 +600,7 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o,
   }
   out.drop_dead_ends(steps);
   if (!out.states_.front().accepts && !out.states_.front().goes_on) {
-    return failure{errc::invalid_argument, "no text matches the expression and its bounds"};
+    return failure{errc::invalid_argument, no_text};
   }
   return out;
 }
@@ -637,17 +637,25 @@ result<regex_dfa> regex_dfa::with_length(text_length length, std::uint32_t most,
   return out;
 }
 
-result<regex_dfa> regex_dfa::both(const regex_dfa& other, std::uint32_t most, step_count& steps) const {
+result<regex_dfa> regex_dfa::limited(text_length length, std::uint32_t most, step_count& steps) const {
+  REDLINE_TRY_ASSIGN(auto out, with_length(length, most, steps));
+  out.drop_dead_ends(steps);
+  if (!out.states_.front().accepts && !out.states_.front().goes_on) return failure{errc::invalid_argument, no_text};
+  return out;
+}
+
+result<regex_dfa> regex_dfa::combined(const regex_dfa& other, bool is_without, std::uint32_t most,
+                                      step_count& steps) const {
   regex_dfa out;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;  // the other's state may be `dead`
   const auto find = [&](std::uint32_t mine, std::uint32_t its) {
     const auto [at, is_new] = known.try_emplace({mine, its}, static_cast<std::uint32_t>(pairs.size()));
     if (is_new) {
       pairs.emplace_back(mine, its);
       out.states_.emplace_back();
       out.states_.back().next.fill(dead);
-      out.states_.back().accepts = states_[mine].accepts && other.states_[its].accepts;
+      out.states_.back().accepts = states_[mine].accepts && (its != dead && other.states_[its].accepts) != is_without;
     }
     return at->second;
   };
@@ -658,14 +666,37 @@ result<regex_dfa> regex_dfa::both(const regex_dfa& other, std::uint32_t most, st
     steps.add(256);
     for (std::size_t byte = 0; byte < 256; ++byte) {
       const auto a = states_[mine].next[byte];
-      const auto b = other.states_[its].next[byte];
-      if (a != dead && b != dead) out.states_[i].next[byte] = static_cast<std::uint16_t>(find(a, b));
+      const auto b = its == dead ? dead : other.states_[its].next[byte];
+      if (a != dead && (b != dead || is_without)) out.states_[i].next[byte] = static_cast<std::uint16_t>(find(a, b));
     }
   }
   out.drop_dead_ends(steps);
-  if (!out.states_.front().accepts && !out.states_.front().goes_on)
-    return failure{errc::invalid_argument, "no text matches both expressions"};
+  if (!out.states_.front().accepts && !out.states_.front().goes_on) return failure{errc::invalid_argument, no_text};
   return out;
+}
+
+regex_dfa regex_dfa::multiples_of(std::uint32_t of) {
+  regex_dfa out;
+  out.states_.resize(of + std::size_t{1});  // the beginning, and a state for each remainder
+  for (std::uint32_t s = 0; s <= of; ++s) {
+    out.states_[s].next.fill(dead);
+    out.states_[s].accepts = s == 1;
+    for (std::uint32_t d = s == 0 ? 1 : 0; d < 10; ++d)
+      out.states_[s].next['0' + d] = static_cast<std::uint16_t>(1 + ((s == 0 ? 0 : s - 1) * 10 + d) % of);
+  }
+  step_count steps;
+  out.drop_dead_ends(steps);
+  return out;
+}
+
+bool regex_dfa::matches(std::string_view text) const {
+  std::uint32_t at = begin();
+  for (const char c : text) {
+    const auto then = next(at, static_cast<std::uint8_t>(c));
+    if (then == dead) return false;
+    at = then;
+  }
+  return accepts(at);
 }
 
 void regex_dfa::drop_dead_ends(step_count& steps) {

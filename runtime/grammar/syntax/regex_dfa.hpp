@@ -23,7 +23,8 @@ class regex_dfa {
  public:
   static constexpr std::uint32_t states_max = 1024;
   static constexpr std::uint16_t dead = UINT16_MAX;
-  static constexpr std::uint64_t compile_steps_max = 1'000'000;  // about 10 ms
+  static constexpr const char* no_text = "no text matches the expressions and their bounds";  // an error
+  static constexpr std::uint64_t compile_steps_max = 1'000'000;                               // about 10 ms
 
   enum class match : std::uint8_t { whole, anywhere };  // without ^ and $: all of the text, or any part of it
   struct options {
@@ -50,7 +51,18 @@ class regex_dfa {
   }
 
   /// The texts that both accept. Fails if there are none, or if it takes more states or steps than allowed.
-  [[nodiscard]] result<regex_dfa> both(const regex_dfa& other, std::uint32_t states_max, step_count& steps) const;
+  [[nodiscard]] result<regex_dfa> both(const regex_dfa& other, std::uint32_t states_max, step_count& steps) const {
+    return combined(other, false, states_max, steps);
+  }
+  /// The texts that this accepts and the other does not, likewise.
+  [[nodiscard]] result<regex_dfa> without(const regex_dfa& other, std::uint32_t states_max, step_count& steps) const {
+    return combined(other, true, states_max, steps);
+  }
+  /// The texts of this length, likewise.
+  [[nodiscard]] result<regex_dfa> limited(text_length length, std::uint32_t states_max, step_count& steps) const;
+  /// The digits of multiples of `of`, which is at least 1, without 0 and leading zeros.
+  static regex_dfa multiples_of(std::uint32_t of);
+  [[nodiscard]] bool matches(std::string_view text) const;
 
   [[nodiscard]] std::uint32_t begin() const { return 0; }
   [[nodiscard]] std::uint16_t next(std::uint32_t from, std::uint8_t byte) const { return states_[from].next[byte]; }
@@ -71,6 +83,8 @@ class regex_dfa {
     char only = 0;
   };
   void drop_dead_ends(step_count& steps);
+  [[nodiscard]] result<regex_dfa> combined(const regex_dfa& other, bool is_without, std::uint32_t states_max,
+                                           step_count& steps) const;
   [[nodiscard]] result<regex_dfa> with_length(text_length length, std::uint32_t states_max, step_count& steps) const;
 
   std::vector<state> states_;

@@ -400,6 +400,24 @@ TEST(grammar_cache, refuses_malformed_constraints_and_compiles_evicted_grammars_
   EXPECT_FALSE(without_trie.find(copy_constraint({.files = {{3, 0}}})));
 }
 
+TEST(grammar_cache, keeps_large_grammars_up_to_a_number_of_bytes) {
+  grammar_cache cache(make_trie(test::tiny_tokenizer()));
+  const auto large = [](int i) {
+    return text_constraint({grammar_kind::rules, "root ::= (a \"" + std::string(40, 'x') + "\"){1000}\na ::= \"" +
+                                                     std::to_string(i) + "\""});
+  };
+  const auto first = cache.find(large(0), 1);
+  ASSERT_TRUE(first) << first.error().describe();
+  const auto size = (*first)->grammar->automaton().size_bytes();
+  EXPECT_GT(size, 1u << 20);
+  const auto count = static_cast<int>(grammar_cache::grammar_bytes_max / size) + 1;
+  ASSERT_LT(count, static_cast<int>(grammar_cache::grammars_max)) << "the number of grammars is not what bounds them";
+  for (int i = 1; i < count; ++i) ASSERT_TRUE(cache.find(large(i), static_cast<std::uint64_t>(i) + 1));
+  EXPECT_EQ(cache.find_named(1), nullptr);
+  EXPECT_NE(cache.find_named(static_cast<std::uint64_t>(count)), nullptr);
+  EXPECT_TRUE(cache.find(large(0), 1));
+}
+
 // From any cells that pass is_valid, masks and tokens stay within the grammar's tables.
 TEST(grammar_cache, every_valid_state_can_be_followed_safely) {
   std::mt19937 random(3);

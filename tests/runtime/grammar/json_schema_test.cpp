@@ -138,42 +138,43 @@ TEST(json_schema, keeps_whole_numbers_within_their_bounds) {
 
 // Assertions next to `anyOf` and the like, or without `type`, are enforced, or refused with their path and name.
 TEST(json_schema, drops_no_assertion_that_stands_beside_others) {
+  struct beside {
+    const char *schema, *good, *bad;
+  };
+  for (const auto& [schema, good, bad] : {
+           beside{R"({"type":"object","properties":{"a":{"type":"integer"}},"anyOf":[{"required":["a"]}]})",
+                  R"({"a":1})", "{}"},
+           beside{R"({"items":{"oneOf":[{"type":"string"}],"maxLength":3}})", R"(["abc"])", R"(["abcd"])"},
+           beside{R"({"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a","maxLength":2})", R"("ab")", R"("abc")"},
+           beside{R"({"anyOf":[{"type":"integer"}],"enum":[1,"a"]})", "1", R"("a")"},
+           beside{R"({"type":"string","enum":["a","abc"],"maxLength":2})", R"("a")", R"("abc")"},
+           beside{R"({"type":"object","anyOf":[{}]})", "{}", "1"},
+           beside{R"({"type":"integer","anyOf":[{"type":"number"}]})", "1", "1.5"},
+           beside{R"({"minimum":3})", "3", "2"},
+           beside{R"({"multipleOf":2})", "4", "3"},
+           beside{R"({"required":["a"]})", R"({"a":1})", "{}"},
+       }) {
+    EXPECT_EQ(outcome(schema, good), "complete") << schema;
+    EXPECT_NE(outcome(schema, bad), "complete") << schema;
+  }
   struct refused {
     const char* schema;
     const char* why;
   };
   for (const auto& [schema, why] : {
-           refused{R"({"type":"object","properties":{"a":{"type":"integer"}},"anyOf":[{"required":["a"]}]})",
-                   "schema: the keyword 'properties' beside 'anyOf' is not supported"},
-           refused{R"({"items":{"oneOf":[{"type":"string"}],"maxLength":3}})",
-                   "schema.items: the keyword 'maxLength' beside 'oneOf' is not supported"},
-           refused{R"({"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a","maxLength":2})",
-                   "schema: the keyword 'maxLength' beside '$ref' is not supported"},
            refused{R"({"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a","anyOf":[{"type":"null"}]})",
-                   "schema: the keyword 'anyOf' beside '$ref' is not supported"},
-           refused{R"({"anyOf":[{"type":"integer"}],"oneOf":[{"type":"integer"}]})",
-                   "schema: the keyword 'oneOf' beside 'anyOf' is not supported"},
-           refused{R"({"anyOf":[{"type":"integer"}],"enum":[1]})", "schema: the keyword 'enum' beside 'anyOf'"},
-           refused{R"({"type":"string","enum":["a","abc"],"maxLength":2})",
-                   "schema: the keyword 'maxLength' beside 'enum' is not supported"},
-           refused{R"({"const":5,"minimum":6})", "schema: the keyword 'minimum' beside 'const' is not supported"},
-           refused{R"({"type":"string","enum":[1,null]})", "schema.enum: none of the values is allowed"},
-           refused{R"({"const":1,"enum":[2]})", "schema.enum: none of the values is allowed"},
-           refused{R"({"type":"integer","anyOf":[{"type":"string"},{"type":"null"}]})",
-                   "schema: no value has the type that stands beside it"},
-           refused{R"({"type":"object","anyOf":[{}]})",
-                   "a 'type' beside '$ref', 'anyOf' or 'oneOf' is supported where"},
-           refused{R"({"type":"integer","anyOf":[{"type":"number"}]})", "a 'type' beside"},
-           refused{R"({"minimum":3})", "schema: type number supports 'minimum' 0"},
-           refused{R"({"multipleOf":2})", "schema.multipleOf: must be a whole number"},
-           refused{R"({"required":["a"]})", "schema.required: 'a' is not among the properties"},
+                   "no value matches"},
+           refused{R"({"const":5,"minimum":6})", "no value matches"},
+           refused{R"({"type":"string","enum":[1,null]})", "no value matches"},
+           refused{R"({"const":1,"enum":[2]})", "no value matches"},
+           refused{R"({"type":"integer","anyOf":[{"type":"string"},{"type":"null"}]})", "no value matches"},
+           refused{R"({"anyOf":[{"type":"object","not":{}}],"title":"x"})", "no value matches"},
            refused{R"({"uniqueItems":true})", "schema.uniqueItems: needs items"},
-           refused{R"({"anyOf":[{"type":"object","not":{}}],"title":"x"})", "schema.anyOf[0]: the keyword 'not'"},
            refused{R"({"type":"string","required":true})", "schema.required: must be a list of names"},
            refused{R"({"properties":{"a":{"$id":"x","$ref":"#/$defs/b"}},"$defs":{"b":{"type":"null"}}})",
-                   "schema.properties.a.$ref: is not supported inside of a part with an '$id'"},
+                   "schema.properties.a.$ref: '#/$defs/b' is not in the schema"},
            refused{R"({"$defs":{"a/properties/b":{"type":"null"}},"$ref":"#/$defs/a/properties/b"})",
-                   "is not in the schema's $defs"},
+                   "is not in the schema"},
        }) {
     EXPECT_THAT(outcome(schema, ""), testing::HasSubstr(why)) << schema;
   }
@@ -221,56 +222,37 @@ TEST(json_schema, takes_what_asserts_nothing_for_an_annotation) {
                     R"("items":{"anyOf":[{"$ref":"#/$defs/a~0b"},{"$ref":"#/$defs/c~1d"},{"$ref":"#/$defs/e%25f"}]}})",
                     "[1,2,3]"),
             "complete");
-  for (const char* name : {"allOf",
-                           "not",
-                           "if",
-                           "then",
-                           "else",
-                           "patternProperties",
-                           "propertyNames",
-                           "minProperties",
-                           "maxProperties",
-                           "dependencies",
-                           "dependentRequired",
-                           "dependentSchemas",
-                           "contains",
-                           "minContains",
-                           "maxContains",
-                           "prefixItems",
-                           "additionalItems",
-                           "unevaluatedItems",
-                           "unevaluatedProperties",
-                           "$dynamicRef",
-                           "contentEncoding",
-                           "contentMediaType",
-                           "extends",
-                           "disallow",
-                           "divisibleBy",
-                           "redline:text"}) {
+  for (const char* name :
+       {"unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef", "contentEncoding",
+        "contentMediaType", "extends", "disallow", "divisibleBy", "redline:text"}) {
     const std::string schema = std::string(R"({"type":"array","items":{")") + name + R"(":"x"}})";
     EXPECT_THAT(outcome(schema, ""), testing::HasSubstr("schema.items: the keyword '" + std::string(name) + "'"));
   }
 }
 
 TEST(json_schema, allows_what_matches_one_alternative_of_oneOf_and_no_other) {
-  for (
-      const char* schema : {
-          R"({"oneOf":[{"type":"integer"},{"type":"number"}]})",
-          R"({"oneOf":[{"enum":["a","b"]},{"enum":["b","c"]}]})",
-          R"({"oneOf":[{"enum":[1,2]},{"enum":[2.0]}]})",
-          R"({"oneOf":[{"const":[1]},{"const":[1.0]}]})",
-          R"({"oneOf":[{"const":0},{"const":-0.0}]})",
-          R"({"oneOf":[{"type":["string","null"]},{"type":"null"}]})",
-          R"({"oneOf":[true,true]})",
-          R"({"oneOf":[{"type":"null"},{}]})",
-          R"({"oneOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"type":"null"}}})",
-          R"({"oneOf":[{"type":"integer","minimum":0,"maximum":5},{"type":"integer","minimum":5,"maximum":9}]})",
-          R"({"oneOf":[{"properties":{"a":{},"b":{}},"required":["a"]},{"properties":{"b":{},"a":{}},"required":["b"]}]})",
-          R"({"anyOf":[{"type":"null"},{"oneOf":[{"type":"integer"},{"type":"number"}]}]})",
-          R"({"oneOf":[{"anyOf":[{"type":"null"},{"const":"x"}]},{"enum":["x","y"]}]})",
-      }) {
-    EXPECT_THAT(outcome(schema, ""), testing::HasSubstr("may both match a value")) << schema;
+  struct meeting {
+    const char *schema, *good, *bad;
+  };
+  for (const auto& [schema, good, bad] : {
+           meeting{R"({"oneOf":[{"type":"integer"},{"type":"number"}]})", "1.5", "1"},
+           meeting{R"({"oneOf":[{"enum":["a","b"]},{"enum":["b","c"]}]})", "\"a\"", "\"b\""},
+           meeting{R"({"oneOf":[{"enum":[1,2]},{"enum":[2.0]}]})", "1", "2"},
+           meeting{R"({"oneOf":[{"type":["string","null"]},{"type":"null"}]})", "\"\"", "null"},
+           meeting{R"({"oneOf":[{"type":"null"},{}]})", "1", "null"},
+           meeting{
+               R"({"oneOf":[{"type":"integer","minimum":0,"maximum":5},{"type":"integer","minimum":5,"maximum":9}]})",
+               "9", "5"},
+           meeting{R"({"anyOf":[{"type":"null"},{"oneOf":[{"type":"integer"},{"type":"number"}]}]})", "null", "2"},
+           meeting{R"({"oneOf":[{"anyOf":[{"type":"null"},{"const":"x"}]},{"enum":["x","y"]}]})", "\"y\"", "\"x\""},
+       }) {
+    EXPECT_EQ(outcome(schema, good), "complete") << schema;
+    EXPECT_NE(outcome(schema, bad), "complete") << schema;
   }
+  for (const char* schema : {R"({"oneOf":[{"const":[1]},{"const":[1.0]}]})",
+                             R"({"oneOf":[{"const":0},{"const":-0.0}]})", R"({"oneOf":[true,true]})",
+                             R"({"oneOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"type":"null"}}})"})
+    EXPECT_THAT(outcome(schema, ""), testing::HasSubstr("no value matches")) << schema;
   const std::string apart =
       R"({"oneOf":[{"properties":{"kind":{"const":"a"},"n":{"type":"integer"}},"required":["kind","n"]},)"
       R"({"properties":{"kind":{"enum":["b","c"]}},"required":["kind"]},{"type":"string"},{"enum":[1,null]}]})";
@@ -297,42 +279,32 @@ TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
            wrong{R"x({"type":"object","properties":{"a":{"type":"string","pattern":"(?=x)"}}})x",
                  "schema.properties.a.pattern: look-around and flags are not supported"},
            wrong{R"({"type":"string","format":"iri"})", "schema.format: 'iri' is not supported; expected date"},
-           wrong{R"({"type":"string","pattern":"^ab$","minLength":3})", "no text matches"},
+           wrong{R"({"type":"string","pattern":"^ab$","minLength":3})", "no value matches"},
            wrong{R"({"type":"string","pattern":"a{900}b{900}"})", "at most 1024 states"},
            wrong{R"({"type":"array","uniqueItems":true})", "schema.uniqueItems: needs items of at most 32 values"},
            wrong{R"({"type":"array","uniqueItems":true,"items":{"type":"integer","minimum":0,"maximum":32}})",
                  "schema.uniqueItems: needs items of at most 32 values"},
-           wrong{R"({"type":"array","uniqueItems":true,"items":{"enum":[1,1.0]}})", "two of the values are equal"},
-           wrong{R"({"type":"array","uniqueItems":true,"minItems":3,"items":{"type":"boolean"}})",
-                 "minItems is more than there are different values"},
            wrong{R"({"type":"array","uniqueItems":1})", "schema.uniqueItems: must be true or false"},
            wrong{R"({"redline:grammar":"root ::= \"a\""})", "schema: the keyword 'redline:grammar'"},
            wrong{R"({"redline:blanks":65})", "at most 64 blanks"},
-           wrong{R"({"allOf":[]})", "the keyword 'allOf'"},
-           wrong{R"({"type":"string","minLength":3,"maxLength":2})", "minLength is more than maxLength"},
-           wrong{R"({"type":"integer","minimum":3,"exclusiveMaximum":3})", "no number is within the bounds"},
-           wrong{R"({"type":"integer","minimum":1.5})", "schema.minimum: must be a whole number"},
-           wrong{R"({"type":"integer","minimum":1e16})", "no number is within the bounds"},
-           wrong{R"({"type":"integer","minimum":11,"maximum":13,"multipleOf":5})", "no number is within the bounds"},
-           wrong{R"({"type":"integer","multipleOf":0})", "schema.multipleOf: must be a whole number"},
-           wrong{R"({"type":"number","multipleOf":2})", "of type integer"},
-           wrong{R"({"type":"integer","maximum":"1"})", "schema.maximum: must be a whole number"},
-           wrong{R"({"type":"number","minimum":1})", "schema: type number supports 'minimum' 0 and no other bound"},
-           wrong{R"({"type":"number","maximum":1e20})", "schema: type number supports 'minimum' 0 and no other bound"},
-           wrong{R"({"anyOf":[{"type":"integer"},{"enum":[1]}]})",
-                 "schema.anyOf: alternatives that begin with the same character"},
-           wrong{R"({"type":"object","required":["a"]})", "schema.required: 'a' is not among the properties"},
-           wrong{R"({"$ref":"#/$defs/none"})", "schema.$ref: '#/$defs/none' is not in the schema's $defs"},
+           wrong{R"({"allOf":[]})", "schema.allOf: must be a list of schemas"},
+           wrong{R"({"type":"string","minLength":3,"maxLength":2})", "no value matches"},
+           wrong{R"({"type":"integer","minimum":3,"exclusiveMaximum":3})", "no value matches"},
+           wrong{R"({"type":"integer","minimum":1e16})", "no value matches"},
+           wrong{R"({"type":"integer","minimum":11,"maximum":13,"multipleOf":5})", "no value matches"},
+           wrong{R"({"type":"integer","multipleOf":0})", "'multipleOf' must be more than 0"},
+           wrong{R"({"type":"integer","maximum":"1"})", "schema.maximum: must be a number"},
+           wrong{R"({"$ref":"#/$defs/none"})", "schema.$ref: '#/$defs/none' is not in the schema"},
            wrong{R"({"$ref":"#"})", "never end"},
-           wrong{R"({"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]})", "never end"},
-           wrong{R"({"type":"array","minItems":2,"maxItems":1})", "minItems is more than maxItems"},
+           wrong{R"({"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]})", "no value matches"},
+           wrong{R"({"type":"array","minItems":2,"maxItems":1})", "no value matches"},
            wrong{R"({"type":"array","minItems":-1})", "schema.minItems: must be a count"},
            wrong{R"({"enum":[]})", "schema.enum: must be a list of values"},
        }) {
     EXPECT_THAT(outcome(schema, ""), testing::HasSubstr(why)) << schema;
   }
   std::string deep = "{}";
-  for (int i = 0; i < 40; ++i) deep = R"({"type":"array","items":)" + deep + "}";
+  for (int i = 0; i < 70; ++i) deep = R"({"type":"array","items":)" + deep + "}";
   EXPECT_THAT(outcome(deep, ""), testing::HasSubstr("nested deeper"));
   const std::string brackets = std::string(16'000, '[') + std::string(16'000, ']');
   EXPECT_THAT(outcome("{\"const\":" + brackets + "}", ""), testing::HasSubstr("nested deeper than 64 levels"));
@@ -428,8 +400,7 @@ TEST(json_schema, holds_strings_to_a_pattern_and_a_format_together) {
   for (const auto& [schema, why] : std::initializer_list<std::pair<const char*, const char*>>{
            {R"({"type":"string","format":"email","pattern":"\\bjoe\\b"})", "schema.pattern: '\\b' is not supported"},
            {R"({"type":"string","format":"email","pattern":"^.{5,900}@corp\\.example$"})", "schema.pattern: "},
-           {R"({"type":"string","format":"time","pattern":"^[0-9]{2}:[0-9]{2}$"})",
-            "schema.pattern: with the format 'time': no text matches both"},
+           {R"({"type":"string","format":"time","pattern":"^[0-9]{2}:[0-9]{2}$"})", "no value matches"},
            {R"({"type":"string","format":"iri","pattern":"^a"})", "schema.format: 'iri' is not supported"},
        }) {
     EXPECT_THAT(outcome(schema, ""), testing::HasSubstr(why)) << schema;

@@ -1,4 +1,4 @@
-#include "runtime/grammar/string_formats.hpp"
+#include "runtime/grammar/schema/string_formats.hpp"
 
 #include <algorithm>
 #include <array>

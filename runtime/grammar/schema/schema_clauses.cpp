@@ -1,0 +1,790 @@
+#include "runtime/grammar/schema/schema_clauses.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "runtime/base/pause_point.hpp"
+#include "runtime/grammar/schema/string_formats.hpp"
+
+namespace redline::grammar {
+namespace {
+
+constexpr std::uint32_t nesting_max = 100;  // of references and combinations without a value in between
+constexpr std::size_t clauses_max = 512;
+constexpr std::uint32_t pattern_states_max = 1 << 13;  // of all patterns together
+
+constexpr std::pair<std::string_view, std::uint32_t> types_by_name[] = {
+    {"null", null_values},     {"boolean", boolean_values}, {"object", object_values}, {"array", array_values},
+    {"string", string_values}, {"number", number_values},   {"integer", whole_values}};
+
+/// Keywords that assert something in some draft and cannot be enforced.
+constexpr std::string_view refused_keywords[] = {"unevaluatedItems", "unevaluatedProperties", "$dynamicRef",
+                                                 "$recursiveRef"};
+constexpr std::string_view refused_in_draft_3[] = {"extends", "disallow", "divisibleBy"};
+constexpr std::string_view refused_up_to_draft_7[] = {"contentEncoding", "contentMediaType"};  // annotations since then
+
+/// The values of a list, or a single one.
+std::vector<const json*> pointers(const json& value, bool is_list) {
+  std::vector<const json*> out;
+  if (!is_list) return {&value};
+  for (const auto& one : value) out.push_back(&one);
+  return out;
+}
+bool contains(const std::vector<const json*>& list, const json& value) {
+  return std::ranges::any_of(list, [&](const json* one) { return *one == value; });
+}
+
+/// A value for an error message.
+std::string show(const json& value) {
+  if (value.is_string()) return "'" + value.get_ref<const std::string&>().substr(0, 128) + "'";
+  return value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 128);
+}
+
+std::size_t characters_in(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::uint32_t type_of_keyword(std::string_view keyword) {
+  static const std::map<std::string_view, std::uint32_t> types = {{"minimum", number_values},
+                                                                  {"maximum", number_values},
+                                                                  {"exclusiveMinimum", number_values},
+                                                                  {"exclusiveMaximum", number_values},
+                                                                  {"multipleOf", number_values},
+                                                                  {"minLength", string_values},
+                                                                  {"maxLength", string_values},
+                                                                  {"pattern", string_values},
+                                                                  {"format", string_values},
+                                                                  {"minItems", array_values},
+                                                                  {"maxItems", array_values},
+                                                                  {"uniqueItems", array_values},
+                                                                  {"items", array_values},
+                                                                  {"prefixItems", array_values},
+                                                                  {"contains", array_values},
+                                                                  {"minProperties", object_values},
+                                                                  {"maxProperties", object_values},
+                                                                  {"required", object_values},
+                                                                  {"properties", object_values},
+                                                                  {"additionalProperties", object_values},
+                                                                  {"patternProperties", object_values},
+                                                                  {"propertyNames", object_values},
+                                                                  {"dependencies", object_values},
+                                                                  {"dependentRequired", object_values},
+                                                                  {"dependentSchemas", object_values}};
+  const auto at = types.find(keyword);
+  return at == types.end() ? 0 : at->second;
+}
+
+}  // namespace
+
+void add_term(schema_terms& to, schema_term one) {
+  const auto at = std::ranges::lower_bound(to, one);
+  if (at == to.end() || *at != one) to.insert(at, one);
+}
+
+std::uint32_t type_of_value(const json& value) {
+  if (value.is_number_float()) {
+    const auto number = value.get<double>();
+    return number == std::floor(number) ? whole_values : fraction_values;
+  }
+  if (value.is_number()) return whole_values;
+  if (value.is_object()) return object_values;
+  if (value.is_array()) return array_values;
+  if (value.is_string()) return string_values;
+  return value.is_boolean() ? boolean_values : null_values;
+}
+
+bool schema_clause::requires_member(const std::string& name) const {
+  return std::ranges::find(required, name) != required.end();
+}
+
+void schema_reader::refuse(const json& schema, const std::string& keyword, const std::string& problem) {
+  if (!why_)
+    why_ = failure{errc::invalid_argument,
+                   document_.path_of(schema) + (keyword.empty() ? "" : "." + keyword.substr(0, 64)) + ": " + problem};
+}
+
+bool schema_reader::spend(std::size_t steps) {
+  pause_point();
+  steps_.add(steps);
+  if (steps_.is_over() && !why_)
+    why_ = failure{errc::invalid_argument, "schema: takes more than " + std::to_string(steps_.limit()) +
+                                               " steps to compile; expected fewer or shorter names, values, "
+                                               "references and combinations"};
+  return !why_;
+}
+
+std::uint32_t schema_reader::types_named(const json& schema, const json& type) {
+  std::uint32_t set = 0;
+  const bool is_list = type.is_array();
+  for (const auto& one : is_list ? type : json::array({type})) {
+    const auto known = !one.is_string() ? std::end(types_by_name)
+                                        : std::ranges::find(types_by_name, one.get_ref<const std::string&>(),
+                                                            [](const auto& t) { return t.first; });
+    if (known == std::end(types_by_name)) {
+      if (one == "any" && document_.may_be_draft_3()) return all_values;
+      refuse(schema, "type",
+             one.is_string() ? show(one) + " is not a type of JSON Schema" : "must be a type's name or a list of them");
+      return 0;
+    }
+    set |= known->second;
+  }
+  return set;
+}
+
+std::uint32_t schema_reader::count_of(const json& schema, const std::string& keyword, const json& count) {
+  const double value = count.is_number() ? count.get<double>() : -1;
+  if (value < 0 || value != std::floor(value)) {
+    refuse(schema, keyword, "must be a count");
+    return 0;
+  }
+  return static_cast<std::uint32_t>(std::min(value, 4e9));
+}
+
+bool schema_reader::is_list(const json& schema, const std::string& keyword, const json& list) {
+  if (!list.is_array() || list.empty()) refuse(schema, keyword, "must be a list of schemas");
+  return !why_;
+}
+bool schema_reader::is_object(const json& schema, const std::string& keyword, const json& value) {
+  if (!value.is_object()) refuse(schema, keyword, "must be an object");
+  return !why_;
+}
+
+const json* schema_reader::target(const json& schema, const json& reference) {
+  if (document_.may_be_draft_3() && schema.contains("$id") && reference.is_string() &&
+      !reference.get_ref<const std::string&>().starts_with('#') && !document_.is_root(schema)) {
+    refuse(schema, "$ref", "is relative to the '$id' beside it since draft 2019 only: name the draft in '$schema'");
+    return nullptr;
+  }
+  const json* found = reference.is_string() ? document_.find(schema, reference.get_ref<const std::string&>()) : nullptr;
+  if (found == nullptr) refuse(schema, "$ref", show(reference) + " is not in the schema");
+  return found;
+}
+
+std::shared_ptr<const regex_dfa> schema_reader::find_texts(const std::string& pattern, const json& schema,
+                                                           const std::string& keyword) {
+  auto& known = texts_[pattern];
+  if (known || why_) return known;
+  auto made = regex_dfa::compile(pattern, {.how = regex_dfa::match::anywhere, .is_json = true}, pattern_steps_);
+  if (!made) {
+    refuse(schema, keyword, made.error().context);
+    return nullptr;
+  }
+  states_count_ += made->states_count();
+  if (states_count_ > pattern_states_max || !spend(made->states_count())) {
+    refuse(schema, keyword, "the patterns of the schema are too large together");
+    return nullptr;
+  }
+  return known = std::make_shared<const regex_dfa>(std::move(*made));
+}
+
+// Alternatives.
+
+std::vector<schema_clause> schema_reader::expand(const schema_terms& all) {
+  clauses out(1);
+  for (const auto& one : all) out = apply(std::move(out), one, 0);
+  for (auto& c : out) {
+    if (!c.values) continue;
+    std::erase_if(*c.values, [&](const json* v) { return !hold(all, *v); });
+  }
+  return prune(std::move(out));
+}
+
+schema_reader::clauses schema_reader::prune(clauses all) {
+  if (why_) return {};
+  std::erase_if(all, [this](schema_clause& c) { return !is_possible(c); });
+  if (all.size() > clauses_max && !why_)
+    why_ = failure{errc::invalid_argument, "schema: more than " + std::to_string(clauses_max) +
+                                               " combinations of alternatives hold at the same time"};
+  return why_ ? clauses{} : std::move(all);
+}
+
+/// Whether some value may match; drops types of which none does.
+bool schema_reader::is_possible(schema_clause& c) {
+  if (c.length_min > c.length_max) c.types &= ~std::uint32_t{string_values};
+  if (c.items_min > c.items_max) c.types &= ~std::uint32_t{array_values};
+  if (c.numbers.are_empty()) c.types &= ~std::uint32_t{number_values};
+  if (c.members_min > c.members_max || c.required.size() > c.members_max) c.types &= ~std::uint32_t{object_values};
+  for (const auto& name : c.required) {
+    if (c.forbidden.contains(name) || !has_common_value(c, name)) c.types &= ~std::uint32_t{object_values};
+  }
+  if (!c.values) return c.types != 0;
+  std::erase_if(*c.values,
+                [&](const json* v) { return (type_of_value(*v) & c.types) == 0 || contains(c.excluded, *v); });
+  return !c.values->empty();
+}
+
+/// False if the schemas list different values for a member that must be there, which tells many alternatives apart.
+bool schema_reader::has_common_value(const schema_clause& c, const std::string& member) {
+  std::optional<std::vector<const json*>> common;
+  for (const json* object : c.objects) {
+    const auto properties = object->find("properties");
+    if (properties == object->end() || !properties->is_object()) continue;
+    const auto found = properties->find(member);
+    if (found == properties->end() || !found->is_object()) continue;
+    const auto one = found->find("const");
+    const auto some = found->find("enum");
+    if (one == found->end() && (some == found->end() || !some->is_array())) continue;
+    const auto list = pointers(one != found->end() ? *one : *some, one == found->end());
+    (void)spend(1 + list.size() * (common ? common->size() : 1));
+    if (!common) common = list;
+    std::erase_if(*common, [&](const json* v) { return !contains(list, *v); });
+  }
+  return !common || !common->empty();
+}
+
+schema_reader::clauses schema_reader::any_of(clauses all, const std::vector<schema_term>& ways, std::uint32_t depth) {
+  clauses out;
+  for (const auto& way : ways) {
+    auto some = apply(all, way, depth + 1);
+    out.insert(out.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+    if (out.size() > 4 * clauses_max) break;
+  }
+  return prune(std::move(out));
+}
+
+/// A value that matches one alternative must match none of the others, unless no value can match both.
+schema_reader::clauses schema_reader::one_of(clauses all, const json& schema, const json& ways, std::uint32_t depth) {
+  clauses out;
+  const auto count = ways.size();
+  std::vector<std::vector<bool>> may_meet(count, std::vector<bool>(count, false));
+  for (std::size_t i = 0; i < count && !why_; ++i) {
+    // Nothing is known where values that match have been left out.
+    const bool was_narrowed = std::exchange(is_narrowed_, false);
+    const auto mine = apply(all, {&ways[i]}, depth + 1);
+    const bool is_mine_narrowed = is_narrowed_;
+    for (std::size_t k = i + 1; k < count && !why_; ++k) {
+      is_narrowed_ = is_mine_narrowed;
+      const bool is_empty = apply(mine, {&ways[k]}, depth + 1).empty();
+      may_meet[i][k] = may_meet[k][i] = !is_empty || is_narrowed_;
+    }
+    is_narrowed_ = was_narrowed;
+  }
+  for (std::size_t i = 0; i < count && !why_; ++i) {
+    auto some = apply(all, {&ways[i]}, depth + 1);
+    for (std::size_t k = 0; k < count && !why_; ++k) {
+      if (may_meet[i][k]) some = apply(std::move(some), {&ways[k], true}, depth + 1);
+    }
+    out.insert(out.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+  }
+  return prune(std::move(out));
+}
+
+schema_reader::clauses schema_reader::apply(clauses all, const schema_term& one, std::uint32_t depth) {
+  if (all.empty() || !spend(all.size())) return {};
+  const json& schema = *one.schema;
+  if (schema.is_boolean()) return schema.get<bool>() != one.is_negated ? all : clauses{};
+  if (!schema.is_object()) {
+    refuse(schema, "", "must be an object, true or false");
+    return {};
+  }
+  if (depth > nesting_max) {
+    refuse(schema, "", "references and combinations that never end, or are nested too deeply");
+    return {};
+  }
+  const bool is_only_ref = document_.refs_stand_alone() && schema.contains("$ref");
+  clauses denied;
+  for (const auto& [keyword, value] : schema.items()) {
+    if (is_only_ref && keyword != "$ref") continue;
+    if (!spend(1 + all.size())) return {};
+    if (!one.is_negated) {
+      all = prune(apply_keyword(std::move(all), schema, keyword, value, depth));
+      if (all.empty()) return {};
+      continue;
+    }
+    auto some = deny_keyword(all, schema, keyword, value, depth);
+    denied.insert(denied.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+  }
+  return one.is_negated ? prune(std::move(denied)) : all;
+}
+
+schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& schema, const std::string& keyword,
+                                                    const json& value, std::uint32_t depth) {
+  const auto each = [&all](auto change) {
+    for (auto& c : all) change(c);
+    return std::move(all);
+  };
+  const auto terms_of = [](const json& list) {
+    std::vector<schema_term> terms;
+    for (const auto& one : list) terms.push_back({&one});
+    return terms;
+  };
+  const bool is_own = keyword.starts_with("redline:") && keyword != "redline:blanks";
+  if (is_own || std::ranges::find(refused_keywords, keyword) != std::end(refused_keywords) ||
+      (document_.may_be_draft_3() && std::ranges::find(refused_in_draft_3, keyword) != std::end(refused_in_draft_3)) ||
+      ((document_.refs_stand_alone() || document_.may_be_draft_3()) &&
+       std::ranges::find(refused_up_to_draft_7, keyword) != std::end(refused_up_to_draft_7))) {
+    refuse(schema, "", "the keyword '" + keyword.substr(0, 64) + "' is not supported");
+    return {};
+  }
+  if (keyword == "$ref") {
+    const json* to = target(schema, value);
+    return to == nullptr ? clauses{} : apply(std::move(all), {to}, depth + 1);
+  }
+  if (keyword == "allOf") {
+    if (!is_list(schema, keyword, value)) return {};
+    for (const auto& one : value) all = apply(std::move(all), {&one}, depth + 1);
+    return all;
+  }
+  if (keyword == "anyOf") return !is_list(schema, keyword, value) ? clauses{} : any_of(all, terms_of(value), depth);
+  if (keyword == "oneOf") return !is_list(schema, keyword, value) ? clauses{} : one_of(all, schema, value, depth);
+  if (keyword == "not") return apply(std::move(all), {&value, true}, depth + 1);
+  if (keyword == "if") {
+    const auto then = schema.find("then"), otherwise = schema.find("else");
+    if (then == schema.end() && otherwise == schema.end()) return all;
+    auto yes = apply(all, {&value}, depth + 1);
+    if (then != schema.end()) yes = apply(std::move(yes), {&*then}, depth + 1);
+    auto no = apply(std::move(all), {&value, true}, depth + 1);
+    if (otherwise != schema.end()) no = apply(std::move(no), {&*otherwise}, depth + 1);
+    yes.insert(yes.end(), std::make_move_iterator(no.begin()), std::make_move_iterator(no.end()));
+    return yes;
+  }
+  if (keyword == "type") {
+    const auto types = types_named(schema, value);
+    return each([&](schema_clause& c) { c.types &= types; });
+  }
+  if (keyword == "enum" || keyword == "const") {
+    if (keyword == "enum" && (!value.is_array() || value.empty())) {
+      refuse(schema, keyword, "must be a list of values");
+      return {};
+    }
+    const auto list = pointers(value, keyword == "enum");
+    return each([&](schema_clause& c) {
+      if (!spend(list.size() * (c.values ? c.values->size() : 1))) return;
+      if (!c.values)
+        c.values = list;
+      else
+        std::erase_if(*c.values, [&](const json* v) { return !contains(list, *v); });
+    });
+  }
+  // Numbers. In draft 4 an exclusive bound was a flag beside the bound.
+  if (type_of_keyword(keyword) == number_values) {
+    if (value.is_boolean() && keyword.starts_with("exclusive")) return all;
+    if (!value.is_number()) {
+      refuse(schema, keyword, "must be a number");
+      return {};
+    }
+    const auto bound = decimal::read(value);
+    const auto flag = [&](const char* name) {
+      const auto found = schema.find(name);
+      return found != schema.end() && *found == true;
+    };
+    return each([&](schema_clause& c) {
+      if (keyword == "minimum") c.numbers.add_low(bound, flag("exclusiveMinimum"));
+      if (keyword == "maximum") c.numbers.add_high(bound, flag("exclusiveMaximum"));
+      if (keyword == "exclusiveMinimum") c.numbers.add_low(bound, true);
+      if (keyword == "exclusiveMaximum") c.numbers.add_high(bound, true);
+      auto& multiples = c.numbers.multiples;
+      if (keyword == "multipleOf" && std::ranges::find(multiples, bound) == multiples.end()) multiples.push_back(bound);
+    });
+  }
+  // Strings.
+  if (keyword == "minLength" || keyword == "maxLength") {
+    const auto count = count_of(schema, keyword, value);
+    return each([&](schema_clause& c) {
+      if (keyword == "minLength")
+        c.length_min = std::max(c.length_min, count);
+      else
+        c.length_max = std::min(c.length_max, count);
+    });
+  }
+  if (keyword == "pattern" || keyword == "format") {
+    if (!value.is_string()) {
+      refuse(schema, keyword, "must be a string");
+      return {};
+    }
+    const auto& text = value.get_ref<const std::string&>();
+    if (std::ranges::none_of(all, [](const auto& c) { return (c.types & string_values) != 0; })) return all;
+    std::shared_ptr<const regex_dfa> texts;
+    if (keyword == "pattern") {
+      const auto format = schema.find("format");
+      if (format != schema.end() && format->is_string() && is_pattern_of_format(format->get<std::string>(), text))
+        return all;
+      texts = find_texts(text, schema, keyword);
+    } else {
+      if (kind_of_format(text) == format_kind::unheard_of) return all;
+      if (kind_of_format(text) == format_kind::unsupported) {
+        refuse(schema, keyword, "'" + text + "' is not supported; expected " + std::string(known_formats));
+        return {};
+      }
+      texts = format_texts(text);
+    }
+    return each([&](schema_clause& c) {
+      if (texts) c.texts.push_back({texts, false});
+    });
+  }
+  // Arrays.
+  if (keyword == "minItems" || keyword == "maxItems") {
+    const auto count = count_of(schema, keyword, value);
+    return each([&](schema_clause& c) {
+      if (keyword == "minItems")
+        c.items_min = std::max(c.items_min, count);
+      else
+        c.items_max = std::min(c.items_max, count);
+    });
+  }
+  if (keyword == "uniqueItems") {
+    if (!value.is_boolean()) refuse(schema, keyword, "must be true or false");
+    return each([&](schema_clause& c) { c.is_unique = c.is_unique || value == true; });
+  }
+  if (keyword == "items" || keyword == "prefixItems") {
+    return each([&](schema_clause& c) {
+      if (c.arrays.empty() || c.arrays.back() != &schema) c.arrays.push_back(&schema);
+    });
+  }
+  if (keyword == "contains") {
+    const auto least = schema.find("minContains"), most = schema.find("maxContains");
+    const schema_clause::containing what{{&value},
+                                         least == schema.end() ? 1 : count_of(schema, "minContains", *least),
+                                         most == schema.end() ? UINT32_MAX : count_of(schema, "maxContains", *most)};
+    return each([&](schema_clause& c) {
+      if (what.least > 0 || what.most != UINT32_MAX) c.contains.push_back(what);
+    });
+  }
+  // Objects.
+  if (keyword == "minProperties" || keyword == "maxProperties") {
+    const auto count = count_of(schema, keyword, value);
+    return each([&](schema_clause& c) {
+      if (keyword == "minProperties")
+        c.members_min = std::max(c.members_min, count);
+      else
+        c.members_max = std::min(c.members_max, count);
+    });
+  }
+  if (keyword == "required") {
+    if (value.is_boolean()) {  // of draft 3, where it stands in the member
+      if (document_.may_be_draft_3()) refuse(schema, keyword, "must be a list of names");
+      return all;
+    }
+    if (!value.is_array() || !std::ranges::all_of(value, [](const json& name) { return name.is_string(); })) {
+      refuse(schema, keyword, "must be a list of names");
+      return {};
+    }
+    if (!spend(value.size() * all.size())) return {};
+    return each([&](schema_clause& c) {
+      for (const auto& name : value) {
+        if (!c.requires_member(name.get_ref<const std::string&>())) c.required.push_back(name.get<std::string>());
+      }
+    });
+  }
+  if (keyword == "properties" || keyword == "patternProperties" || keyword == "additionalProperties" ||
+      keyword == "propertyNames") {
+    if ((keyword == "properties" || keyword == "patternProperties") && !is_object(schema, keyword, value)) return {};
+    return each([&](schema_clause& c) {
+      if (c.objects.empty() || c.objects.back() != &schema) c.objects.push_back(&schema);
+    });
+  }
+  if (keyword == "dependencies" || keyword == "dependentRequired" || keyword == "dependentSchemas") {
+    if (!is_object(schema, keyword, value)) return {};
+    for (const auto& [name, needs] : value.items()) {
+      // Without the member, or with what it needs. Values of other types have no members.
+      clauses without = all;
+      for (auto& c : without) c.forbidden.insert(name);
+      for (auto& c : all) {
+        c.types &= object_values;
+        if (!c.requires_member(name)) c.required.push_back(name);
+      }
+      if (needs.is_array()) {
+        for (auto& c : all) {
+          for (const auto& need : needs) {
+            if (need.is_string() && !c.requires_member(need.get_ref<const std::string&>()))
+              c.required.push_back(need.get<std::string>());
+          }
+        }
+      } else {
+        all = apply(std::move(all), {&needs}, depth + 1);
+      }
+      all.insert(all.end(), std::make_move_iterator(without.begin()), std::make_move_iterator(without.end()));
+      all = prune(std::move(all));
+    }
+    return all;
+  }
+  return all;  // an annotation, or a keyword that is read with another one
+}
+
+/// The values that do not fulfil one keyword.
+schema_reader::clauses schema_reader::deny_keyword(clauses all, const json& schema, const std::string& keyword,
+                                                   const json& value, std::uint32_t depth) {
+  if (const auto type = type_of_keyword(keyword); type != 0) {
+    for (auto& c : all) c.types &= type;
+    all = prune(std::move(all));
+  }
+  const auto each = [&all](auto change) {
+    for (auto& c : all) change(c);
+    return std::move(all);
+  };
+  // Values that only this keyword tells apart are left out: an answer may be narrower than a schema, never wider.
+  // Listed values are all looked at in the end.
+  const auto cannot = [&]() -> clauses {
+    is_narrowed_ = is_narrowed_ || !all.empty();
+    std::erase_if(all, [](const schema_clause& c) { return !c.values; });
+    return std::move(all);
+  };
+  const auto deny_each = [&](const json& list) {
+    for (const auto& one : list) all = apply(std::move(all), {&one, true}, depth + 1);
+    return std::move(all);
+  };
+  const auto deny_some = [&](const json& list) {
+    std::vector<schema_term> terms;
+    for (const auto& one : list) terms.push_back({&one, true});
+    return any_of(std::move(all), terms, depth);
+  };
+  if (std::ranges::find(refused_keywords, keyword) != std::end(refused_keywords)) return cannot();
+  if (keyword == "$ref") {
+    const json* to = target(schema, value);
+    return to == nullptr ? clauses{} : apply(std::move(all), {to, true}, depth + 1);
+  }
+  if (keyword == "allOf") return !is_list(schema, keyword, value) ? clauses{} : deny_some(value);
+  if (keyword == "anyOf") return !is_list(schema, keyword, value) ? clauses{} : deny_each(value);
+  if (keyword == "oneOf") {
+    // None of them, or two of them.
+    if (!is_list(schema, keyword, value)) return {};
+    clauses out;
+    for (std::size_t i = 0; i < value.size() && !why_; ++i) {
+      for (std::size_t k = i + 1; k < value.size() && !why_; ++k) {
+        auto two = apply(apply(all, {&value[i]}, depth + 1), {&value[k]}, depth + 1);
+        out.insert(out.end(), std::make_move_iterator(two.begin()), std::make_move_iterator(two.end()));
+      }
+    }
+    auto none = deny_each(value);
+    out.insert(out.end(), std::make_move_iterator(none.begin()), std::make_move_iterator(none.end()));
+    return prune(std::move(out));
+  }
+  if (keyword == "not") return apply(std::move(all), {&value}, depth + 1);
+  if (keyword == "if") {
+    clauses out;
+    for (const bool is_then : {true, false}) {
+      const auto branch = schema.find(is_then ? "then" : "else");
+      if (branch == schema.end()) continue;
+      auto some = apply(apply(all, {&value, !is_then}, depth + 1), {&*branch, true}, depth + 1);
+      out.insert(out.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+    }
+    return out;
+  }
+  if (keyword == "type") {
+    const auto types = types_named(schema, value);
+    return each([&](schema_clause& c) { c.types &= ~types; });
+  }
+  if (keyword == "enum" || keyword == "const") {
+    return each([&](schema_clause& c) {
+      if (keyword == "const") c.excluded.push_back(&value);
+      if (keyword == "enum") {
+        for (const auto& one : value) c.excluded.push_back(&one);
+      }
+    });
+  }
+  if (keyword == "multipleOf") return cannot();
+  if (type_of_keyword(keyword) == number_values) {
+    if (!value.is_number()) return {};
+    const auto bound = decimal::read(value);
+    const auto flag = [&](const char* name) {
+      const auto found = schema.find(name);
+      return found != schema.end() && *found == true;
+    };
+    return each([&](schema_clause& c) {
+      if (keyword == "minimum") c.numbers.add_high(bound, !flag("exclusiveMinimum"));
+      if (keyword == "maximum") c.numbers.add_low(bound, !flag("exclusiveMaximum"));
+      if (keyword == "exclusiveMinimum") c.numbers.add_high(bound, false);
+      if (keyword == "exclusiveMaximum") c.numbers.add_low(bound, false);
+    });
+  }
+  if (keyword.starts_with("min") && type_of_keyword(keyword) != 0) {
+    const auto count = count_of(schema, keyword, value);
+    if (count == 0) return {};
+    return each([&](schema_clause& c) {
+      auto& most = keyword == "minLength" ? c.length_max : keyword == "minItems" ? c.items_max : c.members_max;
+      most = std::min(most, count - 1);
+    });
+  }
+  if (keyword.starts_with("max") && type_of_keyword(keyword) != 0) {
+    const auto count = count_of(schema, keyword, value);
+    return each([&](schema_clause& c) {
+      auto& least = keyword == "maxLength" ? c.length_min : keyword == "maxItems" ? c.items_min : c.members_min;
+      least = std::max(least, count + 1);
+    });
+  }
+  if (keyword == "format") {
+    // Some formats are narrower here than in their standards.
+    const bool asserts =
+        !value.is_string() || kind_of_format(value.get_ref<const std::string&>()) != format_kind::unheard_of;
+    return asserts ? cannot() : clauses{};
+  }
+  if (keyword == "pattern") {
+    if (all.empty()) return {};
+    const auto texts = value.is_string() ? find_texts(value.get<std::string>(), schema, keyword) : nullptr;
+    return each([&](schema_clause& c) {
+      if (texts) c.texts.push_back({texts, true});
+    });
+  }
+  if (keyword == "items") {
+    if (value == true || value == json::object()) return {};
+    if (value.is_array() || schema.contains("prefixItems")) return cannot();
+    return each([&](schema_clause& c) { c.contains.push_back({{&value, true}}); });
+  }
+  if (keyword == "contains") {
+    if (schema.contains("minContains") || schema.contains("maxContains")) return cannot();
+    return each([&](schema_clause& c) { add_term(c.every_item, {&value, true}); });
+  }
+  if (keyword == "uniqueItems") return value == true ? cannot() : clauses{};
+  if (keyword == "required") {
+    clauses out;
+    for (const auto& name : value) {
+      if (!name.is_string() || !spend(all.size())) return {};
+      for (auto c : all) {
+        c.forbidden.insert(name.get<std::string>());
+        out.push_back(std::move(c));
+      }
+    }
+    return prune(std::move(out));
+  }
+  if (keyword == "properties") {
+    clauses out;
+    for (const auto& [name, member] : value.items()) {
+      if (member == true || !spend(all.size())) continue;
+      for (auto c : all) {
+        if (!c.requires_member(name)) c.required.push_back(name);
+        add_term(c.members[name], {&member, true});
+        out.push_back(std::move(c));
+      }
+    }
+    return prune(std::move(out));
+  }
+  if (keyword == "additionalProperties" && (value == true || value == json::object())) return {};
+  if (type_of_keyword(keyword) != 0) return cannot();
+  return {};  // an annotation asserts nothing
+}
+
+// Single values.
+
+bool schema_reader::hold(const schema_terms& all, const json& value) {
+  return std::ranges::all_of(all, [&](const schema_term& t) { return holds(*t.schema, value, 0) != t.is_negated; });
+}
+
+bool schema_reader::holds(const json& schema, const json& value, std::uint32_t depth) {
+  if (schema.is_boolean()) return schema.get<bool>();
+  if (!schema.is_object() || !spend(1)) return false;
+  if (depth > nesting_max) {
+    refuse(schema, "", "references that never end, or are nested too deeply");
+    return false;
+  }
+  const bool is_only_ref = document_.refs_stand_alone() && schema.contains("$ref");
+  for (const auto& [keyword, of] : schema.items()) {
+    if (is_only_ref && keyword != "$ref") continue;
+    if (!keyword_holds(schema, keyword, of, value, depth + 1)) return false;
+  }
+  return true;
+}
+
+bool schema_reader::keyword_holds(const json& schema, const std::string& keyword, const json& of, const json& value,
+                                  std::uint32_t depth) {
+  const auto member = [&](const char* name) -> const json* {
+    const auto found = schema.find(name);
+    return found == schema.end() ? nullptr : &*found;
+  };
+  const auto is = [&](const json& s) { return holds(s, value, depth); };
+  if (keyword == "$ref") {
+    const json* to = target(schema, of);
+    return to != nullptr && is(*to);
+  }
+  if (keyword == "allOf") return std::ranges::all_of(of, is);
+  if (keyword == "anyOf") return std::ranges::any_of(of, is);
+  if (keyword == "oneOf") return std::ranges::count_if(of, is) == 1;
+  if (keyword == "not") return !is(of);
+  if (keyword == "if") {
+    const json* branch = member(is(of) ? "then" : "else");
+    return branch == nullptr || is(*branch);
+  }
+  if (keyword == "type") return (types_named(schema, of) & type_of_value(value)) != 0;
+  if (keyword == "enum") return std::ranges::find(of, value) != of.end();
+  if (keyword == "const") return of == value;
+  const auto type = type_of_keyword(keyword);
+  if ((type & type_of_value(value)) == 0) return true;
+  // A clause knows what the keyword means for a value of its type.
+  if (type == number_values) {
+    if (keyword == "multipleOf") {
+      const double ratio = value.get<double>() / of.get<double>();
+      return ratio == std::floor(ratio);
+    }
+    auto made = apply_keyword(clauses(1), schema, keyword, of, depth);
+    if (made.empty()) return false;
+    auto bounds = made.front().numbers;
+    bounds.add_low(decimal::read(value), false);
+    bounds.add_high(decimal::read(value), false);
+    return !bounds.are_empty();
+  }
+  if (type == string_values) {
+    const auto& text = value.get_ref<const std::string&>();
+    auto made = apply_keyword(clauses(1), schema, keyword, of, depth);
+    if (made.empty()) return false;
+    const auto& c = made.front();
+    const auto length = characters_in(text);
+    return length >= c.length_min && length <= c.length_max &&
+           std::ranges::all_of(c.texts, [&](const auto& t) { return t.texts->matches(text); });
+  }
+  if (keyword == "minItems") return value.size() >= count_of(schema, keyword, of);
+  if (keyword == "maxItems") return value.size() <= count_of(schema, keyword, of);
+  if (keyword == "uniqueItems") {
+    for (std::size_t i = 0; of == true && i < value.size(); ++i) {
+      if (!spend(i)) return false;
+      for (std::size_t k = 0; k < i; ++k) {
+        if (value[i] == value[k]) return false;
+      }
+    }
+    return true;
+  }
+  if (keyword == "items" || keyword == "prefixItems") {
+    const json* prefix = keyword == "prefixItems" || of.is_array() ? &of : member("prefixItems");
+    const json* rest = keyword == "prefixItems" ? nullptr : of.is_array() ? member("additionalItems") : &of;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const bool is_prefix = prefix != nullptr && i < prefix->size();
+      const json* one = is_prefix ? (keyword == "prefixItems" || of.is_array() ? &(*prefix)[i] : nullptr) : rest;
+      if (one != nullptr && !holds(*one, value[i], depth)) return false;
+    }
+    return true;
+  }
+  if (keyword == "contains") {
+    const auto count = static_cast<std::uint32_t>(
+        std::ranges::count_if(value, [&](const json& item) { return holds(of, item, depth); }));
+    const json *least = member("minContains"), *most = member("maxContains");
+    return count >= (least == nullptr ? 1 : count_of(schema, "minContains", *least)) &&
+           (most == nullptr || count <= count_of(schema, "maxContains", *most));
+  }
+  if (keyword == "minProperties") return value.size() >= count_of(schema, keyword, of);
+  if (keyword == "maxProperties") return value.size() <= count_of(schema, keyword, of);
+  if (keyword == "required")
+    return !of.is_array() || std::ranges::all_of(of, [&](const json& name) {
+      return name.is_string() && value.contains(name.get<std::string>());
+    });
+  if (keyword == "dependencies" || keyword == "dependentRequired" || keyword == "dependentSchemas") {
+    for (const auto& [name, needs] : of.items()) {
+      if (!value.contains(name)) continue;
+      if (!needs.is_array() ? !is(needs) : !std::ranges::all_of(needs, [&](const json& need) {
+            return need.is_string() && value.contains(need.get<std::string>());
+          }))
+        return false;
+    }
+    return true;
+  }
+  for (const auto& [name, item] : value.items()) {
+    if (keyword == "propertyNames" && !holds(of, json(name), depth)) return false;
+    if (keyword == "properties") {
+      if (const auto found = of.find(name); found != of.end() && !holds(*found, item, depth)) return false;
+    }
+    bool is_known =
+        keyword == "additionalProperties" && member("properties") != nullptr && schema["properties"].contains(name);
+    if (keyword == "patternProperties" || keyword == "additionalProperties") {
+      const json* patterns = member("patternProperties");
+      static const json none = json::object();
+      for (const auto& [pattern, one] : (patterns == nullptr ? none : *patterns).items()) {
+        const auto texts = find_texts(pattern, schema, "patternProperties");
+        if (!texts || !texts->matches(name)) continue;
+        is_known = true;
+        if (keyword == "patternProperties" && !holds(one, item, depth)) return false;
+      }
+    }
+    if (keyword == "additionalProperties" && !is_known && !holds(of, item, depth)) return false;
+  }
+  return true;
+}
+
+}  // namespace redline::grammar

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <compare>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/grammar/syntax/grammar_rules.hpp"
+
+namespace redline::grammar {
+
+/// A number exactly as it is written, without exponent.
+struct decimal {
+  bool is_negative = false;  // false for zero
+  std::string whole;         // without leading zeros; empty for 0
+  std::string fraction;      // without trailing zeros
+
+  static decimal read(const nlohmann::ordered_json& number);
+  [[nodiscard]] bool is_whole() const { return fraction.empty(); }
+  [[nodiscard]] bool is_zero() const { return whole.empty() && fraction.empty(); }
+  [[nodiscard]] std::strong_ordering operator<=>(const decimal& other) const;
+  bool operator==(const decimal&) const = default;
+};
+
+/// What a schema asserts about numbers.
+struct number_bounds {
+  std::optional<decimal> low, high;
+  bool is_low_open = false, is_high_open = false;  // the bound itself is excluded
+  std::vector<decimal> multiples;                  // the number is a multiple of each of them
+
+  void add_low(const decimal& bound, bool is_open);
+  void add_high(const decimal& bound, bool is_open);
+  [[nodiscard]] bool are_empty() const;
+};
+
+enum class number_kind : std::uint8_t { whole, fractional, any };
+
+/// The numbers within the bounds: with at most 15 digits before and after the point. Only numbers without bounds may
+/// have an exponent, of at most 2 digits. Fails if the bounds cannot be written as rules.
+[[nodiscard]] result<part> numbers_within(const number_bounds& bounds, number_kind kind);
+
+}  // namespace redline::grammar

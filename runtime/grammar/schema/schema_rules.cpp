@@ -1,0 +1,690 @@
+#include "runtime/grammar/schema/schema_rules.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/base/utf8.hpp"
+#include "runtime/grammar/schema/schema_clauses.hpp"
+#include "runtime/grammar/syntax/part_builders.hpp"
+
+namespace redline::grammar {
+namespace {
+
+constexpr std::size_t rules_max = 50'000;
+constexpr std::uint32_t unrolled_max = 1000;  // items or members that are counted, each as a rule
+constexpr std::size_t patterns_max = 6;       // of member names: every subset of them is a kind of names
+constexpr std::size_t told_apart_max = 64;    // texts that begin like an excluded one for so long are left out too
+constexpr std::uint32_t name_states_max = 1 << 12;  // of the expression for one kind of names
+
+/// A string as JSON text without its quotes. Each character has one spelling.
+std::string inside_quotes(const std::string& text) {
+  const std::string quoted = json(text).dump();
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+part plain_characters() { return characters(tidy({{0, 0x1f}, {'"', '"'}, {'\\', '\\'}}, true)); }
+part hex(char32_t from = '0', char32_t to = 'f') {
+  if (to <= '9') return characters({{from, to}});
+  return characters({{'0', '9'}, {'A', 'F'}, {'a', 'f'}});
+}
+/// \uXXXX, or two of them for a character beyond U+FFFF: no surrogate is alone.
+part numbered_escape() {
+  const part d_or_D = characters({{'D', 'D'}, {'d', 'd'}});
+  const part high = characters({{'8', '9'}, {'A', 'B'}, {'a', 'b'}}), low = characters({{'C', 'F'}, {'c', 'f'}});
+  return choice(
+      {sequence({characters({{'0', '9'}, {'A', 'C'}, {'E', 'F'}, {'a', 'c'}, {'e', 'f'}}), repeat(hex(), 3, 3)}),
+       sequence({d_or_D, hex('0', '7'), repeat(hex(), 2, 2)}),
+       sequence({d_or_D, high, repeat(hex(), 2, 2), literal("\\u"), d_or_D, low, repeat(hex(), 2, 2)})});
+}
+part string_character() {
+  return choice({plain_characters(), sequence({literal("\\"), choice({characters({{'"', '"'},
+                                                                                  {'/', '/'},
+                                                                                  {'\\', '\\'},
+                                                                                  {'b', 'b'},
+                                                                                  {'f', 'f'},
+                                                                                  {'n', 'n'},
+                                                                                  {'r', 'r'},
+                                                                                  {'t', 't'}}),
+                                                                      sequence({literal("u"), numbered_escape()})})})});
+}
+
+class writer {
+ public:
+  writer(const json& schema, std::uint32_t blanks_max, step_count& steps)
+      : document_(schema), reader_(document_, steps) {
+    add_rule("schema");
+    blank_ = blanks_max == 0
+                 ? literal("")
+                 : repeat(blanks_max == 1 ? literal(" ") : characters({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}), 0,
+                          blanks_max);
+    rules_[0].right = call(rule_of({{&schema}}));
+  }
+
+  result<grammar_rules> run() {
+    for (std::size_t i = 0; i < open_.size() && !reader_.why(); ++i) {
+      const auto [rule, terms] = open_[i];
+      part right = value(terms);
+      rules_[rule].right = std::move(right);
+    }
+    if (reader_.why()) return *reader_.why();
+    return grammar_rules{.rules = std::move(rules_), .root = 0, .subject = "schema"};
+  }
+
+ private:
+  std::uint32_t add_rule(std::string name) {
+    (void)reader_.spend(1);
+    if (rules_.size() >= rules_max)
+      reader_.refuse({}, "", "it takes more than " + std::to_string(rules_max) + " rules");
+    rules_.push_back({.name = std::move(name), .is_written = true});
+    return static_cast<std::uint32_t>(rules_.size() - 1);
+  }
+  /// The rule of the values that match all the terms, which is written later if it is new.
+  std::uint32_t rule_of(schema_terms terms) {
+    std::erase_if(terms, [](const schema_term& t) {
+      return !t.is_negated && (*t.schema == true || (t.schema->is_object() && t.schema->empty()));
+    });
+    const auto [known, is_new] = known_.try_emplace(terms, 0);
+    if (is_new) {
+      known->second = add_rule(terms.empty() ? "any value" : document_.path_of(*terms.front().schema));
+      open_.emplace_back(known->second, std::move(terms));
+    }
+    return known->second;
+  }
+  /// A rule that is shared by all that use it. make: returns its right side.
+  template<class Make>
+  part shared(std::uint32_t& rule, const char* name, Make make) {
+    if (rule == 0) {
+      rule = add_rule(name);
+      part right = make();
+      rules_[rule].right = std::move(right);
+    }
+    return call(rule);
+  }
+
+  part value(const schema_terms& terms) {
+    std::vector<part> ways;
+    for (auto& c : reader_.expand(terms)) {
+      if (reader_.why()) break;
+      if (c.values) {
+        for (const json* v : *c.values) ways.push_back(given(*v));
+        continue;
+      }
+      static const json nowhere;
+      const json& where = terms.empty() ? nowhere : *terms.front().schema;
+      if ((c.types & null_values) != 0 && !is_excluded(c, nullptr)) ways.push_back(literal("null"));
+      for (const bool b : {false, true}) {
+        if ((c.types & boolean_values) != 0 && !is_excluded(c, b)) ways.push_back(literal(b ? "true" : "false"));
+      }
+      if ((c.types & number_values) != 0) ways.push_back(number(c, where));
+      if ((c.types & string_values) != 0) ways.push_back(sequence({literal("\""), text(c, where), literal("\"")}));
+      if ((c.types & array_values) != 0) ways.push_back(array(c, where));
+      if ((c.types & object_values) != 0) ways.push_back(object(c, where));
+    }
+    return choice(std::move(ways));
+  }
+
+  static bool is_excluded(const schema_clause& c, const json& value) {
+    return std::ranges::any_of(c.excluded, [&](const json* x) { return *x == value; });
+  }
+  bool excludes(const schema_clause& c, std::uint32_t types) const {
+    return std::ranges::any_of(c.excluded, [&](const json* x) { return (type_of_value(*x) & types) != 0; });
+  }
+
+  /// One value. Whitespace may stand between its tokens.
+  part given(const json& v) {
+    (void)reader_.spend(1);
+    if (v.empty() || !v.is_structured()) return literal(v.dump());
+    const bool is_object = v.is_object();
+    std::vector<part> parts{literal(is_object ? "{" : "["), blank_};
+    bool is_first = true;
+    for (const auto& [name, item] : v.items()) {
+      if (!is_first) parts.insert(parts.end(), {literal(","), blank_});
+      is_first = false;
+      if (is_object) parts.insert(parts.end(), {literal(json(name).dump() + ":"), blank_});
+      parts.insert(parts.end(), {given(item), blank_});
+    }
+    parts.push_back(literal(is_object ? "}" : "]"));
+    return sequence(std::move(parts));
+  }
+
+  part number(schema_clause& c, const json& where) {
+    const auto kind = (c.types & number_values) == number_values ? number_kind::any
+                      : (c.types & whole_values) != 0            ? number_kind::whole
+                                                                 : number_kind::fractional;
+    if (!excludes(c, number_values)) {
+      auto made = numbers_within(c.numbers, kind);
+      if (!made) reader_.refuse(where, "", made.error().context);
+      return made ? std::move(*made) : part{};
+    }
+    // The intervals between the excluded numbers.
+    std::vector<decimal> cuts;
+    for (const json* x : c.excluded) {
+      if (x->is_number()) cuts.push_back(decimal::read(*x));
+    }
+    std::sort(cuts.begin(), cuts.end());
+    std::vector<part> ways;
+    for (std::size_t i = 0; i <= cuts.size() && !reader_.why(); ++i) {
+      auto bounds = c.numbers;
+      if (i > 0) bounds.add_low(cuts[i - 1], true);
+      if (i < cuts.size()) bounds.add_high(cuts[i], true);
+      auto made = numbers_within(bounds, kind);
+      if (!made) reader_.refuse(where, "", made.error().context);
+      if (made) ways.push_back(std::move(*made));
+    }
+    return choice(std::move(ways));
+  }
+
+  std::uint32_t any_text() {
+    (void)shared(any_text_, "any text in one spelling", [this] {
+      return repeat(choice({plain_characters(), short_escape()}), 0, UINT32_MAX);
+    });
+    return any_text_;
+  }
+
+  /// Characters beyond ASCII; a character that needs an escape.
+  part wide_character() {
+    return shared(wide_character_, "a character beyond ASCII", [] { return characters(tidy({{0, 0x7f}}, true)); });
+  }
+  part short_escape(const std::string& letters = "\"\\bfnrt") {
+    std::vector<code_range> of;
+    for (const char c : letters) of.push_back({static_cast<char32_t>(c), static_cast<char32_t>(c)});
+    return sequence({literal("\\"), characters(tidy(std::move(of), false))});
+  }
+  /// All texts inside quotes but these, which are sorted. Each character has one spelling.
+  using texts_iterator = std::vector<std::string>::const_iterator;
+  part texts_but(texts_iterator begin, texts_iterator end, std::size_t at) {
+    if (begin == end) return call(any_text());
+    if (at >= told_apart_max) return choice({});
+    (void)reader_.spend(4);
+    std::vector<part> ways;
+    if (begin->size() > at) ways.push_back(literal(""));
+    std::vector<code_range> taken{{0, 0x1f}, {'"', '"'}, {'\\', '\\'}};
+    std::string escapes = "\"\\bfnrt";
+    bool is_ascii = true;
+    while (begin != end && begin->size() == at) ++begin;
+    while (begin != end) {
+      // The next character, or escape, and the texts that have it.
+      const std::string_view rest = std::string_view(*begin).substr(at);
+      std::size_t size = 1;
+      if (rest.front() == '\\') {
+        size = rest[1] == 'u' ? 6 : 2;
+        if (size == 2) std::erase(escapes, rest[1]);
+      } else {
+        const auto code = utf8::decode(rest, 0);
+        size = code.size_bytes;
+        is_ascii = is_ascii && code.value < 0x80;
+        taken.push_back({code.value, code.value});
+      }
+      const std::string first(rest.substr(0, size));
+      auto same = begin;
+      while (same != end && same->compare(at, size, first) == 0) ++same;
+      ways.push_back(sequence({literal(first), texts_but(begin, same, at + size)}));
+      begin = same;
+    }
+    std::vector<part> others;
+    if (is_ascii) {
+      taken.push_back({0x80, 0x10ffff});
+      others.push_back(wide_character());
+    }
+    others.push_back(characters(tidy(std::move(taken), true)));
+    if (!escapes.empty()) others.push_back(short_escape(escapes));
+    ways.push_back(sequence({choice(std::move(others)), call(any_text())}));
+    return choice(std::move(ways));
+  }
+  part texts_but(std::vector<std::string> all) {
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    const auto [known, is_new] = texts_but_.try_emplace(std::move(all), 0);
+    return shared(known->second, "other texts", [&] { return texts_but(known->first.begin(), known->first.end(), 0); });
+  }
+
+  /// The inside of a string.
+  part text(const schema_clause& c, const json& where) {
+    std::vector<std::string> but;
+    for (const json* x : c.excluded) {
+      if (x->is_string()) but.push_back(inside_quotes(x->get<std::string>()));
+    }
+    const bool has_length = c.length_min > 0 || c.length_max != UINT32_MAX;
+    if (c.texts.empty()) {
+      if (but.empty() && !has_length)
+        return shared(text_, "text", [] { return repeat(string_character(), 0, UINT32_MAX); });
+      if (but.empty())
+        return shared(counted_[{c.length_min, c.length_max}], "text of a length",
+                      [&] { return repeat(string_character(), c.length_min, c.length_max); });
+      if (!has_length) return texts_but(std::move(but));
+      // Characters that are counted, in one spelling, by the length of the excluded texts.
+      reader_.refuse(where, "", "'not' of a text beside minLength or maxLength is not supported");
+      return {};
+    }
+    auto texts = all_of(c.texts, where);
+    if (!but.empty()) {
+      reader_.refuse(where, "", "'not' of a text beside 'pattern' or 'format' is not supported");
+      return {};
+    }
+    if (has_length && texts) texts = with_length(texts, {c.length_min, c.length_max}, where);
+    return texts ? texts_of(texts) : choice({});
+  }
+
+  /// The texts of an expression, written once.
+  part texts_of(const std::shared_ptr<const regex_dfa>& texts) {
+    return shared(expressions_[texts], "text of an expression", [&] { return expression(texts, true); });
+  }
+  std::shared_ptr<const regex_dfa> all_texts() {
+    if (!all_texts_) {
+      auto made = regex_dfa::compile("", {.how = regex_dfa::match::anywhere, .is_json = true});
+      if (made) all_texts_ = std::make_shared<const regex_dfa>(std::move(*made));
+    }
+    return all_texts_;
+  }
+
+  /// The texts that follow all the rules; null if there are none, and after an error.
+  std::shared_ptr<const regex_dfa> all_of(const std::vector<schema_clause::text_rule>& rules, const json& where) {
+    if (rules.size() == 1 && !rules.front().is_negated) return rules.front().texts;
+    std::vector<std::pair<std::shared_ptr<const regex_dfa>, bool>> key;
+    for (const auto& one : rules) key.emplace_back(one.texts, one.is_negated);
+    const auto [known, is_new] = together_.try_emplace(std::move(key));
+    return is_new ? known->second = join(rules, where) : known->second;
+  }
+  std::shared_ptr<const regex_dfa> join(const std::vector<schema_clause::text_rule>& rules, const json& where) {
+    std::shared_ptr<const regex_dfa> all;
+    for (const auto& one : rules) {
+      if (!one.texts) return nullptr;
+      if (!all && !one.is_negated) {
+        all = one.texts;
+        continue;
+      }
+      if (!all) all = all_texts();
+      auto made = one.is_negated ? all->without(*one.texts, name_states_max, reader_.pattern_steps())
+                                 : all->both(*one.texts, name_states_max, reader_.pattern_steps());
+      if (!made && made.error().context != regex_dfa::no_text)
+        reader_.refuse(where, "", "the patterns together: " + made.error().context);
+      if (!made || !reader_.spend(made->states_count())) return nullptr;
+      all = std::make_shared<const regex_dfa>(std::move(*made));
+    }
+    return all;
+  }
+  /// Those of a length, likewise.
+  std::shared_ptr<const regex_dfa> with_length(const std::shared_ptr<const regex_dfa>& texts, text_length length,
+                                               const json& where) {
+    auto& known = limited_[{texts, {length.least, length.most}}];
+    if (known) return known;
+    auto made = texts->limited(length, name_states_max, reader_.pattern_steps());
+    if (!made) {
+      if (made.error().context != regex_dfa::no_text)
+        reader_.refuse(where, "", "'pattern' or 'format' with the lengths beside it: " + made.error().context);
+      return nullptr;
+    }
+    if (reader_.spend(made->states_count())) known = std::make_shared<const regex_dfa>(std::move(*made));
+    return known;
+  }
+
+  // Arrays.
+
+  part array(const schema_clause& c, const json& where) {
+    std::size_t prefix = 0;
+    for (const json* s : c.arrays) prefix = std::max(prefix, prefix_of(*s).size());
+    if (c.is_unique && c.items_max > 1) {
+      reader_.refuse(where, "uniqueItems", "needs items of at most 32 values that are listed (enum), or maxItems 1");
+      return {};
+    }
+    if (!c.contains.empty()) return containing(c, prefix, where);
+    const auto item = [&](std::size_t i) { return sequence({call(rule_of(item_terms(c, i))), blank_}); };
+    const part comma = sequence({literal(","), blank_});
+    // What follows the first `prefix` items: a comma and an item, as often as wanted.
+    const auto least = c.items_min > prefix ? c.items_min - static_cast<std::uint32_t>(prefix) : 0;
+    const auto most = c.items_max == UINT32_MAX ? UINT32_MAX
+                      : c.items_max > prefix    ? c.items_max - static_cast<std::uint32_t>(prefix)
+                                                : 0;
+    if (least > unrolled_max || (most != UINT32_MAX && most > unrolled_max)) {
+      reader_.refuse(where, "", "counts of items are supported up to " + std::to_string(unrolled_max) + " here");
+      return {};
+    }
+    part items = literal("");
+    if (prefix == 0) {
+      if (most == 0) return sequence({literal("["), blank_, literal("]")});
+      const auto rest_most = most == UINT32_MAX ? most : most - 1;
+      items = sequence({item(0), repeat(sequence({comma, item(0)}), least > 0 ? least - 1 : 0, rest_most)});
+      if (least == 0) items = optional_part(std::move(items));
+    } else {
+      if (most > 0) items = repeat(sequence({comma, item(prefix)}), least, most);
+      for (std::size_t i = prefix; i-- > 0;) {
+        if (i >= c.items_max) {
+          items = literal("");
+          continue;
+        }
+        items = sequence({i > 0 ? comma : literal(""), item(i), std::move(items)});
+        if (i >= c.items_min) items = optional_part(std::move(items));
+      }
+    }
+    return sequence({literal("["), blank_, std::move(items), literal("]")});
+  }
+  static const json& prefix_of(const json& schema) {
+    static const json none = json::array();
+    const auto prefix = schema.find("prefixItems");
+    if (prefix != schema.end() && prefix->is_array()) return *prefix;
+    const auto items = schema.find("items");
+    return items != schema.end() && items->is_array() ? *items : none;
+  }
+  static schema_terms item_terms(const schema_clause& c, std::size_t i) {
+    schema_terms terms = c.every_item;
+    for (const json* s : c.arrays) {
+      const json& prefix = prefix_of(*s);
+      const auto items = s->find("items");
+      const bool is_list = items != s->end() && items->is_array();
+      const auto rest = is_list ? s->find("additionalItems") : items;
+      if (i < prefix.size())
+        add_term(terms, {&prefix[i]});
+      else if (rest != s->end())
+        add_term(terms, {&*rest});
+    }
+    return terms;
+  }
+  /// Any items, then so often one that must be there and any items.
+  part containing(const schema_clause& c, std::size_t prefix, const json& where) {
+    const auto& what = c.contains.front();
+    if (what.least > what.most) return choice({});
+    if (c.contains.size() > 1 || prefix > 0 || c.items_max != UINT32_MAX || c.items_min > what.least ||
+        what.least > unrolled_max || (what.most != UINT32_MAX && what.most > unrolled_max)) {
+      reader_.refuse(where, "", "'contains' is supported alone, without counts of items and lists of their schemas");
+      return {};
+    }
+    schema_terms any = item_terms(c, 0), inside = any, outside = any;
+    add_term(inside, what.what);
+    add_term(outside, {what.what.schema, !what.what.is_negated});
+    const part wanted = sequence({call(rule_of(std::move(inside))), blank_});
+    const part other = sequence({call(rule_of(std::move(what.most == UINT32_MAX ? any : outside))), blank_});
+    const part comma = sequence({literal(","), blank_});
+    const part others = repeat(sequence({comma, other}), 0, UINT32_MAX);
+    // The first wanted one is the first item, or comes after others.
+    part first = choice({wanted, sequence({other, others, comma, wanted})});
+    const auto more_most = what.most == UINT32_MAX ? UINT32_MAX : what.most - 1;
+    const part more = repeat(sequence({others, comma, wanted}), what.least > 0 ? what.least - 1 : 0,
+                             what.most == UINT32_MAX ? (what.least > 0 ? what.least - 1 : 0) : more_most);
+    part items = what.most == 0 ? choice({}) : sequence({std::move(first), more, others});
+    if (what.least == 0) items = choice({std::move(items), literal(""), sequence({other, others})});
+    return sequence({literal("["), blank_, std::move(items), literal("]")});
+  }
+
+  // Objects.
+
+  struct member {
+    std::string name;
+    part text;  // its name, colon and value
+    bool is_required = false;
+  };
+
+  part object(const schema_clause& c, const json& where) {
+    std::vector<std::string> names;
+    std::set<std::string> known;
+    const auto add_name = [&](const std::string& name) {
+      (void)reader_.spend(1);
+      if (known.insert(name).second) names.push_back(name);
+    };
+    for (const json* s : c.objects) {
+      const auto properties = s->find("properties");
+      if (properties == s->end()) continue;
+      for (const auto& [name, unused] : properties->items()) add_name(name);
+    }
+    for (const auto& name : c.required) add_name(name);
+    for (const auto& [name, unused] : c.members) add_name(name);
+    for (const auto& name : c.forbidden) known.insert(name);
+    std::vector<member> members;
+    for (const auto& name : names) {
+      const bool is_required = c.requires_member(name);
+      auto terms = member_terms(c, name);
+      const bool is_forbidden = c.forbidden.contains(name) || !terms || is_never(*terms);
+      if (reader_.why()) return {};
+      if (is_forbidden && is_required) return choice({});
+      if (is_forbidden) continue;
+      members.push_back({name,
+                         sequence({literal(json(name).dump() + ":"), blank_, call(rule_of(std::move(*terms))), blank_}),
+                         is_required});
+    }
+    const auto extra = other_members(c, known, where);
+    if (reader_.why()) return {};
+    const bool is_counted = c.members_min > c.required.size() || c.members_max != UINT32_MAX;
+    part inside = is_counted ? counted_members(c, members, extra, where) : listed_members(members, extra);
+    return sequence({literal("{"), blank_, std::move(inside), literal("}")});
+  }
+  static bool is_never(const schema_terms& terms) {
+    return std::ranges::any_of(
+        terms, [](const schema_term& t) { return t.schema->is_boolean() && t.schema->get<bool>() == t.is_negated; });
+  }
+
+  /// What holds for a member of this name; nothing if the name is not allowed.
+  std::optional<schema_terms> member_terms(const schema_clause& c, const std::string& name) {
+    schema_terms terms;
+    if (const auto besides = c.members.find(name); besides != c.members.end()) terms = besides->second;
+    for (const json* s : c.objects) {
+      bool is_known = false;
+      if (const auto properties = s->find("properties"); properties != s->end()) {
+        if (const auto own = properties->find(name); own != properties->end()) {
+          add_term(terms, {&*own});
+          is_known = true;
+        }
+      }
+      if (const auto patterns = s->find("patternProperties"); patterns != s->end()) {
+        for (const auto& [pattern, schema] : patterns->items()) {
+          const auto texts = reader_.find_texts(pattern, *s, "patternProperties");
+          if (!texts) return std::nullopt;
+          if (!texts->matches(name)) continue;
+          add_term(terms, {&schema});
+          is_known = true;
+        }
+      }
+      if (const auto rest = s->find("additionalProperties"); rest != s->end() && !is_known) add_term(terms, {&*rest});
+      if (const auto of_names = s->find("propertyNames"); of_names != s->end()) {
+        if (!reader_.hold({{&*of_names}}, json(name))) return std::nullopt;
+      }
+    }
+    return terms;
+  }
+
+  /// A member whose name is none of these; nothing if there are no others.
+  std::optional<part> other_members(const schema_clause& c, const std::set<std::string>& known, const json& where) {
+    std::map<std::string, std::shared_ptr<const regex_dfa>> patterns;
+    std::vector<schema_clause::text_rule> every_name;
+    for (const json* s : c.objects) {
+      if (const auto own = s->find("patternProperties"); own != s->end()) {
+        for (const auto& [pattern, schema] : own->items())
+          patterns[pattern] = reader_.find_texts(pattern, *s, "patternProperties");
+      }
+      if (const auto of_names = s->find("propertyNames"); of_names != s->end()) {
+        auto rules = name_rules(*of_names, where);
+        if (!rules) return std::nullopt;
+        every_name.insert(every_name.end(), rules->begin(), rules->end());
+      }
+    }
+    if (reader_.why()) return std::nullopt;
+    if (patterns.size() > patterns_max) {
+      reader_.refuse(where, "",
+                     "more than " + std::to_string(patterns_max) + " patterns of names hold at the same time");
+      return std::nullopt;
+    }
+    std::vector<part> ways;
+    for (std::size_t subset = 0; subset < std::size_t{1} << patterns.size(); ++subset) {
+      schema_terms terms;
+      auto rules = every_name;
+      for (const json* s : c.objects) {
+        bool is_known = false;
+        const auto own = s->find("patternProperties");
+        std::size_t i = 0;
+        for (const auto& [pattern, texts] : patterns) {
+          const bool is_in = (subset >> i++ & 1) != 0;
+          if (!is_in || own == s->end()) continue;
+          if (const auto schema = own->find(pattern); schema != own->end()) {
+            add_term(terms, {&*schema});
+            is_known = true;
+          }
+        }
+        if (const auto rest = s->find("additionalProperties"); rest != s->end() && !is_known) add_term(terms, {&*rest});
+      }
+      if (is_never(terms)) continue;
+      std::size_t i = 0;
+      for (const auto& [pattern, texts] : patterns) rules.push_back({texts, (subset >> i++ & 1) == 0});
+      auto name = name_but(rules, known, where);
+      if (reader_.why()) return std::nullopt;
+      if (!name) continue;
+      ways.push_back(
+          sequence({literal("\""), std::move(*name), literal("\":"), blank_, call(rule_of(std::move(terms))), blank_}));
+    }
+    if (ways.empty()) return std::nullopt;
+    const auto rule = add_rule("other members");
+    rules_[rule].right = choice(std::move(ways));
+    return call(rule);
+  }
+  /// A schema of names as rules of texts; nothing if no name matches, or after an error.
+  std::optional<std::vector<schema_clause::text_rule>> name_rules(const json& schema, const json& where) {
+    auto clauses = reader_.expand({{&schema}});
+    std::erase_if(clauses, [](const schema_clause& c) { return (c.types & string_values) == 0; });
+    if (clauses.empty()) return std::nullopt;
+    const auto& c = clauses.front();
+    if (clauses.size() > 1 || !c.excluded.empty()) {
+      reader_.refuse(where, "", "'propertyNames' is supported with one list, pattern, format or length");
+      return std::nullopt;
+    }
+    std::vector<schema_clause::text_rule> rules = c.texts;
+    const auto add = [&](std::string_view pattern, text_length length) {
+      auto made = regex_dfa::compile(pattern,
+                                     {.how = pattern.empty() ? regex_dfa::match::anywhere : regex_dfa::match::whole,
+                                      .length = length,
+                                      .is_json = true},
+                                     reader_.pattern_steps());
+      if (!made) reader_.refuse(where, "", "'propertyNames': " + made.error().context);
+      if (made) rules.push_back({std::make_shared<const regex_dfa>(std::move(*made)), false});
+    };
+    if (c.values) {
+      std::string pattern;
+      for (const json* v : *c.values)
+        pattern += (pattern.empty() ? "" : "|") + quoted_for_pattern(v->get<std::string>());
+      add("(" + pattern + ")", {});
+    } else if (c.length_min > 0 || c.length_max != UINT32_MAX) {
+      add("", {c.length_min, c.length_max});
+    }
+    return rules;
+  }
+  static std::string quoted_for_pattern(const std::string& text) {
+    std::string out;
+    for (const char c : text) {
+      if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) out += '\\';
+      out += c;
+    }
+    return out;
+  }
+  /// The inside of names that follow the rules, without these; nothing if there are none.
+  std::optional<part> name_but(const std::vector<schema_clause::text_rule>& rules, const std::set<std::string>& known,
+                               const json& where) {
+    if (rules.empty()) {
+      std::vector<std::string> but;
+      for (const auto& name : known) but.push_back(inside_quotes(name));
+      return texts_but(std::move(but));
+    }
+    auto texts = all_of(rules, where);
+    if (!texts) return std::nullopt;
+    // Only names that the rules allow have to be left out.
+    std::string pattern;
+    for (const auto& name : known) {
+      if (texts->matches(name)) pattern += (pattern.empty() ? "" : "|") + quoted_for_pattern(name);
+    }
+    if (pattern.empty()) return texts_of(texts);
+    auto& steps = reader_.pattern_steps();
+    const auto declared =
+        regex_dfa::compile("(" + pattern + ")", {.is_json = true, .states_max = name_states_max}, steps);
+    auto made = declared ? texts->without(*declared, name_states_max, steps) : result<regex_dfa>(declared.error());
+    if (!made && made.error().context == regex_dfa::no_text) return std::nullopt;
+    if (!made) reader_.refuse(where, "", "the names of members beside the patterns: " + made.error().context);
+    if (!made) return std::nullopt;
+    return texts_of(std::make_shared<const regex_dfa>(std::move(*made)));
+  }
+
+  /// A rule for what may follow each member, so that members share what comes after them.
+  part listed_members(const std::vector<member>& members, const std::optional<part>& extra) {
+    const part comma = sequence({literal(","), blank_});
+    part rest = extra ? repeat(sequence({comma, *extra}), 0, UINT32_MAX) : literal("");
+    part begin = extra ? optional_part(sequence({*extra, rest})) : literal("");
+    for (auto m = members.rbegin(); m != members.rend(); ++m) {
+      const auto after = add_rule("members");
+      rules_[after].right = rest;
+      const auto at_first = add_rule("members");
+      rules_[at_first].right = begin;
+      rest = sequence({comma, m->text, call(after)});
+      begin = sequence({m->text, call(after)});
+      if (m->is_required) continue;
+      rest = choice({std::move(rest), call(after)});
+      begin = choice({std::move(begin), call(at_first)});
+    }
+    return begin;
+  }
+
+  /// The same with a rule for each number of members so far.
+  part counted_members(const schema_clause& c, const std::vector<member>& members, const std::optional<part>& extra,
+                       const json& where) {
+    const auto least = c.members_min;
+    const std::uint32_t most =
+        !extra ? std::min(c.members_max, static_cast<std::uint32_t>(members.size())) : c.members_max;
+    const std::uint32_t counted = most == UINT32_MAX ? least : most;
+    if (counted > unrolled_max || (members.size() + 1) * (counted + std::size_t{1}) > 4 * unrolled_max) {
+      reader_.refuse(where, "", "'minProperties' and 'maxProperties' are supported for fewer members");
+      return {};
+    }
+    const part comma = sequence({literal(","), blank_});
+    // By the number of members so far; the last counts all that are more.
+    std::vector<part> after(counted + std::size_t{1});
+    for (std::uint32_t n = counted + 1; n-- > 0;) {
+      const bool may_end = n >= least, may_go_on = extra && n < most;
+      std::vector<part> ways;
+      if (may_end) ways.push_back(literal(""));
+      if (may_go_on) {
+        const bool stays = n == counted;
+        if (stays)
+          ways.push_back(repeat(sequence({comma, *extra}), 1, UINT32_MAX));
+        else
+          ways.push_back(sequence({n > 0 ? comma : literal(""), *extra, as_rule(after[n + 1])}));
+      }
+      after[n] = choice(std::move(ways));
+    }
+    for (auto m = members.rbegin(); m != members.rend(); ++m) {
+      auto before = after;
+      for (auto& one : before) one = as_rule(one);
+      for (std::uint32_t n = 0; n <= counted; ++n) {
+        const std::uint32_t then = most == UINT32_MAX ? std::min(n + 1, counted) : n + 1;
+        std::vector<part> ways;
+        if (then <= counted) ways.push_back(sequence({n > 0 ? comma : literal(""), m->text, before[then]}));
+        if (!m->is_required) ways.push_back(before[n]);
+        after[n] = choice(std::move(ways));
+      }
+    }
+    return after[0];
+  }
+  part as_rule(const part& p) {
+    if (p.what == part::kind::rule) return p;
+    const auto rule = add_rule("members");
+    rules_[rule].right = p;
+    return call(rule);
+  }
+
+  const schema_document document_;
+  schema_reader reader_;
+  std::vector<rule> rules_;
+  std::map<schema_terms, std::uint32_t> known_;
+  std::vector<std::pair<std::uint32_t, schema_terms>> open_;  // rules that are not written yet
+  part blank_;
+  std::uint32_t text_ = 0, any_text_ = 0, wide_character_ = 0;
+  std::map<std::vector<std::string>, std::uint32_t> texts_but_;  // rules by what they leave out
+  // Rules and expressions that are used again.
+  using length_key = std::pair<std::uint32_t, std::uint32_t>;
+  using texts_pointer = std::shared_ptr<const regex_dfa>;
+  texts_pointer all_texts_;
+  std::map<length_key, std::uint32_t> counted_;
+  std::map<texts_pointer, std::uint32_t> expressions_;
+  std::map<std::vector<std::pair<texts_pointer, bool>>, texts_pointer> together_;
+  std::map<std::pair<texts_pointer, length_key>, texts_pointer> limited_;
+};
+
+}  // namespace
+
+result<grammar_rules> write_schema_rules(const json& schema, std::uint32_t blanks_max, step_count& steps) {
+  return writer(schema, blanks_max, steps).run();
+}
+
+}  // namespace redline::grammar

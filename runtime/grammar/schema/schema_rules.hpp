@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/grammar/schema/schema_document.hpp"
+#include "runtime/grammar/syntax/grammar_rules.hpp"
+#include "runtime/grammar/syntax/steps.hpp"
+
+namespace redline::grammar {
+
+/// Writes a schema as rules: their texts are JSON values that match it, with up to `blanks_max` whitespace characters
+/// between two tokens. Fails with the path for what cannot be enforced, and if it takes more than the limit of `steps`.
+/// Members come in the order in which the schema names them, then those that only `required` names, then others.
+[[nodiscard]] result<grammar_rules> write_schema_rules(const json& schema, std::uint32_t blanks_max, step_count& steps);
+
+}  // namespace redline::grammar

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/grammar/syntax/grammar_rules.hpp"
+
+namespace redline::grammar {
+
+// Short forms of parts. A choice without ways has no text.
+
+inline part literal(std::string text) { return {.what = part::kind::literal, .text = std::move(text)}; }
+inline part characters(std::vector<code_range> ranges) {
+  return {.what = part::kind::characters, .ranges = std::move(ranges)};
+}
+inline part sequence(std::vector<part> parts) { return {.what = part::kind::sequence, .parts = std::move(parts)}; }
+inline part choice(std::vector<part> ways) {
+  if (ways.empty()) return characters({});
+  return {.what = part::kind::choice, .parts = std::move(ways)};
+}
+inline part repeat(part one, std::uint32_t least, std::uint32_t most) {
+  part p{.what = part::kind::repeat, .least = least, .most = most};
+  p.parts.push_back(std::move(one));
+  return p;
+}
+inline part optional_part(part one) { return repeat(std::move(one), 0, 1); }
+inline part call(std::uint32_t rule) { return {.what = part::kind::rule, .rule = rule}; }
+/// is_escaped: the text is written inside a JSON string.
+inline part expression(std::shared_ptr<const regex_dfa> texts, bool is_escaped) {
+  return {.what = part::kind::expression, .expression = std::move(texts), .is_escaped = is_escaped};
+}
+
+}  // namespace redline::grammar

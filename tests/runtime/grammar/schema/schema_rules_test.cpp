@@ -1,0 +1,331 @@
+#include "runtime/grammar/schema/schema_rules.hpp"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "runtime/grammar/rules_automaton.hpp"
+#include "runtime/grammar/schema/schema_clauses.hpp"
+#include "tests/support/grammar_texts.hpp"
+
+namespace redline::grammar {
+namespace {
+
+using ::testing::HasSubstr;
+
+result<std::shared_ptr<const rules_automaton>> compile(const json& schema) {
+  step_count steps(4'000'000);
+  REDLINE_TRY_ASSIGN(auto rules, write_schema_rules(schema, 1, steps));
+  return rules_automaton::compile(std::move(rules), steps);
+}
+
+struct example {
+  const char* schema;
+  std::vector<const char*> matching, others;
+};
+
+void expect_examples(const std::vector<example>& all) {
+  for (const auto& [schema, matching, others] : all) {
+    const auto m = compile(json::parse(schema));
+    ASSERT_TRUE(m) << schema << " " << m.error().context;
+    for (const char* text : matching) EXPECT_TRUE(accepts(**m, text)) << schema << " " << text;
+    for (const char* text : others) EXPECT_FALSE(accepts(**m, text)) << schema << " " << text;
+  }
+}
+
+TEST(schema_rules, hold_all_schemas_of_allOf_and_what_stands_beside_references) {
+  expect_examples({
+      {R"({"type":"object","allOf":[{"properties":{"a":{"type":"integer"}},"required":["a"]},
+           {"properties":{"b":{"type":"string"},"a":{"minimum":3}}}]})",
+       {R"({"a":3})", R"({"a": 4, "b": "x"})", R"({"a":3,"c":[]})"},
+       {R"({"a":2})", R"({"b":"x"})", R"({"a":3,"b":1})", "{}"}},
+      {R"({"$defs":{"t":{"type":"string"}},"$ref":"#/$defs/t","maxLength":2})", {R"("ab")"}, {R"("abc")", "1"}},
+      {R"({"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"t":{"type":"string"}},
+           "properties":{"a":{"$ref":"#/definitions/t","maxLength":2}},"type":"object"})",
+       {R"({"a":"abc"})"},
+       {R"({"a":1})"}},
+      {R"({"type":"object","properties":{"a":{"type":"integer"},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]})",
+       {R"({"a":1})", R"({"b":1})", R"({"a":1,"b":1})"},
+       {"{}", R"({"a":"x"})"}},
+  });
+}
+
+TEST(schema_rules, allow_what_matches_exactly_one_of_alternatives_that_overlap) {
+  expect_examples({
+      {R"({"oneOf":[{"type":"integer","maximum":5},{"type":"integer","minimum":3}]})", {"2", "6"}, {"3", "5", "\"a\""}},
+      {R"({"oneOf":[{"properties":{"k":{"const":"a"}},"required":["k"]},{"properties":{"k":{"const":"b"}},"required":["k"]}],
+           "type":"object"})",
+       {R"({"k":"a"})", R"({"k":"b","x":1})"},
+       {R"({"k":"c"})", "{}"}},
+      {R"({"oneOf":[{"required":["a"]},{"required":["b"]}],"type":"object"})",
+       {R"({"a":1})", R"({"b":1})"},
+       {R"({"a":1,"b":1})", "{}"}},
+  });
+}
+
+TEST(schema_rules, exclude_what_not_and_if_exclude) {
+  expect_examples({
+      {R"({"not":{"type":["integer","object"]}})", {"1.5", "\"a\"", "[]", "null", "true"}, {"1", "{}"}},
+      {R"({"not":{"enum":["ab","a",null,true]},"type":["string","null","boolean"]})",
+       {"\"\"", "\"b\"", "\"abc\"", "\"\\n\"", "\"\xc3\xa9\"", "false"},
+       {"\"a\"", "\"ab\"", "null", "true"}},
+      {R"({"type":"integer","not":{"const":50},"minimum":49,"maximum":51})", {"49", "51"}, {"50", "48", "52"}},
+      {R"({"type":"object","if":{"properties":{"a":{"const":1}},"required":["a"]},"then":{"required":["b"]},
+           "else":{"required":["c"]}})",
+       {R"({"a":1,"b":2})", R"({"a":2,"c":1})", R"({"c":1})"},
+       {R"({"a":1})", "{}"}},
+      {R"({"type":"string","not":{"pattern":"^ab"}})", {"\"ba\"", "\"a\\n\""}, {"\"ab\"", "\"abc\""}},
+      {R"({"type":"array","not":{"items":{"type":"integer"}}})", {"[\"a\"]", "[1, \"a\"]"}, {"[]", "[1]"}},
+  });
+}
+
+TEST(schema_rules, name_members_by_patterns_and_count_them) {
+  expect_examples({
+      {R"({"type":"object","patternProperties":{"^x":{"type":"integer"}},"additionalProperties":false})",
+       {"{}", R"({"x1":1})", R"({"x":1, "xy":2})"},
+       {R"({"x1":"a"})", R"({"y":1})"}},
+      {R"({"type":"object","properties":{"ab":{"type":"string"}},"additionalProperties":{"type":"integer"}})",
+       {R"({"ab":"x"})", R"({"a":1})", R"({"abc":1})", R"({"ab":"x","b":1})", R"({"\n":1})"},
+       {R"({"ab":1})", R"({"a":"x"})"}},
+      {R"({"type":"object","propertyNames":{"pattern":"^[a-c]+$"}})", {"{}", R"({"ab":1})"}, {R"({"d":1})"}},
+      {R"({"type":"object","minProperties":1,"maxProperties":2,"additionalProperties":{"type":"integer"}})",
+       {R"({"a":1})", R"({"a":1,"b":2})"},
+       {"{}", R"({"a":1,"b":2,"c":3})"}},
+      {R"({"type":"object","properties":{"a":{},"b":{}},"minProperties":2,"additionalProperties":false})",
+       {R"({"a":1,"b":1})"},
+       {R"({"a":1})", "{}"}},
+      {R"({"type":"object","required":["z"],"additionalProperties":{"type":"null"}})",
+       {R"({"z":null})"},
+       {"{}", R"({"z":1})"}},
+      {R"({"type":"object","dependentRequired":{"a":["b"]},"dependentSchemas":{"c":{"maxProperties":1}}})",
+       {"{}", R"({"a":1,"b":1})", R"({"b":1})", R"({"c":1})"},
+       {R"({"a":1})", R"({"b":1,"c":1})"}},
+  });
+}
+
+TEST(schema_rules, hold_items_by_their_place_and_by_what_must_be_among_them) {
+  expect_examples({
+      {R"({"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"items":false,"minItems":1})",
+       {"[1]", R"([1,"a"])"},
+       {"[]", R"(["a"])", R"([1,"a",2])"}},
+      {R"({"type":"array","items":[{"type":"integer"}],"additionalItems":{"type":"null"},"maxItems":2})",
+       {"[]", "[1]", "[1,null]"},
+       {"[null]", "[1,null,null]"}},
+      {R"({"type":"array","contains":{"type":"integer"}})", {"[1]", R"(["a",1,"b"])", "[1,2]"}, {"[]", R"(["a"])"}},
+      {R"({"type":"array","contains":{"const":1},"minContains":0,"maxContains":1})",
+       {"[]", "[1]", "[2,1,3]", "[2]"},
+       {"[1,1]", "[1,2,1]"}},
+      {R"({"type":"array","contains":{"const":1},"minContains":2})", {"[1,1]", "[1,2,1]", "[1,1,1]"}, {"[1]", "[2,2]"}},
+  });
+}
+
+TEST(schema_rules, write_numbers_within_their_bounds_exactly) {
+  std::mt19937 random(3);
+  const auto text_of = [](int hundredths) {
+    const std::string digits = std::to_string(std::abs(hundredths) / 100);
+    std::string fraction = std::to_string(100 + std::abs(hundredths) % 100).substr(1);
+    fraction.erase(fraction.find_last_not_of('0') + 1);
+    return (hundredths < 0 ? "-" : "") + digits + (fraction.empty() ? "" : "." + fraction);
+  };
+  for (int run = 0; run < 60; ++run) {
+    const int low = static_cast<int>(random() % 2400) - 1200, high = low + static_cast<int>(random() % 900);
+    const bool is_low_open = random() % 2 == 0, is_high_open = random() % 2 == 0, is_whole = random() % 3 == 0;
+    const std::string schema = std::string(R"({"type":")") + (is_whole ? "integer" : "number") + R"(",")" +
+                               (is_low_open ? "exclusiveMinimum" : "minimum") + "\":" + text_of(low) + ",\"" +
+                               (is_high_open ? "exclusiveMaximum" : "maximum") + "\":" + text_of(high) + "}";
+    const auto m = compile(json::parse(schema));
+    for (int n = low - 130; n <= high + 130; ++n) {
+      const bool is_within =
+          (is_low_open ? n > low : n >= low) && (is_high_open ? n < high : n <= high) && (!is_whole || n % 100 == 0);
+      ASSERT_EQ(m && accepts(**m, text_of(n)), is_within) << schema << " " << text_of(n);
+      if (!is_whole && n % 10 != 0 && m) {
+        ASSERT_EQ(accepts(**m, text_of(n) + "0"), is_within) << schema << " " << n;
+      }
+    }
+  }
+  expect_examples({
+      {R"({"type":"number","minimum":0.5})", {"0.5", "0.50", "12", "12.25"}, {"0.49", "0", "-1"}},
+      {R"({"type":"number","maximum":-0.05})", {"-0.05", "-1", "-0.1"}, {"0", "-0.04", "1"}},
+      {R"({"type":"number","multipleOf":0.25})", {"1", "1.5", "1.250", "-0.75"}, {"1.3", "0.1"}},
+      {R"({"type":"integer","multipleOf":7})", {"0", "7", "-21", "700"}, {"1", "22", "07"}},
+      {R"({"type":"integer","multipleOf":7,"minimum":10,"maximum":30})", {"14", "28"}, {"7", "35", "15"}},
+      {R"({"maximum":3,"exclusiveMaximum":true,"type":"integer"})", {"2"}, {"3"}},
+  });
+}
+
+TEST(schema_rules, find_references_by_pointer_anchor_and_address) {
+  expect_examples({
+      {R"({"$defs":{"a/b%c":{"type":"integer"}},"properties":{"x":{"$ref":"#/$defs/a~1b%25c"},"y":{"$ref":"#/properties/x"}},
+           "type":"object"})",
+       {R"({"x":1,"y":2})"},
+       {R"({"y":"a"})"}},
+      {R"({"$id":"http://x.y/root/all","$defs":{"t":{"$id":"tree","type":"object","additionalProperties":false,
+           "properties":{"kids":{"type":"array","items":{"$ref":"tree"}}}}},"$ref":"/root/tree"})",
+       {"{}", R"({"kids":[{},{"kids":[]}]})"},
+       {R"({"kids":[1]})"}},
+      {R"({"$defs":{"t":{"$anchor":"here","type":"null"}},"$ref":"#here"})", {"null"}, {"1"}},
+      {R"({"allOf":[{"$ref":"#/unknown/0"}],"unknown":[{"type":"null"}]})", {"null"}, {"1"}},
+  });
+}
+
+TEST(schema_rules, say_what_cannot_be_enforced_and_where) {
+  for (const auto& [schema, why] : std::vector<std::pair<const char*, const char*>>{
+           {R"({"properties":{"a":{"unevaluatedProperties":false}}})",
+            "schema.properties.a: the keyword 'unevaluatedProperties' is not supported"},
+           {R"({"items":{"$ref":"other.json"}})", "schema.items.$ref: 'other.json' is not in the schema"},
+           {R"({"type":"array","uniqueItems":true})", "schema.uniqueItems: needs items of at most 32 values"},
+           {R"({"type":"string","enum":[1]})", "no value matches all that stands at 'schema'"},
+           {R"({"allOf":[{"type":"string"},{"type":"null"}]})", "no value matches"},
+           {R"({"$ref":"#"})", "references and combinations that never end"},
+           {R"({"$schema":"http://json-schema.org/draft-03/schema","extends":{}})", "'extends' is not supported"},
+           {R"({"format":"iri"})", "schema.format: 'iri' is not supported; expected date"},
+           {R"({"pattern":"(?=a)b"})", "schema.pattern: look-around"},
+           {R"({"anyOf":[]})", "schema.anyOf: must be a list of schemas"},
+           {R"({"properties":[]})", "schema.properties: must be an object"},
+           {R"({"minLength":-1})", "schema.minLength: must be a count"},
+           {R"({"type":"text"})", "schema.type: 'text' is not a type of JSON Schema"},
+           {R"({"allOf":[3]})", "must be an object, true or false"},
+       }) {
+    const auto made = compile(json::parse(schema));
+    ASSERT_FALSE(made) << schema;
+    EXPECT_THAT(made.error().context, HasSubstr(why)) << schema;
+  }
+}
+
+/// Schemas made by chance of keywords that meet in all ways.
+class random_schema {
+ public:
+  explicit random_schema(std::mt19937& random) : random_(random) {}
+  json make(int depth) {
+    if (depth == 0 || pick(8) == 0) return simple();
+    json s = json::object();
+    for (int i = pick(3); i >= 0; --i) add_keyword(s, depth);
+    return s;
+  }
+
+ private:
+  int pick(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
+  json simple() {
+    static const char* all[] = {"true",
+                                "false",
+                                R"({"type":"integer"})",
+                                R"({"type":["string","null"]})",
+                                R"({"const":1})",
+                                R"({"enum":["a",2,null]})",
+                                R"({"minimum":2})",
+                                R"({"maxLength":1})",
+                                R"({"type":"object"})",
+                                R"({"required":["a"]})",
+                                R"({"maxItems":1})",
+                                R"({"pattern":"a"})",
+                                R"({"type":"number"})"};
+    return json::parse(all[pick(std::size(all))]);
+  }
+  void add_keyword(json& s, int depth) {
+    const auto list = [&] {
+      json l = json::array();
+      for (int i = 1 + pick(2); i >= 0; --i) l.push_back(make(depth - 1));
+      return l;
+    };
+    switch (pick(18)) {
+      case 0:
+        s["allOf"] = list();
+        break;
+      case 1:
+        s["anyOf"] = list();
+        break;
+      case 2:
+        s["oneOf"] = list();
+        break;
+      case 3:
+        s["not"] = make(depth - 1);
+        break;
+      case 4:
+        s["if"] = make(depth - 1);
+        s[pick(2) == 0 ? "then" : "else"] = make(depth - 1);
+        break;
+      case 5:
+        s["properties"] = {{"a", make(depth - 1)}, {"b", make(depth - 1)}};
+        break;
+      case 6:
+        s["required"] = pick(2) == 0 ? json{"a"} : json{"a", "c"};
+        break;
+      case 7:
+        s["additionalProperties"] = make(depth - 1);
+        break;
+      case 8:
+        s["patternProperties"] = {{pick(2) == 0 ? "^a" : "b", make(depth - 1)}};
+        break;
+      case 9:
+        s["items"] = make(depth - 1);
+        break;
+      case 10:
+        s["prefixItems"] = list();
+        break;
+      case 11:
+        s["contains"] = make(depth - 1);
+        break;
+      case 12:
+        s[pick(2) == 0 ? "minItems" : "maxItems"] = 1 + pick(2);
+        break;
+      case 13:
+        s[pick(2) == 0 ? "minProperties" : "maxProperties"] = 1 + pick(2);
+        break;
+      case 14:
+        s[pick(2) == 0 ? "exclusiveMinimum" : "maximum"] = pick(4);
+        break;
+      case 15:
+        s["type"] = json::parse(R"(["object","array","string","integer"])")[static_cast<std::size_t>(pick(4))];
+        break;
+      case 16:
+        s["propertyNames"] = json::parse(
+            R"([{"pattern":"a"},{"enum":["a","b"]},{"maxLength":1},true])")[static_cast<std::size_t>(pick(4))];
+        break;
+      default:
+        s["dependentRequired"] = {{"a", {"b"}}};
+        break;
+    }
+  }
+  std::mt19937& random_;
+};
+
+// The second opinion is `hold`, which looks at a value and knows nothing of rules.
+TEST(schema_rules, agree_with_a_validator_on_schemas_by_chance) {
+  std::vector<json> values;
+  for (const char* text : {"null", "true", "1", "2", "3", "2.5", R"("a")", R"("b")", R"("ab")", R"("")", "[]", "{}"})
+    values.push_back(json::parse(text));
+  const auto simple = values;
+  for (const auto& v : simple) {
+    values.push_back(json::array({v}));
+    for (const char* name : {"a", "b", "c", "ab"}) values.push_back(json::object({{name, v}}));
+    for (const auto& w : simple) {
+      values.push_back(json::array({v, w}));
+      values.push_back(json::object({{"a", v}, {"b", w}}));
+      values.push_back(json::object({{"a", v}, {"c", w}}));
+    }
+  }
+  std::mt19937 random(29);
+  std::size_t compiled = 0, matching = 0, accepted = 0;
+  for (int run = 0; run < 2500; ++run) {
+    const json schema = random_schema(random).make(3);
+    const auto m = compile(schema);
+    const schema_document document(schema);
+    step_count steps;
+    schema_reader reader(document, steps);
+    compiled += m ? 1 : 0;
+    for (std::size_t i = random() % 5; i < values.size(); i += 5) {
+      const bool holds = reader.hold({{&schema}}, values[i]);
+      ASSERT_FALSE(reader.why() && m) << schema << reader.why()->context;
+      const bool is_taken = m && accepts(**m, values[i].dump());
+      ASSERT_TRUE(holds || !is_taken) << schema << " " << values[i];
+      if (!m) continue;
+      matching += holds ? 1 : 0;
+      accepted += is_taken ? 1 : 0;
+    }
+  }
+  EXPECT_GT(compiled, 1500u);
+  EXPECT_GT(accepted, matching * 97 / 100) << "few answers are left out";
+}
+
+}  // namespace
+}  // namespace redline::grammar
