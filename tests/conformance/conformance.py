@@ -4,9 +4,10 @@
     conformance.py --probe PROGRAM [--redline PROGRAM --models FOLDER] [--work FOLDER] [--kinds schemas,...] FOLDER
 
 Kinds: `schemas` (JSON-Schema-Test-Suite), `masks` (maskbench's instances of JSONSchemaBench), `templates` (folders of
-*.jinja), `llama` and `vllm` (the tests of those servers, which need pytest; REDLINE_PORT names a port to use). The exit
-status is 0 whatever the tables contain, or 1 if the folder has none of these. With --strict it is also 1 if an invalid
-instance is accepted or a template is rendered differently.
+*.jinja), `llama` and `vllm` (the tests of those servers, which need pytest; REDLINE_PORT names a port to use), and
+`chance` (schemas made by chance, which need no suite but python3-jsonschema). The exit status is 0 whatever the tables
+contain, or 1 if the folder has none of these. With --strict it is also 1 if an invalid instance is accepted or a
+template is rendered differently.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import chance_suite
 import peer_suites
 import schema_suites
 import template_suite
@@ -28,9 +30,10 @@ def arguments():
     parser.add_argument("--redline", default="", help="the program redline, for the servers' tests")
     parser.add_argument("--models", default="", help="the folder of the demonstration models")
     parser.add_argument("--work", type=Path, help="where the servers' tests are copied to")
-    parser.add_argument("--kinds", default="schemas,masks,templates,llama,vllm")
+    parser.add_argument("--kinds", default="schemas,masks,chance,templates,llama,vllm")
     parser.add_argument("--only", default="", help="of the servers' tests, files with one of these texts in their names")
     parser.add_argument("--every", type=int, default=0, help="of maskbench one schema in so many")
+    parser.add_argument("--chance", type=int, default=3000, help="the number of schemas by chance")
     parser.add_argument("--strict", action="store_true")
     return parser.parse_args()
 
@@ -51,6 +54,10 @@ def main():
             found += 1
             wrong += schema_suites.run_maskbench(probe, suite, asked.every).wrong
             print(flush=True)
+    if "chance" in kinds:
+        found += 1
+        wrong += chance_suite.run_chance(probe, asked.chance)
+        print(flush=True)
     if "templates" in kinds:
         for suite in template_suite.find_templates(folder):
             found += 1

@@ -20,6 +20,7 @@ except ImportError as why:
     print(f"{why}: skipped")
     sys.exit(77)
 
+import chance_suite
 import peer_suites
 import schema_suites
 import template_suite
@@ -60,6 +61,14 @@ class Tables(unittest.TestCase):
         said = printed(schema_suites.run_maskbench, probe, suite, 0)
         self.assertRegex(said, r"\| Tiny \| 1 \| 100.0% \| 1 \| 1/1 \| 0/2 \| \d+ / \d+ / \d+ \|")
         self.assertIn("| **all** | 1 |", said)
+
+    def test_schemas_by_chance(self):
+        try:
+            import jsonschema  # noqa: F401
+        except ImportError as why:
+            self.skipTest(str(why))
+        said = printed(chance_suite.run_chance, probe, 100)
+        self.assertRegex(said, r"\| 100 \| \d+ \| \d+/\d+ \| \*\*0\*\* \|")
 
     def test_templates(self):
         said = printed(template_suite.run_templates, probe, CASES / "templates")

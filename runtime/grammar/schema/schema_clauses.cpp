@@ -502,6 +502,31 @@ schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& sch
   return all;  // an annotation, or a keyword that is read with another one
 }
 
+/// Leaves out an array or an object, and all others of its size that are not listed.
+schema_reader::clauses schema_reader::without_size(clauses all, const json& value) {
+  const auto type = type_of_value(value);
+  const auto size = static_cast<std::uint32_t>(value.size());
+  is_narrowed_ = is_narrowed_ || size > 0;
+  clauses out;
+  for (auto& c : all) {
+    if (c.values || (c.types & type) == 0) {
+      out.push_back(std::move(c));
+      continue;
+    }
+    auto larger = c, smaller = c;
+    c.types &= ~type;
+    larger.types = smaller.types = type;
+    (type == array_values ? larger.items_min : larger.members_min) =
+        std::max(type == array_values ? c.items_min : c.members_min, size + 1);
+    auto& most = type == array_values ? smaller.items_max : smaller.members_max;
+    if (size > 0) most = std::min(most, size - 1);
+    out.push_back(std::move(c));
+    out.push_back(std::move(larger));
+    if (size > 0) out.push_back(std::move(smaller));
+  }
+  return prune(std::move(out));
+}
+
 /// The values that do not fulfil one keyword.
 schema_reader::clauses schema_reader::deny_keyword(clauses all, const json& schema, const std::string& keyword,
                                                    const json& value, std::uint32_t depth) {
@@ -566,12 +591,11 @@ schema_reader::clauses schema_reader::deny_keyword(clauses all, const json& sche
     return each([&](schema_clause& c) { c.types &= ~types; });
   }
   if (keyword == "enum" || keyword == "const") {
-    return each([&](schema_clause& c) {
-      if (keyword == "const") c.excluded.push_back(&value);
-      if (keyword == "enum") {
-        for (const auto& one : value) c.excluded.push_back(&one);
-      }
-    });
+    for (const json* one : pointers(value, keyword == "enum")) {
+      for (auto& c : all) c.excluded.push_back(one);
+      if (one->is_structured()) all = without_size(std::move(all), *one);
+    }
+    return all;
   }
   if (keyword == "multipleOf") return cannot();
   if (type_of_keyword(keyword) == number_values) {

@@ -104,6 +104,7 @@ class schema_reader {
                        std::uint32_t depth);
   clauses one_of(clauses all, const json& schema, const json& ways, std::uint32_t depth);
   clauses any_of(clauses all, const std::vector<schema_term>& ways, std::uint32_t depth);
+  clauses without_size(clauses all, const json& value);
   clauses prune(clauses all);
   [[nodiscard]] bool is_possible(schema_clause& c);
   [[nodiscard]] bool has_common_value(const schema_clause& c, const std::string& member);

@@ -70,6 +70,7 @@ TEST(schema_rules, exclude_what_not_and_if_exclude) {
        {"\"\"", "\"b\"", "\"abc\"", "\"\\n\"", "\"\xc3\xa9\"", "false"},
        {"\"a\"", "\"ab\"", "null", "true"}},
       {R"({"type":"integer","not":{"const":50},"minimum":49,"maximum":51})", {"49", "51"}, {"50", "48", "52"}},
+      {R"({"not":{"enum":[[],[1],{}]}})", {"1", "[1,1]", R"({"a":1})"}, {"[]", "[1]", "{}"}},
       {R"({"type":"object","if":{"properties":{"a":{"const":1}},"required":["a"]},"then":{"required":["b"]},
            "else":{"required":["c"]}})",
        {R"({"a":1,"b":2})", R"({"a":2,"c":1})", R"({"c":1})"},
@@ -218,7 +219,12 @@ class random_schema {
                                 R"({"required":["a"]})",
                                 R"({"maxItems":1})",
                                 R"({"pattern":"a"})",
-                                R"({"type":"number"})"};
+                                R"({"type":"number"})",
+                                R"({"enum":[[1],[],{"b":2}]})",
+                                R"({"const":{"a":1}})",
+                                R"({"multipleOf":0.5})",
+                                R"({"minimum":-1.5,"maximum":2.25})",
+                                R"({"type":"array","uniqueItems":true,"maxItems":1})"};
     return json::parse(all[pick(std::size(all))]);
   }
   void add_keyword(json& s, int depth) {
