@@ -12,7 +12,6 @@
 namespace redline::grammar {
 namespace {
 
-constexpr std::size_t rounds_max = 512;  // rounds of an iteration over all positions
 constexpr std::pair<std::uint8_t, std::uint8_t> json_escapes[] = {{'"', '"'},  {'\\', '\\'}, {'\b', 'b'}, {'\f', 'f'},
                                                                   {'\n', 'n'}, {'\r', 'r'},  {'\t', 't'}};
 constexpr std::uint32_t unrolled_max = 16;  // longer repetitions are counted where that is possible
@@ -123,8 +122,7 @@ class rules_compiler {
     positions_[node].next = begins.front();
     positions_[node].other = rest;
   }
-  /// Adds the expression's states in order, each with its begins. An iteration over all positions from last to first
-  /// then passes its results along a chain of states in one round.
+  /// Adds the expression's states, each with its ways.
   std::uint32_t add_expression(const regex_dfa& texts, bool is_escaped, std::uint32_t next) {
     std::vector<std::uint32_t> nodes;
     std::vector<std::pair<std::uint32_t, std::uint16_t>> open;  // positions, and the states that they lead to
@@ -354,22 +352,27 @@ class rules_compiler {
 
   // Properties of whole rules.
 
-  /// `look` updates what is known of a position and returns whether it has changed.
-  template<class Look>
-  void until_nothing_changes(Look look) {
-    bool changed = true;
-    for (std::size_t round = 0; changed; ++round) {
-      if (round == rounds_max) return refuse("its rules depend on each other too deeply");
-      if (!spend(positions_.size())) return;
-      changed = false;
-      // Parts are added from their ends and expressions from their beginnings, so both directions are needed.
-      const auto count = positions_.size();
-      for (std::size_t i = 0; i < count; ++i) changed = look(round % 2 == 0 ? i : count - 1 - i) || changed;
-    }
+  /// The positions that a position leads to, which decide what is known of it.
+  template<class See>
+  static void each_next(const position& p, See see) {
+    if (p.what == kind::end) return;
+    see(p.next);
+    if (p.what == kind::split || p.what == kind::call) see(p.other);
+  }
+  /// Lists by position those that lead to it.
+  void find_users() {
+    first_user_.assign(positions_.size() + 1, 0);
+    for (const auto& p : positions_) each_next(p, [this](std::uint32_t to) { ++first_user_[to + 1]; });
+    for (std::size_t i = 0; i + 1 < first_user_.size(); ++i) first_user_[i + 1] += first_user_[i];
+    users_.resize(first_user_.back());
+    auto at = first_user_;
+    for (std::uint32_t i = 0; i < positions_.size(); ++i)
+      each_next(positions_[i], [&](std::uint32_t to) { users_[at[to]++] = i; });
   }
 
   /// Finds which positions lead to the end of their rule, which do so without a byte and which with one.
   void find_texts() {
+    find_users();
     find(may_end_, [&](const position& p) {
       return p.what == kind::end || (p.what == kind::split && (may_end_[p.next] || may_end_[p.other])) ||
              (p.what == kind::call && may_end_[p.other] && may_end_[p.next]);
@@ -395,11 +398,19 @@ class rules_compiler {
   template<class Is>
   void find(std::vector<bool>& known, Is is) {
     known.assign(positions_.size(), false);
-    until_nothing_changes([&](std::size_t i) {
-      if (known[i] || !is(positions_[i])) return false;
+    if (!spend(positions_.size() + users_.size())) return;
+    std::vector<std::uint32_t> open;
+    const auto look = [&](std::uint32_t i) {
+      if (known[i] || !is(positions_[i])) return;
       known[i] = true;
-      return true;
-    });
+      open.push_back(i);
+    };
+    for (std::uint32_t i = 0; i < positions_.size(); ++i) look(i);
+    while (!open.empty()) {
+      const auto from = open.back();
+      open.pop_back();
+      for (auto u = first_user_[from]; u < first_user_[from + 1]; ++u) look(users_[u]);
+    }
   }
 
   // What follows at each place.
@@ -606,9 +617,10 @@ class rules_compiler {
   std::vector<position> positions_;
   std::shared_ptr<rules_automaton> out_{new rules_automaton};
   std::unordered_map<byte_set, std::uint32_t> sets_;
-  std::vector<bool> may_end_, ends_, has_bytes_;  // by position, see find_texts
-  std::vector<std::uint32_t> place_of_;           // by position
-  std::vector<std::uint32_t> stamps_;             // by position: the last reach that visited it
+  std::vector<std::uint32_t> first_user_, users_;  // by position: see find_users
+  std::vector<bool> may_end_, ends_, has_bytes_;   // by position: see find_texts
+  std::vector<std::uint32_t> place_of_;            // by position
+  std::vector<std::uint32_t> stamps_;              // by position: the last reach that visited it
   std::uint32_t stamp_ = 0;
   std::size_t ways_count_ = 0;
   step_count& steps_;
