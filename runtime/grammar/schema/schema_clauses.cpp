@@ -78,8 +78,7 @@ std::uint32_t type_of_keyword(std::string_view keyword) {
 }  // namespace
 
 void add_term(schema_terms& to, schema_term one) {
-  const auto at = std::ranges::lower_bound(to, one);
-  if (at == to.end() || *at != one) to.insert(at, one);
+  if (std::ranges::find(to, one) == to.end()) to.push_back(one);
 }
 
 std::uint32_t type_of_value(const json& value) {

@@ -21,7 +21,8 @@ struct schema_term {
   bool is_negated = false;
   auto operator<=>(const schema_term&) const = default;
 };
-/// All of them hold. Sorted, each once.
+/// All of them hold. Each once, in the order in which they were found: sessions and targets compile the same text to
+/// the same tables, so nothing may depend on addresses.
 using schema_terms = std::vector<schema_term>;
 void add_term(schema_terms& to, schema_term one);
 
