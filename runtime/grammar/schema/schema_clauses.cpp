@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t nesting_max = 100;  // of references and combinations without a value in between
 constexpr std::size_t clauses_max = 512;
+constexpr std::size_t clause_steps = 8;                // to copy one
 constexpr std::uint32_t pattern_states_max = 1 << 13;  // of all patterns together
 
 constexpr std::pair<std::string_view, std::uint32_t> types_by_name[] = {
@@ -270,7 +271,7 @@ schema_reader::clauses schema_reader::one_of(clauses all, const json& schema, co
 }
 
 schema_reader::clauses schema_reader::apply(clauses all, const schema_term& one, std::uint32_t depth) {
-  if (all.empty() || !spend(all.size())) return {};
+  if (all.empty() || !spend(clause_steps * all.size())) return {};
   const json& schema = *one.schema;
   if (schema.is_boolean()) return schema.get<bool>() != one.is_negated ? all : clauses{};
   if (!schema.is_object()) {
@@ -285,7 +286,7 @@ schema_reader::clauses schema_reader::apply(clauses all, const schema_term& one,
   clauses denied;
   for (const auto& [keyword, value] : schema.items()) {
     if (is_only_ref && keyword != "$ref") continue;
-    if (!spend(1 + all.size())) return {};
+    if (!spend(1 + clause_steps * all.size())) return {};
     if (!one.is_negated) {
       all = prune(apply_keyword(std::move(all), schema, keyword, value, depth));
       if (all.empty()) return {};
@@ -652,7 +653,7 @@ schema_reader::clauses schema_reader::deny_keyword(clauses all, const json& sche
   if (keyword == "required") {
     clauses out;
     for (const auto& name : value) {
-      if (!name.is_string() || !spend(all.size())) return {};
+      if (!name.is_string() || !spend(clause_steps * all.size())) return {};
       for (auto c : all) {
         c.forbidden.insert(name.get<std::string>());
         out.push_back(std::move(c));

@@ -265,6 +265,22 @@ result<part> multiples(const number_bounds& bounds, number_kind kind) {
   return choice(std::move(ways));
 }
 
+/// A bound with no more digits behind the point than numbers need have; away from the numbers that it excludes.
+void shorten(std::optional<decimal>& bound, bool& is_open, bool is_low) {
+  if (!bound || bound->fraction.size() <= digits_max) return;
+  decimal& d = *bound;
+  d.fraction.resize(digits_max);
+  if (d.is_negative != is_low) {
+    std::string digits = add_one(d.whole + d.fraction);
+    d.fraction = digits.substr(digits.size() - digits_max);
+    d.whole = digits.substr(0, digits.size() - digits_max);
+  }
+  d.whole.erase(0, std::min(d.whole.find_first_not_of('0'), d.whole.size()));
+  d.fraction.erase(d.fraction.find_last_not_of('0') + 1);
+  if (d.is_zero()) d.is_negative = false;
+  is_open = false;
+}
+
 }  // namespace
 
 decimal decimal::read(const nlohmann::ordered_json& number) {
@@ -319,7 +335,9 @@ bool number_bounds::are_empty() const {
   return low && high && (*low > *high || (*low == *high && (is_low_open || is_high_open)));
 }
 
-result<part> numbers_within(const number_bounds& bounds, number_kind kind) {
+result<part> numbers_within(number_bounds bounds, number_kind kind) {
+  shorten(bounds.low, bounds.is_low_open, true);
+  shorten(bounds.high, bounds.is_high_open, false);
   if (bounds.are_empty()) return choice({});
   if (!bounds.multiples.empty()) return multiples(bounds, kind);
   if (!bounds.low && !bounds.high) return without_bounds(kind);

@@ -39,6 +39,6 @@ enum class number_kind : std::uint8_t { whole, fractional, any };
 
 /// The numbers within the bounds: with at most 15 digits before and after the point. Only numbers without bounds may
 /// have an exponent, of at most 2 digits. Fails if the bounds cannot be written as rules.
-[[nodiscard]] result<part> numbers_within(const number_bounds& bounds, number_kind kind);
+[[nodiscard]] result<part> numbers_within(number_bounds bounds, number_kind kind);
 
 }  // namespace redline::grammar

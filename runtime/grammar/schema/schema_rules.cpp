@@ -11,6 +11,8 @@ namespace redline::grammar {
 namespace {
 
 constexpr std::size_t rules_max = 50'000;
+constexpr std::size_t parts_max = 300'000;    // about 50 MB while the rules are compiled
+constexpr std::size_t parts_of_number = 100;  // about
 constexpr std::uint32_t unrolled_max = 1000;  // items or members that are counted, each as a rule
 constexpr std::size_t patterns_max = 6;       // of member names: every subset of them is a kind of names
 constexpr std::size_t told_apart_max = 64;    // texts that begin like an excluded one for so long are left out too
@@ -71,6 +73,12 @@ class writer {
   }
 
  private:
+  /// Counts parts of rules before they are made, because clauses may share what they say but not its parts.
+  void grow(std::size_t parts) {
+    parts_count_ += parts;
+    if (parts_count_ > parts_max) reader_.refuse({}, "", "its alternatives together are too large to be written out");
+    (void)reader_.spend(parts);
+  }
   std::uint32_t add_rule(std::string name) {
     (void)reader_.spend(1);
     if (rules_.size() >= rules_max)
@@ -132,7 +140,8 @@ class writer {
 
   /// One value. Whitespace may stand between its tokens.
   part given(const json& v) {
-    (void)reader_.spend(1);
+    grow(7);
+    if (reader_.why()) return {};
     if (v.empty() || !v.is_structured()) return literal(v.dump());
     const bool is_object = v.is_object();
     std::vector<part> parts{literal(is_object ? "{" : "["), blank_};
@@ -148,6 +157,8 @@ class writer {
   }
 
   part number(schema_clause& c, const json& where) {
+    grow(parts_of_number * (1 + c.excluded.size()));
+    if (reader_.why()) return {};
     const auto kind = (c.types & number_values) == number_values ? number_kind::any
                       : (c.types & whole_values) != 0            ? number_kind::whole
                                                                  : number_kind::fractional;
@@ -195,7 +206,8 @@ class writer {
   part texts_but(texts_iterator begin, texts_iterator end, std::size_t at) {
     if (begin == end) return call(any_text());
     if (at >= told_apart_max) return choice({});
-    (void)reader_.spend(4);
+    grow(9);
+    if (reader_.why()) return {};
     std::vector<part> ways;
     if (begin->size() > at) ways.push_back(literal(""));
     std::vector<code_range> taken{{0, 0x1f}, {'"', '"'}, {'\\', '\\'}};
@@ -602,7 +614,8 @@ class writer {
     const part comma = sequence({literal(","), blank_});
     part rest = extra ? repeat(sequence({comma, *extra}), 0, UINT32_MAX) : literal("");
     part begin = extra ? optional_part(sequence({*extra, rest})) : literal("");
-    for (auto m = members.rbegin(); m != members.rend(); ++m) {
+    grow(16 * members.size());
+    for (auto m = members.rbegin(); m != members.rend() && !reader_.why(); ++m) {
       const auto after = add_rule("members");
       rules_[after].right = rest;
       const auto at_first = add_rule("members");
@@ -627,6 +640,8 @@ class writer {
       reader_.refuse(where, "", "'minProperties' and 'maxProperties' are supported for fewer members");
       return {};
     }
+    grow(8 * (members.size() + 1) * (counted + std::size_t{1}));
+    if (reader_.why()) return {};
     const part comma = sequence({literal(","), blank_});
     // By the number of members so far; the last counts all that are more.
     std::vector<part> after(counted + std::size_t{1});
@@ -666,6 +681,7 @@ class writer {
   const schema_document document_;
   schema_reader reader_;
   std::vector<rule> rules_;
+  std::size_t parts_count_ = 0;
   std::map<schema_terms, std::uint32_t> known_;
   std::vector<std::pair<std::uint32_t, schema_terms>> open_;  // rules that are not written yet
   part blank_;

@@ -147,6 +147,10 @@ TEST(schema_rules, write_numbers_within_their_bounds_exactly) {
   expect_examples({
       {R"({"type":"number","minimum":0.5})", {"0.5", "0.50", "12", "12.25"}, {"0.49", "0", "-1"}},
       {R"({"type":"number","maximum":-0.05})", {"-0.05", "-1", "-0.1"}, {"0", "-0.04", "1"}},
+      // Bounds have as many digits as the numbers that are written: an answer may be narrower, never wider.
+      {R"({"type":"number","minimum":1e-20,"maximum":1e-3})", {"0.001", "0.000000000000001"}, {"0", "0.0011"}},
+      {R"({"type":"number","minimum":-1e-20})", {"0", "1"}, {"-0.000000000000001", "-1"}},
+      {R"({"type":"number","maximum":0.99999999999999999e-2})", {"0.009", "-5"}, {"0.0100001", "1"}},
       {R"({"type":"number","multipleOf":0.25})", {"1", "1.5", "1.250", "-0.75"}, {"1.3", "0.1"}},
       {R"({"type":"integer","multipleOf":7})", {"0", "7", "-21", "700"}, {"1", "22", "07"}},
       {R"({"type":"integer","multipleOf":7,"minimum":10,"maximum":30})", {"14", "28"}, {"7", "35", "15"}},
@@ -160,8 +164,8 @@ TEST(schema_rules, find_references_by_pointer_anchor_and_address) {
            "type":"object"})",
        {R"({"x":1,"y":2})"},
        {R"({"y":"a"})"}},
-      {R"({"$id":"http://x.y/root/all","$defs":{"t":{"$id":"tree","type":"object","additionalProperties":false,
-           "properties":{"kids":{"type":"array","items":{"$ref":"tree"}}}}},"$ref":"/root/tree"})",
+      {R"({"$id":"http://x.y/base/all","$defs":{"t":{"$id":"tree","type":"object","additionalProperties":false,
+           "properties":{"kids":{"type":"array","items":{"$ref":"tree"}}}}},"$ref":"/base/tree"})",
        {"{}", R"({"kids":[{},{"kids":[]}]})"},
        {R"({"kids":[1]})"}},
       {R"({"$defs":{"t":{"$anchor":"here","type":"null"}},"$ref":"#here"})", {"null"}, {"1"}},
@@ -190,6 +194,20 @@ TEST(schema_rules, say_what_cannot_be_enforced_and_where) {
     const auto made = compile(json::parse(schema));
     ASSERT_FALSE(made) << schema;
     EXPECT_THAT(made.error().context, HasSubstr(why)) << schema;
+  }
+}
+
+TEST(schema_rules, refuse_in_bounded_space_what_would_be_written_out_too_often) {
+  json schema = {{"type", "object"}};
+  for (int i = 0; i < 300; ++i)
+    schema["properties"][std::string(50, static_cast<char>('a' + i % 26)) + std::to_string(i)] = true;
+  for (int i = 0; i < 400; ++i) schema["not"]["required"].push_back("n" + std::to_string(i));
+  json numbers = {{"type", "number"}};
+  for (int i = 0; i < 5000; ++i) numbers["not"]["enum"].push_back(i * 1e-300);
+  for (const json& one : {schema, numbers}) {
+    const auto made = compile(one);
+    ASSERT_FALSE(made);
+    EXPECT_THAT(made.error().context, HasSubstr("too large to be written out"));
   }
 }
 
