@@ -1,9 +1,11 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <bitset>
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -20,6 +22,16 @@ inline byte_set bytes_between(std::size_t first, std::size_t last) {
   byte_set out;
   for (std::size_t byte = first; byte <= last; ++byte) out.set(byte);
   return out;
+}
+
+/// Calls `see` with each byte of a set, in order.
+template<class See>
+void each_byte(const byte_set& set, See see) {
+  static const byte_set low_word(~std::uint64_t{0});
+  for (std::size_t first = 0; first < 256; first += 64) {
+    for (auto word = ((set >> first) & low_word).to_ullong(); word != 0; word &= word - 1)
+      see(first + static_cast<std::size_t>(std::countr_zero(word)));
+  }
 }
 
 /// The state of a byte automaton: numbers (cells) that only the automaton interprets. States are sent in messages and
@@ -90,6 +102,12 @@ struct free_text {
   }
 };
 
+/// Characters that nearly every grammar accepts in text: no control characters, quotes or backslashes.
+inline const free_text& plain_text() {
+  static const free_text table = free_text::characters(bytes_between(0x20, 0x7e).reset('"').reset('\\'));
+  return table;
+}
+
 /// A grammar as a deterministic automaton over bytes. It is immutable, so it can be used from any thread.
 class byte_automaton {
  public:
@@ -105,6 +123,17 @@ class byte_automaton {
   }
   /// The bytes that `advance` may take; it takes no others. By default all, for automata that do not know.
   [[nodiscard]] virtual byte_set possible_bytes(const automaton_state&) const { return byte_set().set(); }
+  /// A number for each byte, of which there are `count`: those with the same number lead to the same state, or are both
+  /// forbidden. By default each byte has its own.
+  struct byte_kinds {
+    std::array<std::uint8_t, 256> of{};
+    std::size_t count = 1;
+  };
+  [[nodiscard]] virtual byte_kinds kinds_of_bytes(const automaton_state&) const {
+    byte_kinds kinds{.count = 256};
+    std::iota(kinds.of.begin(), kinds.of.end(), std::uint8_t{0});
+    return kinds;
+  }
   /// Whether the text so far is complete. It may be possible to continue it.
   [[nodiscard]] virtual bool is_accepting(const automaton_state& s) const = 0;
   /// Whether the text so far is complete and nothing can follow.
@@ -117,15 +146,18 @@ class byte_automaton {
     return known_run(s, uncounted);
   }
 
-  /// The free text that may begin at a state.
+  /// The free text that may begin at a state. Within a character nothing but its rest may follow.
   struct free_text_rule {
     const free_text* table = nullptr;  // null if there is none; static, as masks made from it outlive the automaton
+    std::uint32_t characters_min = 0;  // how many must follow before other bytes than text may
     std::uint32_t characters_max = UINT32_MAX;  // the most characters that may follow
     /// `advance` agrees with the table except for text that begins with this byte. Such text may also be allowed, or
     /// may lead to a state other than the free text's.
     std::optional<std::uint8_t> exit_byte{};
   };
   [[nodiscard]] virtual free_text_rule free_text_at(const automaton_state&) const { return {}; }
+  /// Whether plain_text() is a free text of this automaton.
+  [[nodiscard]] virtual bool has_plain_text() const { return false; }
 
   /// Number of unconstrained tokens (a copied span) before the grammar resumes; 0 if none.
   [[nodiscard]] virtual std::uint32_t unconstrained_tokens(const automaton_state&) const { return 0; }

@@ -54,7 +54,7 @@ byte_automaton::free_text_rule copy_grammar::free_text_at(const automaton_state&
   if (is_at(s, copy::program_state::step::first_anchor) || is_at(s, copy::program_state::step::last_anchor))
     return {&anchor_bytes};
   if (!is_at(s, copy::program_state::step::gen_body)) return {};
-  return {&all_but_less_than, UINT32_MAX, static_cast<std::uint8_t>(copy::gen_end[s[matched]])};
+  return {.table = &all_but_less_than, .exit_byte = static_cast<std::uint8_t>(copy::gen_end[s[matched]])};
 }
 
 std::uint32_t copy_grammar::unconstrained_tokens(const automaton_state& s) const {

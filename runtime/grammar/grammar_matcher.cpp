@@ -118,6 +118,7 @@ result<std::shared_ptr<grammar_cache::entry>> grammar_cache::find(const constrai
     found->digest = digest;
     found->key.state.clear();
     found->grammar = std::make_shared<compiled_grammar>(std::move(automaton), trie_);
+    found->make_masks = std::make_unique<token_masks>(*trie_, found->grammar->automaton());
   }
   found->used = ++clock_;
   if (name != 0) found->name = name;
@@ -155,12 +156,12 @@ namespace {
 
 /// The tokens that may stand in a copied span: those of text, except where they would begin what the grammar begins
 /// with. There the model would leave the span, whose end only the program decides.
-token_mask make_span_mask(const compiled_grammar& grammar) {
-  const auto& tokenizer = grammar.trie().tokenizer();
-  token_mask mask = grammar.trie().next_token_mask(grammar.automaton(), grammar.automaton().begin());
+token_mask make_span_mask(grammar_cache::entry& e) {
+  const auto& tokenizer = e.grammar->trie().tokenizer();
+  token_mask mask = e.make_masks->find(e.grammar->automaton().begin());
   for (token_mask::value_type& word : mask) word = ~word;
   for (token t = 0; t < static_cast<token>(tokenizer.size()); ++t) {
-    if (tokenizer.piece(t).empty()) mask[static_cast<std::size_t>(t) / 64] &= ~(std::uint64_t{1} << t % 64);
+    if (tokenizer.piece(t).empty()) forbid(mask, t);
   }
   return mask;
 }
@@ -174,7 +175,7 @@ std::optional<float> grammar_matcher::copied_min() const {
 std::span<const std::uint64_t> grammar_matcher::next_token_mask() {
   const compiled_grammar& grammar = *entry_.grammar;
   if (is_in_span()) {
-    if (entry_.span_mask.empty()) entry_.span_mask = make_span_mask(grammar);
+    if (entry_.span_mask.empty()) entry_.span_mask = make_span_mask(entry_);
     return entry_.span_mask;
   }
   if (const auto only = grammar.jump_forward(state_)) {
@@ -187,7 +188,7 @@ std::span<const std::uint64_t> grammar_matcher::next_token_mask() {
   const auto known = entry_.masks.find(key);
   if (known != entry_.masks.end()) return known->second;
   if (entry_.masks.size() >= grammar_cache::masks_max) entry_.masks.clear();
-  token_mask mask = grammar.trie().next_token_mask(grammar.automaton(), state_);
+  token_mask mask = entry_.make_masks->find(state_);
   // Having no mask costs less than having one that allows everything.
   if (grammar.automaton().is_free(state_) && grammar.trie().is_full(mask)) mask.clear();
   return entry_.masks[key] = std::move(mask);

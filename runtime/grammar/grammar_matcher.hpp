@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/grammar/constraint.hpp"
+#include "runtime/grammar/token_masks.hpp"
 #include "runtime/grammar/token_trie.hpp"
 #include "runtime/sampling/row_filter.hpp"
 
@@ -74,6 +75,7 @@ class grammar_cache {
     constraint key;          // without a state
     std::size_t digest = 0;  // of key.text: avoids comparing a hundred similar schemas of 32 KiB at every row
     std::shared_ptr<const compiled_grammar> grammar;
+    std::unique_ptr<token_masks> make_masks;
     std::unordered_map<std::string, token_mask> masks;  // by the state's cells
     token_mask span_mask;                               // of the rows of copied spans; empty until it is needed
     std::uint64_t used = 0;

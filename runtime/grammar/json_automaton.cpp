@@ -600,7 +600,9 @@ byte_automaton::free_text_rule json_automaton::free_text_at(const automaton_stat
   // At maxLength only the closing quote may follow.
   const std::uint32_t left = n.characters_max - s[t + b];
   if (left == 0) return {};
-  return {&characters(), left};
+  return {.table = &characters(),
+          .characters_min = n.characters_min - std::min(n.characters_min, s[t + b]),
+          .characters_max = left};
 }
 
 bool json_automaton::is_valid(const automaton_state& s) const {

@@ -232,7 +232,10 @@ class rules_automaton::step {
       if (count_of(at) >= loop.least) reached_.add(at_count(point(loop.exit, frame), 0));
       return;
     }
-    if (p.ends_text) reached_.add(at_count(point(grammar_.loops_[p.loop].between, frame), count_of(at) + 1));
+    if (p.ends_text) {
+      const counted& loop = grammar_.loops_[p.loop];
+      reached_.add(at_count(point(loop.between, frame), std::min(count_of(at) + 1, loop.counted_max())));
+    }
     if (p.heads > 0) spots_.push_back(at);
     for (const call& c : grammar_.calls(p)) {
       if (grammar_.places_[c.then].is_only_end())
@@ -313,6 +316,41 @@ byte_set rules_automaton::possible_bytes(const automaton_state& s) const {
   return bytes;
 }
 
+/// Bytes are alike if each way to take one takes the other. The sets of the ways split the bytes into kinds, one set
+/// after another (partition refinement; Paige and Tarjan, 1987).
+byte_automaton::byte_kinds rules_automaton::kinds_of_bytes(const automaton_state& s) const {
+  byte_kinds kinds{};
+  if (is_lost(s)) return kinds;
+  std::array<std::uint16_t, 256> sizes{256}, taken{};
+  std::array<std::uint8_t, 256> inside{};
+  auto& [of, count] = kinds;
+  const auto see = [&](const ways& w) {
+    for (const head& h : heads(w)) {
+      const byte_set& set = sets_[h.set];
+      std::array<std::uint8_t, 256> touched;
+      std::size_t touched_count = 0;
+      each_byte(set, [&](std::size_t b) {
+        if (taken[of[b]]++ == 0) touched[touched_count++] = of[b];
+      });
+      for (std::size_t i = 0; i < touched_count; ++i) {
+        const auto kind = touched[i];
+        inside[kind] = kind;
+        if (taken[kind] < sizes[kind]) {
+          inside[kind] = static_cast<std::uint8_t>(count);
+          sizes[kind] -= taken[kind];
+          sizes[count++] = taken[kind];
+        }
+        taken[kind] = 0;
+      }
+      each_byte(set, [&](std::size_t b) { of[b] = inside[of[b]]; });
+    }
+  };
+  const reader here(*this, s);
+  here.each_place(see);
+  if (here.predicts_frame()) (void)here.each_beginning(here.predicted(), see);
+  return kinds;
+}
+
 std::string_view rules_automaton::known_run(const automaton_state& s, step_count&) const {
   if (is_lost(s) || is_accepting(s)) return {};
   const reader here(*this, s);
@@ -327,12 +365,6 @@ std::string_view rules_automaton::known_run(const automaton_state& s, step_count
   return count == 1 ? std::string_view(literals_).substr(only->run, only->run_count) : std::string_view{};
 }
 
-/// Characters that nearly every grammar accepts in text: no control characters, quotes or backslashes.
-const free_text& rules_automaton::plain_text() {
-  static const free_text table = free_text::characters(bytes_between(0x20, 0x7e).reset('"').reset('\\'));
-  return table;
-}
-
 const byte_set& rules_automaton::plain_first_bytes() {
   static const byte_set bytes = [] {
     byte_set set;
@@ -342,22 +374,24 @@ const byte_set& rules_automaton::plain_first_bytes() {
   return bytes;
 }
 
-/// There is free text where one spot takes all plain text and comes back to its place, and nothing else takes any.
+/// There is free text where all plain text is taken in one way only, and that leads to a loop of its own.
 byte_automaton::free_text_rule rules_automaton::free_text_at(const automaton_state& s) const {
   if (is_lost(s)) return {};
   const reader here(*this, s);
-  std::size_t taking = 0;  // spots and rules that take plain text
-  if (here.predicts_frame())
-    (void)here.each_beginning(here.predicted(), [&](const ways& from) { taking += from.takes_plain ? 1 : 0; });
+  std::size_t taking = 0;  // ways that take plain text
   free_text_rule found;
-  for (std::size_t i = 0; i < here.spots(); ++i) {
-    const spot at = here.spot_at(i);
-    const place& p = places_[place_of(point_of(at))];
-    taking += p.takes_plain ? 1 : 0;
-    if (!p.is_text_loop) continue;
+  const auto see = [&](const ways& w, std::uint32_t count) {
+    taking += w.takes_plain ? 1 : 0;
+    if (w.text_loop == no_loop) return;
     found = {&plain_text()};
-    if (p.is_between) found.characters_max = loops_[p.loop].most - count_of(at);
-  }
+    const place& loop = places_[w.text_loop];
+    if (!loop.is_between) return;
+    found.characters_min = loops_[loop.loop].least - std::min(loops_[loop.loop].least, count);
+    if (loops_[loop.loop].most != UINT32_MAX) found.characters_max = loops_[loop.loop].most - count;
+  };
+  if (here.predicts_frame()) (void)here.each_beginning(here.predicted(), [&](const ways& w) { see(w, 0); });
+  for (std::size_t i = 0; i < here.spots(); ++i)
+    see(places_[place_of(point_of(here.spot_at(i)))], count_of(here.spot_at(i)));
   return taking == 1 ? found : free_text_rule{};
 }
 
@@ -399,7 +433,7 @@ bool rules_automaton::is_valid(const automaton_state& s) const {
     if (i > 0 && here.spot_at(i - 1) >= one) return false;
     if (point_of(one) == point(accept_, 0) || !is_awaited(point_of(one), here.frames())) return false;
     const place& p = places_[place_of(point_of(one))];
-    if (p.heads == 0 || count_of(one) >= (p.loop == no_loop ? 1 : loops_[p.loop].most)) return false;
+    if (p.heads == 0 || count_of(one) > (p.loop == no_loop ? 0 : loops_[p.loop].open_max())) return false;
   }
   return has_prediction || here.spots() > 0 || is_accepting(s);
 }

@@ -50,11 +50,13 @@ class rules_automaton final : public byte_automaton {
   using byte_automaton::known_run;
   [[nodiscard]] bool advance(automaton_state& s, std::uint8_t byte, step_count& steps) const override;
   [[nodiscard]] byte_set possible_bytes(const automaton_state& s) const override;
+  [[nodiscard]] byte_kinds kinds_of_bytes(const automaton_state& s) const override;
   [[nodiscard]] bool is_accepting(const automaton_state& s) const override;
   [[nodiscard]] bool is_terminated(const automaton_state& s) const override;
   [[nodiscard]] bool is_lost(const automaton_state& s) const override;
   [[nodiscard]] std::string_view known_run(const automaton_state& s, step_count& steps) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
+  [[nodiscard]] bool has_plain_text() const override { return true; }
   [[nodiscard]] std::size_t size_bytes() const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
@@ -63,12 +65,14 @@ class rules_automaton final : public byte_automaton {
   class reader;
   class step;
 
+  static constexpr std::uint32_t no_loop = UINT32_MAX;
   /// A way to take a byte of a set.
   struct head {
     std::uint32_t set = 0;
     std::uint32_t next = 0;  // the place after it
     std::uint32_t run = 0;   // a byte of a literal: where the rest of it begins in literals_
     std::uint32_t run_count = 0;
+    bool operator==(const head&) const = default;
   };
   struct call {
     std::uint32_t rule = 0;
@@ -81,27 +85,28 @@ class rules_automaton final : public byte_automaton {
     std::uint32_t first_call = 0, calls = 0;  // sorted
     byte_set takes;                           // the union of the heads' sets
     bool takes_plain = false;                 // some character of plain_text()
+    std::uint32_t text_loop = no_loop;        // all plain text is taken in one way, and leads to this place, a loop
   };
-  /// Up to `most` texts of one kind in a row, which are counted beside the place instead of by places of their own.
+  /// From `least` to `most` texts of one kind in a row, which are counted beside the place instead of by places of
+  /// their own.
   struct counted {
-    std::uint32_t least = 0, most = 0;
-    std::uint32_t between = 0;  // the place after one of them where another may begin
-    std::uint32_t exit = 0;     // the place after the last
+    std::uint32_t least = 0, most = 0;  // UINT32_MAX means any number, of which `least` are counted
+    std::uint32_t between = 0;          // the place after one of them where another may begin
+    std::uint32_t exit = 0;             // the place after the last
+    [[nodiscard]] std::uint32_t counted_max() const { return most == UINT32_MAX ? least : most; }
+    [[nodiscard]] std::uint32_t open_max() const { return most == UINT32_MAX ? least : most - 1; }  // before one more
   };
-  static constexpr std::uint32_t no_loop = UINT32_MAX;
   struct place : ways {
     std::uint32_t rule = 0;
     std::uint32_t loop = no_loop;  // the counted texts of which one is open here
     bool is_between = false;       // it is counted::between
     bool ends_text = false;        // one of the counted texts may end here
     bool may_end = false;          // its rule may end here
-    bool is_text_loop = false;     // all plain text is taken in one way and leads back here
     [[nodiscard]] bool is_only_end() const { return heads == 0 && calls == 0 && loop == no_loop; }
   };
 
   rules_automaton() = default;
   static automaton_state lost_state();
-  static const free_text& plain_text();
   static const byte_set& plain_first_bytes();
   [[nodiscard]] std::span<const head> heads(const ways& w) const { return {heads_.data() + w.first_head, w.heads}; }
   [[nodiscard]] std::span<const call> calls(const ways& w) const { return {calls_.data() + w.first_call, w.calls}; }

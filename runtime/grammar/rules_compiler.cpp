@@ -231,6 +231,8 @@ class rules_compiler {
   std::uint32_t add_repeat(const part& p, std::uint32_t next) {
     const part& body = p.parts.front();
     std::uint32_t at = next;
+    const bool is_counted = p.most == UINT32_MAX ? p.least > 1 : p.most > unrolled_max;
+    if (is_counted && loop_ == rules_automaton::no_loop && !has_rule(body)) return add_counted(p, next);
     if (p.most == UINT32_MAX) {
       const auto loop = add({.what = kind::split, .next = 0, .other = next});
       const auto begin = add_part(body, loop);
@@ -241,7 +243,6 @@ class rules_compiler {
       for (std::uint32_t i = 1; i < p.least && !why_; ++i) at = add_part(body, at);
       return at;
     }
-    if (p.most > unrolled_max && loop_ == rules_automaton::no_loop && !has_rule(body)) return add_counted(p, next);
     for (std::uint32_t i = p.least; i < p.most && !why_; ++i) {
       at = add({.what = kind::split, .next = add_part(body, at), .other = next});
     }
@@ -564,18 +565,33 @@ class rules_compiler {
     }
   }
 
-  /// Finds places, such as the inside of a string, where all plain text is taken in one way and leads back.
+  /// Finds places, such as the inside of a string, where all plain text is taken in one way and leads back, and those
+  /// that lead to such a place.
   void find_text_loops() {
     for (std::uint32_t i = 0; i < out_->accept_ && !why_; ++i) {
       place& p = out_->places_[i];
-      // Tries a letter first, which most places do not take.
-      const auto heads = out_->heads(p);
-      const auto letter = std::ranges::find_if(heads, [&](const head& h) { return out_->sets_[h.set]['a']; });
-      p.is_text_loop = letter != heads.end() && leads_back(letter->next, i) && is_text_loop(i, i, 0);
+      const auto* letter = letter_of(p);
+      if (letter != nullptr && leads_back(letter->next, i) && is_text_loop(i, i, 0)) p.text_loop = i;
     }
+    for (std::uint32_t i = 0; i < out_->accept_; ++i) join_text_loop(out_->places_[i]);
+    for (auto& one : out_->beginnings_) join_text_loop(one);
+  }
+  /// The first way to take a letter, which most places do not take.
+  [[nodiscard]] const head* letter_of(const ways& w) const {
+    const auto heads = out_->heads(w);
+    const auto at = std::ranges::find_if(heads, [&](const head& h) { return out_->sets_[h.set]['a']; });
+    return at == heads.end() ? nullptr : &*at;
+  }
+  void join_text_loop(ways& w) {
+    const auto* letter = w.text_loop == rules_automaton::no_loop ? letter_of(w) : nullptr;
+    if (letter == nullptr) return;
+    const place& after = out_->places_[letter->next];
+    const auto loop = after.ends_text ? out_->loops_[after.loop].between : letter->next;
+    if (out_->places_[loop].text_loop == loop && std::ranges::equal(out_->heads(w), out_->heads(out_->places_[loop])))
+      w.text_loop = loop;
   }
   bool is_text_loop(std::uint32_t loop, std::uint32_t at, std::size_t state) {
-    const auto& table = rules_automaton::plain_text().next;
+    const auto& table = plain_text().next;
     const place& p = out_->places_[at];
     // Within a character nothing but its rest may follow.
     const bool has_more = p.may_end || p.calls > 0 || p.ends_text;

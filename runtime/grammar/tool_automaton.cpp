@@ -398,7 +398,7 @@ std::string_view tool_automaton::known_run(const automaton_state& s, step_count&
 byte_automaton::free_text_rule tool_automaton::free_text_at(const automaton_state& s) const {
   const auto& f = *rules_.format;
   const auto text = [&](std::optional<std::uint8_t> exit) {
-    return free_text_rule{&text_without(f.begin.front()), UINT32_MAX, exit};
+    return free_text_rule{.table = &text_without(f.begin.front()), .exit_byte = exit};
   };
   switch (phase_of(s)) {
     case phase::text:
@@ -414,7 +414,7 @@ byte_automaton::free_text_rule tool_automaton::free_text_at(const automaton_stat
       return {};
     }
     case phase::element_text:
-      return {&text_without('\n'), UINT32_MAX, static_cast<std::uint8_t>(tools::element_end[s[count]])};
+      return {.table = &text_without('\n'), .exit_byte = static_cast<std::uint8_t>(tools::element_end[s[count]])};
     case phase::arguments:
     case phase::element_json:
     case phase::element_bound:

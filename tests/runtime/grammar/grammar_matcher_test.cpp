@@ -54,7 +54,7 @@ TEST(token_trie, masks_are_what_trying_every_token_gives) {
       std::size_t position = 0;
       for (const char c : std::string_view(text)) {
         if (name == "tiny" || position++ % 9 == 0) {
-          ASSERT_EQ(trie->next_token_mask(*m, s), try_every_token(*trie, *m, s))
+          ASSERT_EQ(token_masks(*trie, *m).find(s), try_every_token(*trie, *m, s))
               << name << " before '" << c << "' of " << text;
         }
         ASSERT_TRUE(m->is_valid(s));
@@ -71,7 +71,7 @@ TEST(token_trie, masks_are_right_at_every_byte_of_a_text_s_end) {
     automaton_state s = programs.begin();
     for (const char c : std::string_view("<gen>")) ASSERT_TRUE(programs.advance(s, static_cast<std::uint8_t>(c)));
     for (const char c : copy::gen_end) {
-      ASSERT_EQ(trie->next_token_mask(programs, s), try_every_token(*trie, programs, s))
+      ASSERT_EQ(token_masks(*trie, programs).find(s), try_every_token(*trie, programs, s))
           << name << " before '" << c << "'";
       ASSERT_TRUE(programs.advance(s, static_cast<std::uint8_t>(c)));
     }
@@ -93,7 +93,7 @@ TEST(token_trie, masks_are_right_in_randomly_reached_states) {
     for (const auto& m : all) {
       automaton_state s = m->begin();
       for (std::size_t step = 0; step < test::rounds(24, 8); ++step) {
-        const auto mask = trie->next_token_mask(*m, s);
+        const auto mask = token_masks(*trie, *m).find(s);
         ASSERT_EQ(mask, try_every_token(*trie, *m, s))
             << name << ", byte_automaton " << (&m - all.data()) << ", step " << step;
         // Prefers tokens with bytes above 0x7f, so that half-written characters occur.
@@ -209,7 +209,7 @@ TEST(compiled_grammar, leaves_the_last_token_before_a_choice_to_the_model) {
       }
       EXPECT_EQ(trie->spell(left).size(), 1u) << name << " after '" << p.begun << "': '" << left << "'";
       // Every token of the mask can follow, including one that extends into the choice.
-      const auto mask = trie->next_token_mask(*p.automaton, s);
+      const auto mask = token_masks(*trie, *p.automaton).find(s);
       for (token t = 0; t < static_cast<token>(tokenizer->size()); ++t) {
         if ((mask[static_cast<std::size_t>(t) / 64] >> (t % 64) & 1) == 0) continue;
         automaton_state after = s;
@@ -291,7 +291,7 @@ TEST(compiled_grammar, jumps_forward_as_trying_every_byte_says) {
         ASSERT_TRUE(std::ranges::equal(accepted.cells(), taken.cells()));
       }
       if (random() % 64 == 0) {
-        ASSERT_EQ(trie.next_token_mask(*m, s), try_every_token(trie, *m, s));
+        ASSERT_EQ(token_masks(trie, *m).find(s), try_every_token(trie, *m, s));
       }
       // Whitespace is rare, so that the text makes progress.
       std::vector<automaton_state> next;

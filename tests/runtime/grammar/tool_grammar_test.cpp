@@ -430,7 +430,7 @@ TEST(tool_grammar, tokens_of_a_call_with_control_tokens_are_accepted_and_masks_a
     automaton_state s = rules.begin();
     const auto text = "so < " + call_text(f, "edit", arguments_in(f)) + std::string(f.end);
     for (std::string_view left = text; !left.empty();) {
-      const auto mask = trie->next_token_mask(rules, s);
+      const auto mask = token_masks(*trie, rules).find(s);
       for (token t = 0; t < static_cast<token>(tokenizer->size()); ++t) {
         automaton_state after = s;
         const bool may =
@@ -613,7 +613,7 @@ TEST(tool_grammar, a_text_by_a_schema_in_elements_can_always_be_completed_and_ma
             EXPECT_EQ(rules->advance(after, static_cast<std::uint8_t>(byte)), is_known) << schema << " byte " << byte;
           }
         }
-        const auto mask = trie->next_token_mask(*rules, s);
+        const auto mask = token_masks(*trie, *rules).find(s);
         for (token t = 0; t < static_cast<token>(tokenizer->size()); ++t) {
           const auto piece = tokenizer->piece(t, false);
           if (piece.empty()) continue;
