@@ -39,11 +39,6 @@ spelling spell(std::uint8_t byte) {
   return {{'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]}, 6};
 }
 
-const free_text& text_of_a_line() {
-  static const free_text table = free_text::characters(bytes_between(0, 0x7f).reset('\n'));
-  return table;
-}
-
 }  // namespace
 
 automaton_state bound_text::begin() const {
@@ -88,7 +83,6 @@ byte_automaton::free_text_rule bound_text::free_text_at(const automaton_state& s
   if (s[has_text] == 0) return {};
   auto rule = strings_->free_text_at(text_of(s));
   if (rule.table == nullptr) return {};
-  rule.table = &text_of_a_line();
   rule.exit_byte = static_cast<std::uint8_t>(element_end[s[end_bytes]]);
   return rule;
 }

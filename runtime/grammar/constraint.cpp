@@ -2,9 +2,9 @@
 
 #include "runtime/base/utf8.hpp"
 #include "runtime/grammar/copy_grammar.hpp"
-#include "runtime/grammar/json_automaton.hpp"
 #include "runtime/grammar/json_schema.hpp"
 #include "runtime/grammar/rules_automaton.hpp"
+#include "runtime/grammar/syntax/part_builders.hpp"
 #include "runtime/grammar/tool_grammar.hpp"
 
 namespace redline::grammar {
@@ -24,8 +24,8 @@ result<copy::program_shape> parse_shape(std::span<const std::uint32_t> numbers) 
 }
 
 result<void> check_text(std::string_view text, const std::string& what) {
-  if (text.size() > schema_bytes_max) {
-    return failure{errc::invalid_argument, what + ": expected at most " + std::to_string(schema_bytes_max) +
+  if (text.size() > grammar_bytes_max) {
+    return failure{errc::invalid_argument, what + ": expected at most " + std::to_string(grammar_bytes_max) +
                                                " bytes, found " + std::to_string(text.size())};
   }
   if (utf8::valid_prefix_bytes(text) < text.size())
@@ -66,7 +66,12 @@ result<std::shared_ptr<const byte_automaton>> compile_automaton(const constraint
     case grammar_kind::regex: {
       REDLINE_TRY(check_text(c.text, "expression"));
       REDLINE_TRY_ASSIGN(auto texts, regex_dfa::compile(c.text, {}));
-      return std::shared_ptr<const byte_automaton>(std::make_shared<regex_automaton>(std::move(texts)));
+      step_count steps(rules_automaton::compile_steps_max);
+      part whole = expression(std::make_shared<const regex_dfa>(std::move(texts)), false);
+      grammar_rules rules{.rules = {{.name = "expression", .is_written = true, .right = std::move(whole)}},
+                          .subject = "expression"};
+      REDLINE_TRY_ASSIGN(auto made, rules_automaton::compile(std::move(rules), steps));
+      return std::shared_ptr<const byte_automaton>(std::move(made));
     }
     case grammar_kind::rules: {
       REDLINE_TRY(check_text(c.text, "grammar"));

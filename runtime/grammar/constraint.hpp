@@ -50,7 +50,7 @@ struct constraint {
   }
 };
 
-inline constexpr std::size_t schema_bytes_max = 32 << 10;  // also the limit for expressions and rules
+inline constexpr std::size_t grammar_bytes_max = 32 << 10;  // of an expression or of rules
 
 /// `shape` contains 1 for line spans or 0; 1 for token spans plus 2 for anchors; then each file's lines and tokens.
 [[nodiscard]] constraint copy_constraint(const copy::program_shape& shape);

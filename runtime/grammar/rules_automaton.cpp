@@ -1,19 +1,21 @@
 #include "runtime/grammar/rules_automaton.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <boost/container/small_vector.hpp>
+#include <numeric>
 #include <unordered_set>
 
 namespace redline::grammar {
 namespace {
 
 // The cells of a state: marks and the predicted frame; the number of frames; each frame, oldest first, as the number of
-// its entries and two cells for each (the awaited rule, and where its caller goes on); then where the text is, sorted:
-// two cells for a spot. Frame 0, which awaits the root rule, is not stored. A point is a place of a rule and the frame
-// where the rule began. A spot is a point and a count of texts.
+// its entries and three cells for each (the awaited rule, and the spot where its caller goes on); then where the text
+// is, sorted: two cells for a spot. Frame 0, which awaits the root rule, is not stored. A point is a place of a rule
+// and the frame where the rule began. A spot is a point and the number of the place's loop, or 0.
 constexpr std::uint32_t may_end = 1, lost = 2, predicts = 4;
 constexpr unsigned predicted_shift = 3;
-constexpr std::size_t header_cells = 2;
+constexpr std::size_t header_cells = 2, entry_cells = 3;
 
 constexpr unsigned frame_bits = 12;
 constexpr std::uint32_t frames_max = 1U << frame_bits;
@@ -22,9 +24,9 @@ std::uint32_t place_of(std::uint32_t point) { return point >> frame_bits; }
 std::uint32_t frame_of(std::uint32_t point) { return point & (frames_max - 1); }
 
 using spot = std::uint64_t;
-spot at_count(std::uint32_t point, std::uint32_t count) { return std::uint64_t{point} << 32 | count; }
+spot spot_of(std::uint32_t point, std::uint32_t number) { return std::uint64_t{point} << 32 | number; }
 std::uint32_t point_of(spot s) { return static_cast<std::uint32_t>(s >> 32); }
-std::uint32_t count_of(spot s) { return static_cast<std::uint32_t>(s); }
+std::uint32_t number_of(spot s) { return static_cast<std::uint32_t>(s); }
 
 template<class T>
 using short_vector = boost::container::small_vector<T, 64>;
@@ -58,7 +60,8 @@ class unique_list {
 class rules_automaton::reader {
  public:
   struct entry {
-    std::uint32_t rule, then;  // `then` is a point
+    std::uint32_t rule;
+    spot then;
     auto operator<=>(const entry&) const = default;
   };
 
@@ -66,20 +69,20 @@ class rules_automaton::reader {
     first_spot_ = header_cells;
     for (std::uint32_t i = 0; i < cells_[1]; ++i) {
       frames_.push_back(static_cast<std::uint32_t>(first_spot_));
-      first_spot_ += 1 + 2 * std::size_t{cells_[first_spot_]};
+      first_spot_ += 1 + entry_cells * cells_[first_spot_];
     }
   }
   /// Frames are numbered from 0, which is not stored.
   [[nodiscard]] std::uint32_t frames() const { return cells_[1] + 1; }
   [[nodiscard]] std::size_t entries(std::uint32_t frame) const { return frame == 0 ? 1 : cells_[frames_[frame - 1]]; }
   [[nodiscard]] entry at(std::uint32_t frame, std::size_t i) const {
-    if (frame == 0) return {grammar_.root_, point(grammar_.accept_, 0)};
-    const std::size_t cell = frames_[frame - 1] + 1 + 2 * i;
-    return {cells_[cell], cells_[cell + 1]};
+    if (frame == 0) return {grammar_.root_, spot_of(point(grammar_.accept_, 0), 0)};
+    const std::size_t cell = frames_[frame - 1] + 1 + entry_cells * i;
+    return {cells_[cell], spot_of(cells_[cell + 1], cells_[cell + 2])};
   }
   [[nodiscard]] std::size_t spots() const { return (cells_.size() - first_spot_) / 2; }
   [[nodiscard]] spot spot_at(std::size_t i) const {
-    return at_count(cells_[first_spot_ + 2 * i], cells_[first_spot_ + 2 * i + 1]);
+    return spot_of(cells_[first_spot_ + 2 * i], cells_[first_spot_ + 2 * i + 1]);
   }
   /// Calls `see` with the place of each spot.
   template<class See>
@@ -100,7 +103,7 @@ class rules_automaton::reader {
     }
     return count;
   }
-  /// Calls `see` with the points that go on when `rule`, which began at a frame, ends. Returns the work.
+  /// Calls `see` with the spots that go on when `rule`, which began at a frame, ends. Returns the work.
   template<class See>
   std::size_t each_awaiting(std::uint32_t rule, std::uint32_t frame, See see) const {
     std::size_t work = 0;
@@ -109,7 +112,7 @@ class rules_automaton::reader {
     work += each_beginning(frame, [&](const ways& from) {
       const auto calls = grammar_.calls(from);
       for (auto c = std::ranges::lower_bound(calls, call{rule, 0}); c != calls.end() && c->rule == rule; ++c, ++work)
-        see(point(c->then, frame));
+        see(spot_of(point(c->then, frame), 0));
     });
     return work;
   }
@@ -143,7 +146,7 @@ class rules_automaton::step {
   bool take(std::uint8_t byte) {
     for (std::size_t i = 0; i < from_.spots() && work_ <= work_max; ++i) {
       const spot at = from_.spot_at(i);
-      take_at(grammar_.places_[place_of(point_of(at))], frame_of(point_of(at)), count_of(at), byte);
+      take_at(grammar_.places_[place_of(point_of(at))], frame_of(point_of(at)), number_of(at), byte);
     }
     if (from_.predicts_frame()) {
       (void)from_.each_beginning(from_.predicted(), [&](const ways& from) {
@@ -163,11 +166,11 @@ class rules_automaton::step {
     // Frames that nothing leads to any more are left out; the others keep their order.
     short_vector<std::uint32_t> numbers(from_.frames(), 0);
     for (const auto s : spots_) numbers[frame_of(point_of(s))] = 1;
-    for (const auto& e : calls_) numbers[frame_of(e.then)] = 1;
+    for (const auto& e : calls_) numbers[frame_of(point_of(e.then))] = 1;
     if (known < from_.frames()) numbers[known] = 1;
     for (auto frame = from_.frames(); frame-- > 1;) {
       if (numbers[frame] == 0) continue;
-      for (std::size_t i = 0; i < from_.entries(frame); ++i) numbers[frame_of(from_.at(frame, i).then)] = 1;
+      for (std::size_t i = 0; i < from_.entries(frame); ++i) numbers[frame_of(point_of(from_.at(frame, i).then))] = 1;
     }
     std::uint32_t count = 0;
     numbers[0] = 0;
@@ -184,16 +187,18 @@ class rules_automaton::step {
     const auto moved = [&](std::uint32_t p) { return point(place_of(p), numbers[frame_of(p)]); };
     const auto put = [&](const reader::entry& e) {
       to.push(e.rule);
-      to.push(moved(e.then));
+      to.push(moved(point_of(e.then)));
+      to.push(number_of(e.then));
     };
     for (std::uint32_t frame = 1; frame < from_.frames(); ++frame) {
       if (numbers[frame] == 0) continue;
       const std::size_t entries = from_.entries(frame);
-      if (to.size() + 1 + 2 * entries > automaton_state::cells_max) return lost_state();
+      if (to.size() + 1 + entry_cells * entries > automaton_state::cells_max) return lost_state();
       to.push(static_cast<std::uint32_t>(entries));
       for (std::size_t i = 0; i < entries; ++i) put(from_.at(frame, i));
     }
-    if (to.size() + 1 + 2 * calls_.size() + 2 * spots_.size() > automaton_state::cells_max) return lost_state();
+    if (to.size() + 1 + entry_cells * calls_.size() + 2 * spots_.size() > automaton_state::cells_max)
+      return lost_state();
     if (adds_frame) {
       to.push(static_cast<std::uint32_t>(calls_.size()));
       for (const auto& e : calls_) put(e);
@@ -201,58 +206,63 @@ class rules_automaton::step {
     std::sort(spots_.begin(), spots_.end());
     for (const auto s : spots_) {
       to.push(moved(point_of(s)));
-      to.push(count_of(s));
+      to.push(number_of(s));
     }
     return to;
   }
 
  private:
-  void take_at(const ways& at, std::uint32_t frame, std::uint32_t count, std::uint8_t byte) {
+  void take_at(const ways& at, std::uint32_t frame, std::uint32_t number, std::uint8_t byte) {
     ++work_;
     if (!at.takes[byte]) return;
     work_ += at.heads;
     for (const head& h : grammar_.heads(at)) {
-      if (!grammar_.sets_[h.set][byte]) continue;
-      const bool is_counted = grammar_.places_[h.next].loop != no_loop;
-      reached_.add(at_count(point(h.next, frame), is_counted ? count : 0));
+      if (!grammar_.sets_[h.set][byte] || !grammar_.may_take(h.guard, number)) continue;
+      const bool has_number = grammar_.places_[h.next].loop != no_loop;
+      reached_.add(spot_of(point(h.next, frame), has_number ? number : 0));
     }
   }
   /// Adds what follows at a spot before the next byte.
   void follow(spot at) {
-    if (at == at_count(point(grammar_.accept_, 0), 0)) {
+    if (at == spot_of(point(grammar_.accept_, 0), 0)) {
       ends_ = true;
       return;
     }
     const place& p = grammar_.places_[place_of(point_of(at))];
     const auto frame = frame_of(point_of(at));
+    const auto number = number_of(at);
     work_ += 1 + p.calls;
     if (p.is_between) {
-      const counted& loop = grammar_.loops_[p.loop];
-      if (count_of(at) < loop.most) spots_.push_back(at);
-      if (count_of(at) >= loop.least) reached_.add(at_count(point(loop.exit, frame), 0));
+      const loop& l = grammar_.loops_[p.loop];
+      if (l.what == loop::kind::counted ? number < l.most : grammar_.may_take(l.any_text, number)) {
+        if (p.heads > 0) spots_.push_back(at);
+        for (const call& c : grammar_.calls(p)) calls_.push_back({c.rule, spot_of(point(c.then, frame), number)});
+      }
+      if (l.may_exit(number)) reached_.add(spot_of(point(l.exit, frame), 0));
       return;
     }
     if (p.ends_text) {
-      const counted& loop = grammar_.loops_[p.loop];
-      reached_.add(at_count(point(loop.between, frame), std::min(count_of(at) + 1, loop.counted_max())));
+      const loop& l = grammar_.loops_[p.loop];
+      const bool was_chosen = l.what == loop::kind::distinct && (number >> p.chosen & 1) != 0;
+      if (!was_chosen) reached_.add(spot_of(point(l.between, frame), l.next(number, p.chosen)));
     }
     if (p.heads > 0) spots_.push_back(at);
     for (const call& c : grammar_.calls(p)) {
-      if (grammar_.places_[c.then].is_only_end())
+      const place& then = grammar_.places_[c.then];
+      if (then.is_only_end())
         hand_over(p.rule, frame, c.rule);
       else
-        calls_.push_back({c.rule, point(c.then, frame)});
+        calls_.push_back({c.rule, spot_of(point(c.then, frame), then.loop != no_loop ? number : 0)});
     }
-    if (p.may_end)
-      work_ += from_.each_awaiting(p.rule, frame, [this](std::uint32_t then) { reached_.add(at_count(then, 0)); });
+    if (p.may_end) work_ += from_.each_awaiting(p.rule, frame, [this](spot then) { reached_.add(then); });
   }
   /// Calls a rule at the end of another one: what awaits that one from now on awaits the called rule.
   void hand_over(std::uint32_t rule, std::uint32_t frame, std::uint32_t called) {
     if (work_ > work_max || !handed_.add(std::uint64_t{rule} << 32 | point(called, frame))) return;
-    work_ += from_.each_awaiting(rule, frame, [&](std::uint32_t then) {
-      const place& p = grammar_.places_[place_of(then)];
-      if (p.is_only_end() && place_of(then) != grammar_.accept_)
-        hand_over(p.rule, frame, called);
+    work_ += from_.each_awaiting(rule, frame, [&](spot then) {
+      const place& p = grammar_.places_[place_of(point_of(then))];
+      if (p.is_only_end() && place_of(point_of(then)) != grammar_.accept_)
+        hand_over(p.rule, frame_of(point_of(then)), called);
       else
         calls_.push_back({called, then});
     });
@@ -276,6 +286,33 @@ class rules_automaton::step {
   bool ends_ = false;
   std::size_t work_ = 0;
 };
+
+bool rules_automaton::loop::may_exit(std::uint32_t number) const {
+  if (what == kind::counted) return number >= least;
+  if (what == kind::ordered) return limits[number] == texts;
+  return static_cast<std::uint32_t>(std::popcount(number)) >= least;
+}
+bool rules_automaton::loop::is_valid(std::uint32_t number) const {
+  if (what == kind::counted) return number <= (most == UINT32_MAX ? least : most - 1);
+  if (what == kind::ordered) return number <= texts;
+  return (number & ~static_cast<std::uint32_t>((std::uint64_t{1} << texts) - 1)) == 0 &&
+         static_cast<std::uint32_t>(std::popcount(number)) <= most;
+}
+std::uint32_t rules_automaton::loop::next(std::uint32_t number, std::uint32_t chosen) const {
+  if (what == kind::counted) return std::min(number + 1, most == UINT32_MAX ? least : most);
+  return what == kind::ordered ? std::min(chosen + 1, texts) : number | std::uint32_t{1} << chosen;
+}
+bool rules_automaton::may_take(std::uint32_t guard, std::uint32_t number) const {
+  if (guard == no_guard) return true;
+  const auto& texts = guards_[guard].texts;
+  const loop& l = loops_[guards_[guard].loop];
+  if (l.what == loop::kind::ordered) {
+    const auto next = std::ranges::lower_bound(texts, number);
+    return next != texts.end() && *next <= l.limits[number];
+  }
+  return static_cast<std::uint32_t>(std::popcount(number)) < l.most &&
+         std::ranges::any_of(texts, [&](std::uint32_t t) { return (number >> t & 1) == 0; });
+}
 
 automaton_state rules_automaton::begin() const {
   automaton_state s;
@@ -351,17 +388,27 @@ byte_automaton::byte_kinds rules_automaton::kinds_of_bytes(const automaton_state
   return kinds;
 }
 
-std::string_view rules_automaton::known_run(const automaton_state& s, step_count&) const {
+template<class See>
+void rules_automaton::each_head(const reader& here, See see) const {
+  const auto look = [&](const ways& w, std::uint32_t number) {
+    for (const head& h : heads(w)) {
+      if (may_take(h.guard, number)) see(h);
+    }
+  };
+  for (std::size_t i = 0; i < here.spots(); ++i)
+    look(places_[place_of(point_of(here.spot_at(i)))], number_of(here.spot_at(i)));
+  if (here.predicts_frame()) (void)here.each_beginning(here.predicted(), [&](const ways& w) { look(w, 0); });
+}
+
+std::string_view rules_automaton::known_run(const automaton_state& s, step_count& steps) const {
   if (is_lost(s) || is_accepting(s)) return {};
-  const reader here(*this, s);
   const head* only = nullptr;
   std::size_t count = 0;
-  const auto see = [&](const ways& w) {
-    count += w.heads;
-    if (w.heads > 0) only = &heads_[w.first_head];
-  };
-  here.each_place(see);
-  if (here.predicts_frame()) (void)here.each_beginning(here.predicted(), see);
+  each_head(reader(*this, s), [&](const head& h) {
+    ++count;
+    only = &h;
+  });
+  steps.add(count);
   return count == 1 ? std::string_view(literals_).substr(only->run, only->run_count) : std::string_view{};
 }
 
@@ -391,14 +438,16 @@ byte_automaton::free_text_rule rules_automaton::free_text_at(const automaton_sta
   };
   if (here.predicts_frame()) (void)here.each_beginning(here.predicted(), [&](const ways& w) { see(w, 0); });
   for (std::size_t i = 0; i < here.spots(); ++i)
-    see(places_[place_of(point_of(here.spot_at(i)))], count_of(here.spot_at(i)));
+    see(places_[place_of(point_of(here.spot_at(i)))], number_of(here.spot_at(i)));
   return taking == 1 ? found : free_text_rule{};
 }
 
 std::size_t rules_automaton::size_bytes() const {
   const auto bytes_of = [](const auto& all) { return all.capacity() * sizeof(all[0]); };
   return bytes_of(places_) + bytes_of(beginnings_) + bytes_of(heads_) + bytes_of(calls_) + bytes_of(sets_) +
-         literals_.capacity();
+         bytes_of(loops_) + literals_.capacity() +
+         std::accumulate(guards_.begin(), guards_.end(), std::size_t{0},
+                         [](std::size_t sum, const guard& g) { return sum + g.bytes(); });
 }
 
 bool rules_automaton::is_valid(const automaton_state& s) const {
@@ -406,19 +455,23 @@ bool rules_automaton::is_valid(const automaton_state& s) const {
   if (s.size() < header_cells || (s[0] & lost) != 0 || s[1] + std::size_t{1} >= frames_max) return false;
   std::size_t at = header_cells;
   for (std::uint32_t i = 0; i < s[1]; ++i) {
-    if (at >= s.size() || s[at] == 0 || s[at] > (s.size() - at - 1) / 2) return false;
-    at += 1 + 2 * std::size_t{s[at]};
+    if (at >= s.size() || s[at] == 0 || s[at] > (s.size() - at - 1) / entry_cells) return false;
+    at += 1 + entry_cells * s[at];
   }
   if ((s.size() - at) % 2 != 0) return false;
   const reader here(*this, s);
   const bool has_prediction = here.predicts_frame();
   if (has_prediction ? here.predicted() >= here.frames() : here.predicted() != 0) return false;
-  // Whether the end of the point's rule is awaited at its frame, one of those before `frames`, as it is in a text.
-  const auto is_awaited = [&](std::uint32_t p, std::uint32_t frames) {
-    if (p == point(accept_, 0)) return true;
+  // Whether the number fits the place, and the end of its rule is awaited at its frame, one of those before `frames`,
+  // as it is in a text.
+  const auto is_awaited = [&](spot one, std::uint32_t frames) {
+    const auto p = point_of(one);
+    if (p == point(accept_, 0)) return number_of(one) == 0;
     if (place_of(p) >= accept_ || frame_of(p) >= frames) return false;
+    const place& at_place = places_[place_of(p)];
+    const bool fits = at_place.loop == no_loop ? number_of(one) == 0 : loops_[at_place.loop].is_valid(number_of(one));
     bool is_found = false;
-    (void)here.each_awaiting(places_[place_of(p)].rule, frame_of(p), [&](std::uint32_t) { is_found = true; });
+    if (fits) (void)here.each_awaiting(at_place.rule, frame_of(p), [&](spot) { is_found = true; });
     return is_found;
   };
   for (std::uint32_t frame = 1; frame < here.frames(); ++frame) {
@@ -431,9 +484,8 @@ bool rules_automaton::is_valid(const automaton_state& s) const {
   for (std::size_t i = 0; i < here.spots(); ++i) {
     const spot one = here.spot_at(i);
     if (i > 0 && here.spot_at(i - 1) >= one) return false;
-    if (point_of(one) == point(accept_, 0) || !is_awaited(point_of(one), here.frames())) return false;
-    const place& p = places_[place_of(point_of(one))];
-    if (p.heads == 0 || count_of(one) > (p.loop == no_loop ? 0 : loops_[p.loop].open_max())) return false;
+    if (point_of(one) == point(accept_, 0) || !is_awaited(one, here.frames())) return false;
+    if (places_[place_of(point_of(one))].heads == 0) return false;
   }
   return has_prediction || here.spots() > 0 || is_accepting(s);
 }

@@ -24,7 +24,8 @@ namespace redline::grammar {
 /// cycle of frames. A call at the end of a rule takes over the entries that await its caller, so a list written with
 /// its recursion last stays on one frame. A state is the frames in use, oldest first, and the places reached with the
 /// frames where their rules began. Equal frames of a state are one frame, so equal futures are mostly equal states.
-/// Repetitions of simple parts are counted: such a place has a number beside it.
+/// Repetitions of simple parts, and texts of which each may be chosen once, have a number beside their places, in spots
+/// and in frames.
 ///
 /// Nothing is dropped: every place and frame leads to a complete text. A state that does not fit in
 /// automaton_state::cells_max, or a byte that takes more than work_max steps, is lost (`is_lost`).
@@ -65,13 +66,14 @@ class rules_automaton final : public byte_automaton {
   class reader;
   class step;
 
-  static constexpr std::uint32_t no_loop = UINT32_MAX;
+  static constexpr std::uint32_t no_loop = UINT32_MAX, no_guard = UINT32_MAX;
   /// A way to take a byte of a set.
   struct head {
     std::uint32_t set = 0;
     std::uint32_t next = 0;  // the place after it
     std::uint32_t run = 0;   // a byte of a literal: where the rest of it begins in literals_
     std::uint32_t run_count = 0;
+    std::uint32_t guard = no_guard;  // in guards_: when it may be taken
     bool operator==(const head&) const = default;
   };
   struct call {
@@ -87,26 +89,47 @@ class rules_automaton final : public byte_automaton {
     bool takes_plain = false;                 // some character of plain_text()
     std::uint32_t text_loop = no_loop;        // all plain text is taken in one way, and leads to this place, a loop
   };
-  /// From `least` to `most` texts of one kind in a row, which are counted beside the place instead of by places of
-  /// their own.
-  struct counted {
-    std::uint32_t least = 0, most = 0;  // UINT32_MAX means any number, of which `least` are counted
-    std::uint32_t between = 0;          // the place after one of them where another may begin
-    std::uint32_t exit = 0;             // the place after the last
-    [[nodiscard]] std::uint32_t counted_max() const { return most == UINT32_MAX ? least : most; }
-    [[nodiscard]] std::uint32_t open_max() const { return most == UINT32_MAX ? least : most - 1; }  // before one more
+  /// Texts in a row of which a number beside the place says what was there, instead of places of their own. `counted`:
+  /// from `least` to `most` texts of one kind, and the number is how many. `ordered`: some of several texts, in order;
+  /// the number is that of the next one that may be chosen, and texts from `texts` on are others, which may repeat.
+  /// `distinct`: from `least` to `most` of several texts; the number is the set of those chosen.
+  struct loop {
+    enum class kind : std::uint8_t { counted, ordered, distinct };
+    kind what = kind::counted;
+    std::uint32_t least = 0, most = 0;  // counted: UINT32_MAX means any number, of which `least` are counted
+    std::uint32_t texts = 0;
+    std::vector<std::uint32_t> limits{};  // ordered: by number, the first required text from there on, or `texts`
+    std::uint32_t any_text = no_guard;    // some text may be chosen
+    std::uint32_t between = 0;            // the place after one of them where another may begin
+    std::uint32_t exit = 0;               // the place after the last
+
+    [[nodiscard]] bool may_exit(std::uint32_t number) const;
+    [[nodiscard]] bool is_valid(std::uint32_t number) const;
+    /// After the text `chosen`, which counted texts have in common.
+    [[nodiscard]] std::uint32_t next(std::uint32_t number, std::uint32_t chosen) const;
+  };
+  /// Some of these texts of a loop, ascending, may still be chosen.
+  struct guard {
+    std::uint32_t loop = 0;
+    std::vector<std::uint32_t> texts;
+    [[nodiscard]] std::size_t bytes() const { return sizeof(guard) + texts.capacity() * sizeof(texts[0]); }
   };
   struct place : ways {
     std::uint32_t rule = 0;
-    std::uint32_t loop = no_loop;  // the counted texts of which one is open here
-    bool is_between = false;       // it is counted::between
-    bool ends_text = false;        // one of the counted texts may end here
+    std::uint32_t loop = no_loop;  // of which a text is open here
+    bool is_between = false;       // it is loop::between
+    bool ends_text = false;        // a text of the loop may end here
+    std::uint32_t chosen = 0;      // which
     bool may_end = false;          // its rule may end here
     [[nodiscard]] bool is_only_end() const { return heads == 0 && calls == 0 && loop == no_loop; }
   };
 
   rules_automaton() = default;
   static automaton_state lost_state();
+  [[nodiscard]] bool may_take(std::uint32_t guard, std::uint32_t number) const;
+  /// Calls `see` with the ways to take a byte at a state that may be taken.
+  template<class See>
+  void each_head(const reader& here, See see) const;
   static const byte_set& plain_first_bytes();
   [[nodiscard]] std::span<const head> heads(const ways& w) const { return {heads_.data() + w.first_head, w.heads}; }
   [[nodiscard]] std::span<const call> calls(const ways& w) const { return {calls_.data() + w.first_call, w.calls}; }
@@ -116,7 +139,8 @@ class rules_automaton final : public byte_automaton {
   std::vector<head> heads_;
   std::vector<call> calls_;
   std::vector<byte_set> sets_;
-  std::vector<counted> loops_;
+  std::vector<loop> loops_;
+  std::vector<guard> guards_;
   std::string literals_;
   std::uint32_t root_ = 0;          // the rule of a whole text
   std::uint32_t accept_ = 0;        // the place after it

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <unordered_map>
 
 #include "runtime/base/pause_point.hpp"
@@ -48,15 +49,19 @@ class rules_compiler {
   using place = rules_automaton::place;
 
   /// A position in a rule.
-  enum class kind : std::uint8_t { bytes, split, call, text_end, end };
+  enum class kind : std::uint8_t { bytes, split, both, call, text_end, end };
   struct position {
     kind what = kind::end;
-    std::uint32_t next = 0;   // bytes, call: the position after it; split: the first way; text_end: after the last
-    std::uint32_t other = 0;  // bytes: the set; split: the second way; call: the rule, whose number its beginning has
-    std::uint32_t rule = 0;   // that it is in
+    // bytes, call: the position after it; split: the first way; both: the only one; text_end: after the last text
+    std::uint32_t next = 0;
+    // bytes: the set; split: the second way; both: what must be possible too; call: the rule, whose number its
+    // beginning has; text_end: the text
+    std::uint32_t other = 0;
+    std::uint32_t rule = 0;                         // that it is in
     std::uint32_t loop = rules_automaton::no_loop;  // of which it is in a text
     std::uint32_t run = 0;                          // as in rules_automaton::head
     std::uint32_t run_count = 0;
+    std::uint32_t guard = rules_automaton::no_guard;
   };
 
   void refuse(const std::string& what) {
@@ -109,6 +114,8 @@ class rules_compiler {
       }
       case part::kind::repeat:
         return add_repeat(p, next);
+      case part::kind::selection:
+        return add_selection(p, next);
     }
     return next;
   }
@@ -232,7 +239,8 @@ class rules_compiler {
     const part& body = p.parts.front();
     std::uint32_t at = next;
     const bool is_counted = p.most == UINT32_MAX ? p.least > 1 : p.most > unrolled_max;
-    if (is_counted && loop_ == rules_automaton::no_loop && !has_rule(body)) return add_counted(p, next);
+    const bool is_simple = !has_rule(body) || !may_be_empty(body);
+    if (is_counted && is_simple && loop_ == rules_automaton::no_loop) return add_counted(p, next);
     if (p.most == UINT32_MAX) {
       const auto loop = add({.what = kind::split, .next = 0, .other = next});
       const auto begin = add_part(body, loop);
@@ -250,15 +258,19 @@ class rules_compiler {
     return at;
   }
   static bool has_rule(const part& p) {
-    return p.what == part::kind::rule || std::any_of(p.parts.begin(), p.parts.end(), has_rule);
+    return p.what == part::kind::rule || p.what == part::kind::selection ||
+           std::any_of(p.parts.begin(), p.parts.end(), has_rule);
   }
+  /// Rules are taken for ones that may.
   static bool may_be_empty(const part& p) {
     switch (p.what) {
       case part::kind::literal:
         return p.text.empty();
       case part::kind::characters:
-      case part::kind::rule:
         return false;
+      case part::kind::rule:
+      case part::kind::selection:
+        return true;
       case part::kind::expression:
         return p.expression->accepts(p.expression->begin());
       case part::kind::sequence:
@@ -270,10 +282,107 @@ class rules_compiler {
     }
     return false;
   }
+
+  // Texts that may be chosen once. All keys are one tree, whose branches are guarded by the keys in them.
+
+  struct key_of_text {
+    std::string_view rest;
+    std::uint32_t text = 0;
+  };
+  std::uint32_t add_selection(const part& p, std::uint32_t next) {
+    const selection_rule& rule = *p.selection;
+    if (loop_ != rules_automaton::no_loop) {
+      refuse("a choice of different texts inside of another");
+      return 0;
+    }
+    const auto number = static_cast<std::uint32_t>(out_->loops_.size());
+    const auto count = static_cast<std::uint32_t>(rule.keys.size());
+    using loop = rules_automaton::loop;
+    loop& made = out_->loops_.emplace_back();
+    made = {.what = rule.in_order ? loop::kind::ordered : loop::kind::distinct,
+            .least = rule.least,
+            .most = rule.most,
+            .texts = count};
+    if (rule.in_order) {
+      made.limits.assign(count + std::size_t{1}, count);
+      for (auto i = count; i-- > 0;) made.limits[i] = rule.required[i] ? i : made.limits[i + 1];
+    }
+    std::vector<std::uint32_t> all(count + (rule.has_others ? 1U : 0U));
+    std::iota(all.begin(), all.end(), 0U);
+    made.any_text = add_guard(number, all);
+    loop_ = number;
+    begins_.assign(count, 0);
+    std::vector<key_of_text> keys;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto end = add({.what = kind::text_end, .next = next, .other = i});
+      begins_[i] = rule.in_order ? add_part(p.parts[i + 1], end) : end;
+      keys.push_back({rule.keys[i], i});
+    }
+    auto begin = count > 0 ? add_keys(std::move(keys)) : 0;
+    if (rule.has_others) {
+      const auto end = add({.what = kind::text_end, .next = next, .other = count});
+      const auto others = add_part(p.parts.back(), end);
+      if (!why_ && positions_[others].what != kind::bytes) refuse("other texts that begin in different ways");
+      if (why_) return 0;
+      positions_[others].guard = add_guard(number, {count});
+      begins_.push_back(others);
+      begin = count > 0 ? add({.what = kind::split, .next = begin, .other = others}) : others;
+    }
+    const auto between = add_part(p.parts.front(), begin);
+    loops_.emplace_back(between, next);
+    selections_.emplace_back(number, begins_);
+    loop_ = rules_automaton::no_loop;
+    bool is_complete = rule.in_order || rule.least == 0;
+    for (std::uint32_t i = 0; i < count && rule.in_order; ++i) {
+      if (!rule.required[i]) continue;
+      begin = add({.what = kind::both, .next = begin, .other = begins_[i]});
+      is_complete = false;
+    }
+    if (count == 0 && !rule.has_others) return next;
+    return is_complete ? add({.what = kind::split, .next = begin, .other = next}) : begin;
+  }
+  std::uint32_t add_guard(std::uint32_t loop, std::vector<std::uint32_t> texts) {
+    (void)spend(texts.size());
+    out_->guards_.push_back({loop, std::move(texts)});
+    return static_cast<std::uint32_t>(out_->guards_.size() - 1);
+  }
+  /// Adds the keys, which are all different.
+  std::uint32_t add_keys(std::vector<key_of_text> keys) {
+    std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.rest < b.rest; });
+    std::optional<std::uint32_t> joined;
+    for (auto from = keys.begin(); from != keys.end() && spend(1);) {
+      std::uint32_t begin = 0;
+      auto to = from + 1;
+      if (from->rest.empty()) {
+        begin = begins_[from->text];
+      } else {
+        while (to != keys.end() && to->rest.front() == from->rest.front()) ++to;
+        // They are sorted, so what the first and the last have in common all have.
+        const auto first = from->rest, last = (to - 1)->rest;
+        const auto same = static_cast<std::size_t>(
+            std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first - first.begin());
+        std::vector<std::uint32_t> texts;
+        for (auto one = from; one != to; ++one) {
+          texts.push_back(one->text);
+          one->rest.remove_prefix(same);
+        }
+        std::sort(texts.begin(), texts.end());
+        const bool is_one = to == from + 1;
+        begin = add_literal(first.substr(0, same), is_one ? begins_[from->text] : add_keys({from, to}));
+        if (why_) return 0;
+        positions_[begin].guard = add_guard(loop_, std::move(texts));
+      }
+      joined = joined ? add({.what = kind::split, .next = *joined, .other = begin}) : begin;
+      from = to;
+    }
+    return joined.value_or(0);
+  }
   std::uint32_t add_counted(const part& p, std::uint32_t next) {
     const std::uint32_t least = may_be_empty(p.parts.front()) ? 0 : p.least;
     loop_ = static_cast<std::uint32_t>(out_->loops_.size());
-    out_->loops_.push_back({.least = least, .most = p.most});
+    auto& made = out_->loops_.emplace_back();
+    made.least = least;
+    made.most = p.most;
     const auto end = add({.what = kind::text_end, .next = next});
     const auto begin = add_part(p.parts.front(), end);
     loops_.emplace_back(begin, next);
@@ -358,7 +467,7 @@ class rules_compiler {
   static void each_next(const position& p, See see) {
     if (p.what == kind::end) return;
     see(p.next);
-    if (p.what == kind::split || p.what == kind::call) see(p.other);
+    if (p.what == kind::split || p.what == kind::both || p.what == kind::call) see(p.other);
   }
   /// Lists by position those that lead to it.
   void find_users() {
@@ -380,14 +489,21 @@ class rules_compiler {
     });
     find(ends_, [&](const position& p) {
       return p.what == kind::end || (p.what == kind::split && (ends_[p.next] || ends_[p.other])) ||
-             (p.what == kind::call && ends_[p.other] && ends_[p.next]) || (p.what == kind::text_end && ends_[p.next]) ||
+             ((p.what == kind::call || p.what == kind::both) && ends_[p.other] && ends_[p.next]) ||
+             (p.what == kind::text_end && ends_[p.next]) ||
              (p.what == kind::bytes && out_->sets_[p.other].any() && ends_[p.next]);
     });
     find(has_bytes_, [&](const position& p) {
       return (p.what == kind::split && (has_bytes_[p.next] || has_bytes_[p.other])) ||
+             (p.what == kind::both && ends_[p.other] && has_bytes_[p.next]) ||
              (p.what == kind::call && ends_[p.other] && ends_[p.next] && (has_bytes_[p.other] || has_bytes_[p.next])) ||
              (p.what == kind::bytes && out_->sets_[p.other].any() && ends_[p.next]);
     });
+    for (const auto& [loop, begins] : selections_) {
+      for (auto& g : out_->guards_) {
+        if (g.loop == loop) std::erase_if(g.texts, [&, &all = begins](std::uint32_t t) { return !ends_[all[t]]; });
+      }
+    }
     if (why_ || ends_[root_]) return;
     auto r = static_cast<std::uint32_t>(rules_.size() - 1);  // rules that others need usually come last
     while (ends_[r]) --r;
@@ -420,6 +536,7 @@ class rules_compiler {
   struct reach {
     std::vector<std::uint32_t> bytes, calls;  // positions, ascending
     bool may_end = false, ends_text = false;
+    std::uint32_t chosen = 0;
     auto operator<=>(const reach&) const = default;
   };
   reach reach_from(std::uint32_t begin) {
@@ -438,12 +555,16 @@ class rules_compiler {
           break;
         case kind::text_end:
           out.ends_text = true;
+          out.chosen = p.other;
           break;
         case kind::bytes:
           out.bytes.push_back(at);
           break;
         case kind::split:
           open.push_back(p.other);
+          open.push_back(p.next);
+          break;
+        case kind::both:
           open.push_back(p.next);
           break;
         case kind::call:
@@ -495,9 +616,14 @@ class rules_compiler {
       made.loop = one->loop;
       made.is_between = one->is_between;
       made.ends_text = one->from.ends_text;
+      made.chosen = one->from.chosen;
       made.may_end = one->from.may_end;
       std::vector<head> heads;
-      for (const auto at : one->from.bytes) heads.push_back(head_at(positions_[at]));
+      for (const auto at : one->from.bytes) {
+        heads.push_back(head_at(positions_[at]));
+        if (made.is_between && out_->loops_[made.loop].any_text != rules_automaton::no_guard)
+          heads.back().guard = out_->loops_[made.loop].any_text;
+      }
       std::vector<call> calls;
       for (const auto at : one->from.calls) calls.push_back({positions_[at].other, place_of_[positions_[at].next]});
       put_ways(made, std::move(heads), std::move(calls));
@@ -508,7 +634,7 @@ class rules_compiler {
     out_->places_.emplace_back();
   }
   [[nodiscard]] head head_at(const position& p) const {
-    return {.set = p.other, .next = place_of_[p.next], .run = p.run, .run_count = p.run_count};
+    return {.set = p.other, .next = place_of_[p.next], .run = p.run, .run_count = p.run_count, .guard = p.guard};
   }
   bool count_ways(std::size_t count) {
     ways_count_ += count;
@@ -521,10 +647,11 @@ class rules_compiler {
     to.first_head = static_cast<std::uint32_t>(out_->heads_.size());
     for (const auto& one : heads) {
       to.takes |= out_->sets_[one.set];
-      if (out_->heads_.size() > to.first_head && out_->heads_.back().next == one.next) {
+      if (out_->heads_.size() > to.first_head && out_->heads_.back().next == one.next &&
+          out_->heads_.back().guard == one.guard) {
         head& same = out_->heads_.back();
         if (same.set == one.set) continue;
-        same = {.set = set_of(out_->sets_[same.set] | out_->sets_[one.set]), .next = one.next};
+        same = {.set = set_of(out_->sets_[same.set] | out_->sets_[one.set]), .next = one.next, .guard = one.guard};
       } else {
         out_->heads_.push_back(one);
       }
@@ -598,12 +725,14 @@ class rules_compiler {
     if (!spend(1 + std::size_t{16} * p.heads) || (state != 0 && has_more)) return false;
     std::array<std::uint32_t, 256> leads;
     leads.fill(UINT32_MAX);
+    byte_set inside;
+    for (std::size_t b = 0; b < 256; ++b) inside[b] = table[state][b] != free_text::outside;
+    if ((inside & ~p.takes).any()) return false;
     for (const head& one : out_->heads(p)) {
-      for (std::size_t b = 0; b < 256; ++b) {
-        if (table[state][b] == free_text::outside || !out_->sets_[one.set][b]) continue;
-        if (leads[b] != UINT32_MAX) return false;
-        leads[b] = one.next;
-      }
+      const byte_set taken = inside & out_->sets_[one.set];
+      bool is_new = true;
+      each_byte(taken, [&](std::size_t b) { is_new = is_new && std::exchange(leads[b], one.next) == UINT32_MAX; });
+      if (!is_new) return false;
     }
     std::map<std::pair<std::uint32_t, std::size_t>, bool> known;
     for (std::size_t b = 0; b < 256; ++b) {
@@ -627,9 +756,12 @@ class rules_compiler {
   std::string subject_;
   std::vector<rule> rules_;
   std::uint32_t root_;
-  std::uint32_t rule_ = 0;                                      // the one that is being added
-  std::uint32_t loop_ = rules_automaton::no_loop;               // the one that is being added
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> loops_;  // where a text begins, and the position after the last
+  std::uint32_t rule_ = 0;                         // the one that is being added
+  std::uint32_t loop_ = rules_automaton::no_loop;  // the one that is being added
+  // By loop: where its texts begin, or the separator; and the position after the last.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> loops_;
+  std::vector<std::pair<std::uint32_t, std::vector<std::uint32_t>>> selections_;  // loops, and where their texts begin
+  std::vector<std::uint32_t> begins_;  // of the selection that is being added, by text: the position after its key
   std::vector<position> positions_;
   std::shared_ptr<rules_automaton> out_{new rules_automaton};
   std::unordered_map<byte_set, std::uint32_t> sets_;

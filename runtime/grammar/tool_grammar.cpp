@@ -4,11 +4,13 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "runtime/base/strict_json.hpp"
 #include "runtime/grammar/json_schema.hpp"
+#include "runtime/grammar/schema/schema_clauses.hpp"
 
 namespace redline::grammar {
 namespace {
@@ -28,6 +30,7 @@ constexpr std::string_view descriptions[] = {"title", "description", "default", 
 constexpr std::string_view shapes[] = {"type",  "properties", "required", "additionalProperties",
                                        "items", "enum",       "const",    "anyOf",
                                        "oneOf", "$ref",       "$defs",    "definitions"};
+constexpr std::string_view keywords_of_elements[] = {"type", "properties", "required", "additionalProperties"};
 constexpr std::string_view maps[] = {"properties", "$defs", "definitions"};
 constexpr std::string_view lists[] = {"anyOf", "oneOf"};
 constexpr std::string_view single[] = {"items", "additionalProperties"};
@@ -142,23 +145,44 @@ bool is_element_name(const std::string& name) {
   return !name.empty() && name.find_first_of("<>\n\r") == std::string::npos;
 }
 
-/// The work for a set of tools.
-struct tool_steps {
-  step_count& all;
-  step_count rules{2 * schema_rules_steps_max};  // for all schemas that become rules
+/// Compiles the schemas of a set of tools, those that are the same once.
+class schema_compiler {
+ public:
+  explicit schema_compiler(step_count& steps) : steps_(steps) {}
+
+  result<std::shared_ptr<const byte_automaton>> compile(const std::string& schema) {
+    auto& known = known_[schema];
+    if (known) return known;
+    step_count own(schema_steps_max);
+    auto made = compile_schema(schema, {.is_closed = true}, own);
+    steps_.add(own.taken());
+    if (made) known = *made;
+    return made;
+  }
+
+ private:
+  step_count& steps_;
+  std::unordered_map<std::string, std::shared_ptr<const byte_automaton>> known_;
 };
 
-/// compile_schema with a separate limit for this schema.
-result<std::shared_ptr<const byte_automaton>> compile_part(std::string_view schema, tool_steps& steps,
-                                                           bool may_be_rules = true) {
-  step_count own(schema_steps_max);
-  const auto before = steps.rules.taken();
-  auto made = compile_schema(schema, own, may_be_rules ? &steps.rules : nullptr);
-  steps.all.add(own.taken() + steps.rules.taken() - before);
-  return made;
+/// Elements are held to their own schemas, not to what stands beside those.
+result<void> check_elements(const json& schema) {
+  const auto wrong = [](const std::string& keyword, const std::string& why) {
+    return failure{errc::invalid_argument, "schema: the keyword '" + keyword.substr(0, 64) + "' " + why};
+  };
+  for (const auto& [keyword, value] : schema.items()) {
+    if (asserts(keyword) && !is_in(keywords_of_elements, keyword))
+      return wrong(keyword, "is not supported in this model's form of calls");
+  }
+  const auto required = schema.find("required"), members = schema.find("properties");
+  for (const auto& name : required != schema.end() && required->is_array() ? *required : json::array()) {
+    if (!name.is_string() || members == schema.end() || !members->contains(name.get_ref<const std::string&>()))
+      return wrong("required", "names a member without a schema");
+  }
+  return {};
 }
 
-result<std::vector<tool_element>> compile_elements(const json& schema, tool_steps& steps) {
+result<std::vector<tool_element>> compile_elements(const json& schema, schema_compiler& schemas) {
   std::vector<tool_element> out;
   const auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object()) return out;
@@ -189,7 +213,7 @@ result<std::vector<tool_element>> compile_elements(const json& schema, tool_step
                        "than " +
                            std::to_string(elements_bytes_max) + " bytes; expected fewer or smaller definitions"};
       }
-      REDLINE_TRY_ASSIGN(auto compiled, compile_part(text, steps));
+      REDLINE_TRY_ASSIGN(auto compiled, schemas.compile(text));
       automaton_state s = compiled->begin();
       if (is_text && compiled->advance(s, '"'))
         element.text = std::make_shared<const bound_text>(std::move(compiled));
@@ -204,26 +228,26 @@ result<std::vector<tool_element>> compile_elements(const json& schema, tool_step
 // ---- one tool ------------------------------------------------------------------------------------------------------
 
 result<callable_tool> compile_tool(const std::string& name, const json& schema, const tools::call_format& format,
-                                   tool_steps& steps) {
+                                   schema_compiler& schemas) {
   callable_tool out{.name = name, .arguments = nullptr, .elements = {}};
-  // Elements are held to their own schemas, not to what stands beside them: those must express all of the schema.
-  REDLINE_TRY_ASSIGN(out.arguments, compile_part(dump_json(schema), steps, !format.has_elements));
+  REDLINE_TRY_ASSIGN(out.arguments, schemas.compile(dump_json(schema)));
   automaton_state s = out.arguments->begin();
   if (!out.arguments->advance(s, '{')) return failure{errc::invalid_argument, "schema: expected type object"};
   if (!format.has_elements) return out;
-  REDLINE_TRY_ASSIGN(out.elements, compile_elements(schema, steps));
+  REDLINE_TRY(check_elements(schema));
+  REDLINE_TRY_ASSIGN(out.elements, compile_elements(schema, schemas));
   out.arguments = nullptr;
   return out;
 }
 
 /// As much of a tool's schema as can be enforced on its arguments.
-result<json> usable_schema(const tools::tool& t, const tools::call_format& format, tool_steps& steps) {
+result<json> usable_schema(const tools::tool& t, const tools::call_format& format, schema_compiler& schemas) {
   const json whole = as_object(reduce(t.parameters, false));
-  const auto compiled = compile_tool(t.name, whole, format, steps);
+  const auto compiled = compile_tool(t.name, whole, format, schemas);
   if (compiled) return whole;
   if (t.strict) return of_tool(t.name, compiled.error());
   const json shape = as_object(reduce(t.parameters, true));
-  if (compile_tool(t.name, shape, format, steps)) return shape;
+  if (compile_tool(t.name, shape, format, schemas)) return shape;
   return any_object();
 }
 
@@ -241,9 +265,9 @@ result<constraint> tool_constraint(const tools::tool_set& set, const tools::call
     bytes += t.name.size() + least + 8;
   }
   json callable = json::object();
-  tool_steps counted{steps};
+  schema_compiler schemas(steps);
   for (const auto* t : allowed) {
-    REDLINE_TRY_ASSIGN(auto schema, usable_schema(*t, format, counted));
+    REDLINE_TRY_ASSIGN(auto schema, usable_schema(*t, format, schemas));
     const std::size_t size = dump_json(schema).size();
     const std::size_t more = size - std::min(size, least);
     // With very many tools, the last ones accept any object as arguments, unless they are strict.
@@ -285,10 +309,10 @@ result<std::shared_ptr<const tool_automaton>> compile_tools(std::string_view tex
   if (rules.format == nullptr) return wrong("names an unknown format");
   rules.must_call = given["must_call"].get<bool>();
   rules.many = given["many"].get<bool>();
-  tool_steps counted{steps};
+  schema_compiler schemas(steps);
   for (const auto& [name, schema] : given["tools"].items()) {
     if (name.empty() || name.size() > 256) return wrong("has a tool without a name");
-    auto one = compile_tool(name, schema, *rules.format, counted);
+    auto one = compile_tool(name, schema, *rules.format, schemas);
     if (!one) return of_tool(name, one.error());
     rules.tools.push_back(std::move(*one));
   }

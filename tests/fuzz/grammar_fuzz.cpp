@@ -85,7 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto end = std::min(bytes.find('\0'), bytes.size());
     if (kind == json) {
       grammar::step_count steps(grammar::schema_steps_max);
-      const auto compiled = grammar::compile_schema(bytes.substr(0, end), steps);
+      const auto compiled = grammar::compile_schema(bytes.substr(0, end), {}, steps);
       check(steps.taken() < 2 * grammar::schema_steps_max);
       if (!compiled) return 0;
       made = *compiled;

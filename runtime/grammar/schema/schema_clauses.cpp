@@ -19,6 +19,8 @@ constexpr std::pair<std::string_view, std::uint32_t> types_by_name[] = {
     {"null", null_values},     {"boolean", boolean_values}, {"object", object_values}, {"array", array_values},
     {"string", string_values}, {"number", number_values},   {"integer", whole_values}};
 
+/// Keywords that assert something about values of all types.
+constexpr std::string_view of_all_types[] = {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "type", "enum", "const"};
 /// Keywords that assert something in some draft and cannot be enforced.
 constexpr std::string_view refused_keywords[] = {"unevaluatedItems", "unevaluatedProperties", "$dynamicRef",
                                                  "$recursiveRef"};
@@ -92,6 +94,12 @@ std::uint32_t type_of_value(const json& value) {
   if (value.is_array()) return array_values;
   if (value.is_string()) return string_values;
   return value.is_boolean() ? boolean_values : null_values;
+}
+
+bool asserts(std::string_view keyword) {
+  const auto is_in = [&](const auto& list) { return std::ranges::find(list, keyword) != std::end(list); };
+  return type_of_keyword(keyword) != 0 || is_in(of_all_types) || is_in(refused_keywords) || is_in(refused_in_draft_3) ||
+         is_in(refused_up_to_draft_7);
 }
 
 bool schema_clause::requires_member(const std::string& name) const {

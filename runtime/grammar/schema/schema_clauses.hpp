@@ -39,6 +39,8 @@ enum value_type : std::uint32_t {
   all_values = 127,
 };
 [[nodiscard]] std::uint32_t type_of_value(const json& value);
+/// Whether a keyword says in some draft which values match.
+[[nodiscard]] bool asserts(std::string_view keyword);
 
 /// Assertions that hold together, without alternatives: each about the values of one type.
 struct schema_clause {

@@ -18,7 +18,7 @@ part digit(char from = '0', char to = '9') {
 part any_digits(std::uint32_t least = 0) { return repeat(digit(), least, digits_max); }
 
 /// Fractions with at least one digit that is not zero.
-part nonzero_digits() { return sequence({repeat(digit('0', '0'), 0, digits_max), digit('1', '9'), any_digits()}); }
+part nonzero_digits() { return sequence(repeat(digit('0', '0'), 0, digits_max), digit('1', '9'), any_digits()); }
 
 std::string subtract_one(std::string digits) {
   auto at = digits.size();
@@ -49,7 +49,7 @@ part between(const std::string* low, const std::string* high, std::size_t at, st
   const char from = low != nullptr ? (*low)[at] : '0', to = high != nullptr ? (*high)[at] : '9';
   std::vector<part> ways;
   const auto add = [&](char first, char last, const std::string* l, const std::string* h) {
-    if (first <= last) ways.push_back(sequence({digit(first, last), between(l, h, at + 1, size)}));
+    if (first <= last) ways.push_back(sequence(digit(first, last), between(l, h, at + 1, size)));
   };
   if (from == to) {
     add(from, to, low, high);
@@ -81,16 +81,16 @@ part wholes(std::string low, std::string high) {
 part fractions_from(const std::string& low, bool is_open) {
   std::vector<part> ways;
   if (low.empty()) {
-    ways.push_back(sequence({literal("."), is_open ? nonzero_digits() : any_digits(1)}));
+    ways.push_back(sequence(literal("."), is_open ? nonzero_digits() : any_digits(1)));
     if (!is_open) ways.push_back(literal(""));
     return choice(std::move(ways));
   }
   for (std::size_t i = 0; i < low.size(); ++i) {
     if (low[i] < '9')
       ways.push_back(
-          sequence({literal("." + low.substr(0, i)), digit(static_cast<char>(low[i] + 1), '9'), any_digits()}));
+          sequence(literal("." + low.substr(0, i)), digit(static_cast<char>(low[i] + 1), '9'), any_digits()));
   }
-  ways.push_back(sequence({literal("." + low), is_open ? nonzero_digits() : any_digits()}));
+  ways.push_back(sequence(literal("." + low), is_open ? nonzero_digits() : any_digits()));
   return choice(std::move(ways));
 }
 
@@ -99,16 +99,15 @@ part fractions_to(const std::string& high, bool is_open) {
   std::vector<part> ways;
   if (!high.empty() || !is_open) {
     ways.push_back(literal(""));
-    ways.push_back(sequence({literal("."), repeat(digit('0', '0'), 1, digits_max)}));
+    ways.push_back(sequence(literal("."), repeat(digit('0', '0'), 1, digits_max)));
   }
   for (std::size_t i = 0; i < high.size(); ++i) {
     if (i > 0) ways.push_back(literal("." + high.substr(0, i)));
     if (high[i] > '0')
       ways.push_back(
-          sequence({literal("." + high.substr(0, i)), digit('0', static_cast<char>(high[i] - 1)), any_digits()}));
+          sequence(literal("." + high.substr(0, i)), digit('0', static_cast<char>(high[i] - 1)), any_digits()));
   }
-  if (!is_open && !high.empty())
-    ways.push_back(sequence({literal("." + high), repeat(digit('0', '0'), 0, digits_max)}));
+  if (!is_open && !high.empty()) ways.push_back(sequence(literal("." + high), repeat(digit('0', '0'), 0, digits_max)));
   return choice(std::move(ways));
 }
 
@@ -122,8 +121,8 @@ part fractions_between(const std::string& low, bool is_low_open, const std::stri
   std::string begin = "." + high.substr(0, same);
   begin.resize(same + 1, '0');
   if (same == size) {  // they are equal
-    if (is_low_open || is_high_open) return choice({});
-    ways.push_back(sequence({literal("." + low), repeat(digit('0', '0'), low.empty() ? 1 : 0, digits_max)}));
+    if (is_low_open || is_high_open) return choice();
+    ways.push_back(sequence(literal("." + low), repeat(digit('0', '0'), low.empty() ? 1 : 0, digits_max)));
     if (low.empty()) ways.push_back(literal(""));
     return choice(std::move(ways));
   }
@@ -136,11 +135,11 @@ part fractions_between(const std::string& low, bool is_low_open, const std::stri
     }
     return fractions;
   };
-  ways.push_back(sequence({literal(begin), digit(from, from), without_point(fractions_from(rest(low), is_low_open))}));
+  ways.push_back(sequence(literal(begin), digit(from, from), without_point(fractions_from(rest(low), is_low_open))));
   if (from + 1 < to)
     ways.push_back(
-        sequence({literal(begin), digit(static_cast<char>(from + 1), static_cast<char>(to - 1)), any_digits()}));
-  ways.push_back(sequence({literal(begin), digit(to, to), without_point(fractions_to(rest(high), is_high_open))}));
+        sequence(literal(begin), digit(static_cast<char>(from + 1), static_cast<char>(to - 1)), any_digits()));
+  ways.push_back(sequence(literal(begin), digit(to, to), without_point(fractions_to(rest(high), is_high_open))));
   if (low.find_first_not_of('0') == std::string::npos && !is_low_open) ways.push_back(literal(""));
   return choice(std::move(ways));
 }
@@ -154,41 +153,41 @@ part magnitudes(const decimal& low, bool is_low_open, const decimal* high, bool 
     std::string first = is_above ? add_one(low.whole.empty() ? "0" : low.whole) : low.whole;
     std::string last = high == nullptr ? most : high->whole;
     if (high != nullptr && high->fraction.empty() && is_high_open) {
-      if (last.empty()) return choice({});
+      if (last.empty()) return choice();
       last = subtract_one(last);
     }
     if (compare(last, most) > 0) last = most;
-    return compare(first, last) > 0 ? choice({}) : wholes(first, last);
+    return compare(first, last) > 0 ? choice() : wholes(first, last);
   }
   const auto text = [](const std::string& whole) { return literal(whole.empty() ? "0" : whole); };
   if (high != nullptr && low.whole == high->whole)
-    return sequence({text(low.whole), fractions_between(low.fraction, is_low_open, high->fraction, is_high_open)});
-  ways.push_back(sequence({text(low.whole), fractions_from(low.fraction, is_low_open)}));
+    return sequence(text(low.whole), fractions_between(low.fraction, is_low_open, high->fraction, is_high_open));
+  ways.push_back(sequence(text(low.whole), fractions_from(low.fraction, is_low_open)));
   const std::string first = add_one(low.whole.empty() ? "0" : low.whole);
   std::string last = high == nullptr ? most : high->whole.empty() ? "" : subtract_one(high->whole);
   if (compare(last, most) > 0) last = most;
   if (!last.empty() && compare(first, last) <= 0)
-    ways.push_back(sequence({wholes(first, last), repeat(sequence({literal("."), any_digits(1)}), 0, 1)}));
+    ways.push_back(sequence(wholes(first, last), repeat(sequence(literal("."), any_digits(1)), 0, 1)));
   if (high != nullptr && high->whole.size() <= digits_max)
-    ways.push_back(sequence({text(high->whole), fractions_to(high->fraction, is_high_open)}));
+    ways.push_back(sequence(text(high->whole), fractions_to(high->fraction, is_high_open)));
   return choice(std::move(ways));
 }
 
 part without_bounds(number_kind kind) {
-  const part whole = choice({literal("0"), sequence({digit('1', '9'), repeat(digit(), 0, digits_max - 1)})});
+  const part whole = choice(literal("0"), sequence(digit('1', '9'), repeat(digit(), 0, digits_max - 1)));
   const part sign = repeat(literal("-"), 0, 1);
   switch (kind) {
     case number_kind::whole:
-      return choice({literal("0"), sequence({sign, digit('1', '9'), repeat(digit(), 0, digits_max - 1)})});
+      return choice(literal("0"), sequence(sign, digit('1', '9'), repeat(digit(), 0, digits_max - 1)));
     case number_kind::fractional:
-      return sequence({sign, whole, literal("."), nonzero_digits()});
+      return sequence(sign, whole, literal("."), nonzero_digits());
     case number_kind::any:
       break;
   }
-  return sequence({sign, whole, repeat(sequence({literal("."), any_digits(1)}), 0, 1),
-                   repeat(sequence({characters({{'E', 'E'}, {'e', 'e'}}),
-                                    repeat(characters({{'+', '+'}, {'-', '-'}}), 0, 1), repeat(digit(), 1, 2)}),
-                          0, 1)});
+  return sequence(sign, whole, repeat(sequence(literal("."), any_digits(1)), 0, 1),
+                  repeat(sequence(characters({{'E', 'E'}, {'e', 'e'}}),
+                                  repeat(characters({{'+', '+'}, {'-', '-'}}), 0, 1), repeat(digit(), 1, 2)),
+                         0, 1));
 }
 
 std::optional<std::int64_t> to_integer(const decimal& d) {
@@ -207,12 +206,12 @@ std::vector<part> fractions_of_multiples(const decimal& of) {
   for (const char c : digits) step = step * 10 + static_cast<std::uint64_t>(c - '0');
   for (std::size_t i = 0; i < of.fraction.size(); ++i) power *= 10;
   if (step == 0 || power % step != 0 || power / step > listed_max) return {};
-  std::vector<part> ways{literal(""), sequence({literal("."), repeat(digit('0', '0'), 1, digits_max)})};
+  std::vector<part> ways{literal(""), sequence(literal("."), repeat(digit('0', '0'), 1, digits_max))};
   for (std::uint64_t at = step; at < power; at += step) {
     std::string text = std::to_string(at);
     text.insert(0, of.fraction.size() - text.size(), '0');
     text.erase(text.find_last_not_of('0') + 1);
-    ways.push_back(sequence({literal("." + text), repeat(digit('0', '0'), 0, digits_max)}));
+    ways.push_back(sequence(literal("." + text), repeat(digit('0', '0'), 0, digits_max)));
   }
   return ways;
 }
@@ -230,38 +229,32 @@ result<part> multiples(const number_bounds& bounds, number_kind kind) {
       return refusal(
           "'multipleOf' of a fraction is supported where it divides 1 into at most 1000 parts and there "
           "are no bounds beside it");
-    return sequence({repeat(literal("-"), 0, 1),
-                     choice({literal("0"), sequence({digit('1', '9'), repeat(digit(), 0, digits_max - 1)})}),
-                     choice(std::move(fractions))});
+    return sequence(repeat(literal("-"), 0, 1),
+                    choice(literal("0"), sequence(digit('1', '9'), repeat(digit(), 0, digits_max - 1))),
+                    choice(std::move(fractions)));
   }
-  if (kind == number_kind::fractional) return choice({});
+  if (kind == number_kind::fractional) return choice();
   // All multiples are whole numbers.
   const auto step = to_integer(of);
   if (!step) return refusal("'multipleOf' must be a whole number of at most 15 digits for whole numbers");
-  if (bounds.low && bounds.high) {
-    const auto low = to_integer({bounds.low->is_negative, bounds.low->whole, ""});
-    const auto high = to_integer({bounds.high->is_negative, bounds.high->whole, ""});
-    if (low && high && (*high - *low) / *step < static_cast<std::int64_t>(listed_max)) {
-      std::vector<part> ways;
-      for (std::int64_t n = *low / *step - 1; n <= *high / *step + 1; ++n) {
-        const decimal d = decimal::read(n * *step);
-        number_bounds only = bounds;
-        only.multiples.clear();
-        only.add_low(d, false);
-        only.add_high(d, false);
-        if (!only.are_empty()) ways.push_back(literal(std::to_string(n * *step)));
-      }
-      return choice(std::move(ways));
-    }
+  if (const auto listed = bounds.wholes(listed_max)) {
+    std::vector<part> ways;
+    for (const auto n : *listed) ways.push_back(literal(std::to_string(n)));
+    return choice(std::move(ways));
   }
   const bool is_signed = !bounds.low;
+  // What ends with zeros is a multiple of the rest followed by as many zeros.
+  std::int64_t odd = *step;
+  std::string zeros;
+  for (; odd % 10 == 0; odd /= 10) zeros += '0';
   if (bounds.high || (bounds.low && (!bounds.low->is_zero() || bounds.is_low_open)) ||
-      static_cast<std::uint64_t>(*step) > remainders_max)
+      static_cast<std::uint64_t>(odd) > remainders_max)
     return refusal("'multipleOf' beside bounds is supported for at most 1000 numbers, and without bounds up to 512");
   std::vector<part> ways{literal("0")};
-  part positive =
-      expression(std::make_shared<const regex_dfa>(regex_dfa::multiples_of(static_cast<std::uint32_t>(*step))), false);
-  ways.push_back(is_signed ? sequence({repeat(literal("-"), 0, 1), std::move(positive)}) : std::move(positive));
+  part positive = sequence(
+      expression(std::make_shared<const regex_dfa>(regex_dfa::multiples_of(static_cast<std::uint32_t>(odd))), false),
+      literal(zeros));
+  ways.push_back(is_signed ? sequence(repeat(literal("-"), 0, 1), std::move(positive)) : std::move(positive));
   return choice(std::move(ways));
 }
 
@@ -331,6 +324,23 @@ void number_bounds::add_high(const decimal& bound, bool is_open) {
   high = bound;
   is_high_open = is_open;
 }
+std::optional<std::vector<std::int64_t>> number_bounds::wholes(std::size_t count_max) const {
+  if (!low || !high || multiples.size() > 1) return std::nullopt;
+  const auto first = to_integer({low->is_negative, low->whole, ""});
+  const auto last = to_integer({high->is_negative, high->whole, ""});
+  const auto step = multiples.empty() ? 1 : to_integer(multiples.front());
+  if (!first || !last || !step || *step == 0 || (*last - *first) / *step >= static_cast<std::int64_t>(count_max))
+    return std::nullopt;
+  std::vector<std::int64_t> out;
+  for (std::int64_t n = *first / *step - 1; n <= *last / *step + 1; ++n) {
+    number_bounds only = *this;
+    const decimal d = decimal::read(n * *step);
+    only.add_low(d, false);
+    only.add_high(d, false);
+    if (!only.are_empty()) out.push_back(n * *step);
+  }
+  return out;
+}
 bool number_bounds::are_empty() const {
   return low && high && (*low > *high || (*low == *high && (is_low_open || is_high_open)));
 }
@@ -338,7 +348,7 @@ bool number_bounds::are_empty() const {
 result<part> numbers_within(number_bounds bounds, number_kind kind) {
   shorten(bounds.low, bounds.is_low_open, true);
   shorten(bounds.high, bounds.is_high_open, false);
-  if (bounds.are_empty()) return choice({});
+  if (bounds.are_empty()) return choice();
   if (!bounds.multiples.empty()) return multiples(bounds, kind);
   if (!bounds.low && !bounds.high) return without_bounds(kind);
   if (kind == number_kind::fractional) return refusal("bounds of numbers that must not be integers are not supported");
@@ -357,8 +367,8 @@ result<part> numbers_within(number_bounds bounds, number_kind kind) {
     from.is_negative = false;
     decimal to = bounds.low ? *bounds.low : zero;
     to.is_negative = false;
-    ways.push_back(sequence({literal("-"), magnitudes(from, !has_high || bounds.is_high_open,
-                                                      bounds.low ? &to : nullptr, bounds.is_low_open, whole_only)}));
+    ways.push_back(sequence(literal("-"), magnitudes(from, !has_high || bounds.is_high_open, bounds.low ? &to : nullptr,
+                                                     bounds.is_low_open, whole_only)));
   }
   return choice(std::move(ways));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -30,9 +31,13 @@ struct number_bounds {
   bool is_low_open = false, is_high_open = false;  // the bound itself is excluded
   std::vector<decimal> multiples;                  // the number is a multiple of each of them
 
+  auto operator<=>(const number_bounds&) const = default;
+  bool operator==(const number_bounds&) const = default;
   void add_low(const decimal& bound, bool is_open);
   void add_high(const decimal& bound, bool is_open);
   [[nodiscard]] bool are_empty() const;
+  /// The whole numbers within them, in order; nothing if there are about `count_max` of them or more.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> wholes(std::size_t count_max) const;
 };
 
 enum class number_kind : std::uint8_t { whole, fractional, any };

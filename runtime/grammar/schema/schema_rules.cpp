@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "runtime/base/utf8.hpp"
 #include "runtime/grammar/schema/schema_clauses.hpp"
@@ -15,6 +16,7 @@ constexpr std::size_t parts_max = 300'000;    // about 50 MB while the rules are
 constexpr std::size_t parts_of_number = 100;  // about
 constexpr std::uint32_t unrolled_max = 1000;  // items or members that are counted, each as a rule
 constexpr std::size_t patterns_max = 6;       // of member names: every subset of them is a kind of names
+constexpr std::size_t spaced_max = 16;        // listed values; in those of longer lists there is no whitespace
 constexpr std::size_t told_apart_max = 64;    // texts that begin like an excluded one for so long are left out too
 constexpr std::uint32_t name_states_max = 1 << 12;  // of the expression for one kind of names
 
@@ -34,31 +36,35 @@ part numbered_escape() {
   const part d_or_D = characters({{'D', 'D'}, {'d', 'd'}});
   const part high = characters({{'8', '9'}, {'A', 'B'}, {'a', 'b'}}), low = characters({{'C', 'F'}, {'c', 'f'}});
   return choice(
-      {sequence({characters({{'0', '9'}, {'A', 'C'}, {'E', 'F'}, {'a', 'c'}, {'e', 'f'}}), repeat(hex(), 3, 3)}),
-       sequence({d_or_D, hex('0', '7'), repeat(hex(), 2, 2)}),
-       sequence({d_or_D, high, repeat(hex(), 2, 2), literal("\\u"), d_or_D, low, repeat(hex(), 2, 2)})});
+      {sequence(characters({{'0', '9'}, {'A', 'C'}, {'E', 'F'}, {'a', 'c'}, {'e', 'f'}}), repeat(hex(), 3, 3)),
+       sequence(d_or_D, hex('0', '7'), repeat(hex(), 2, 2)),
+       sequence(d_or_D, high, repeat(hex(), 2, 2), literal("\\u"), d_or_D, low, repeat(hex(), 2, 2))});
 }
 part string_character() {
-  return choice({plain_characters(), sequence({literal("\\"), choice({characters({{'"', '"'},
-                                                                                  {'/', '/'},
-                                                                                  {'\\', '\\'},
-                                                                                  {'b', 'b'},
-                                                                                  {'f', 'f'},
-                                                                                  {'n', 'n'},
-                                                                                  {'r', 'r'},
-                                                                                  {'t', 't'}}),
-                                                                      sequence({literal("u"), numbered_escape()})})})});
+  return choice(
+      plain_characters(),
+      sequence(
+          literal("\\"),
+          choice(
+              characters(
+                  {{'"', '"'}, {'/', '/'}, {'\\', '\\'}, {'b', 'b'}, {'f', 'f'}, {'n', 'n'}, {'r', 'r'}, {'t', 't'}}),
+              sequence(literal("u"), numbered_escape()))));
 }
 
 class writer {
  public:
-  writer(const json& schema, std::uint32_t blanks_max, step_count& steps)
-      : document_(schema), reader_(document_, steps) {
+  writer(const json& schema, const schema_options& options, step_count& steps)
+      : document_(schema), reader_(document_, steps), is_closed_(options.is_closed) {
     add_rule("schema");
+    const auto blanks_max = options.blanks_max;
     blank_ = blanks_max == 0
                  ? literal("")
                  : repeat(blanks_max == 1 ? literal(" ") : characters({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}), 0,
                           blanks_max);
+    if (blanks_max > 1) {
+      const auto rule = add_rule("whitespace");
+      rules_[rule].right = std::exchange(blank_, call(rule));
+    }
     rules_[0].right = call(rule_of({{&schema}}));
   }
 
@@ -92,11 +98,30 @@ class writer {
       return !t.is_negated && (*t.schema == true || (t.schema->is_object() && t.schema->empty()));
     });
     const auto [known, is_new] = known_.try_emplace(terms, 0);
-    if (is_new) {
+    std::uint32_t* alike = is_new && terms.size() == 1 ? same_values(terms.front()) : nullptr;
+    if (alike != nullptr && *alike != 0) {
+      known->second = *alike;
+    } else if (is_new) {
       known->second = add_rule(terms.empty() ? "any value" : document_.path_of(*terms.front().schema));
+      if (alike != nullptr) *alike = known->second;
       open_.emplace_back(known->second, std::move(terms));
     }
     return known->second;
+  }
+  /// The rule of all schemas that say the same of numbers, strings and listed values, and nothing of others; null for
+  /// other schemas.
+  std::uint32_t* same_values(const schema_term& one) {
+    if (one.is_negated || !one.schema->is_object()) return nullptr;
+    std::string text;
+    for (const auto& [keyword, value] : one.schema->items()) {
+      if (!asserts(keyword)) continue;
+      static constexpr std::string_view plain[] = {"type",      "enum",      "const",   "minimum", "maximum",
+                                                   "minLength", "maxLength", "pattern", "format"};
+      if (std::ranges::find(plain, keyword) == std::end(plain)) return nullptr;
+      text += keyword + value.dump(-1, ' ', false, json::error_handler_t::replace);
+      if (text.size() > 256) return nullptr;
+    }
+    return &alike_[text];
   }
   /// A rule that is shared by all that use it. make: returns its right side.
   template<class Make>
@@ -114,7 +139,8 @@ class writer {
     for (auto& c : reader_.expand(terms)) {
       if (reader_.why()) break;
       if (c.values) {
-        for (const json* v : *c.values) ways.push_back(given(*v));
+        const bool is_spaced = c.values->size() <= spaced_max;
+        for (const json* v : *c.values) ways.push_back(is_spaced ? given(*v) : literal(v->dump()));
         continue;
       }
       static const json nowhere;
@@ -124,7 +150,7 @@ class writer {
         if ((c.types & boolean_values) != 0 && !is_excluded(c, b)) ways.push_back(literal(b ? "true" : "false"));
       }
       if ((c.types & number_values) != 0) ways.push_back(number(c, where));
-      if ((c.types & string_values) != 0) ways.push_back(sequence({literal("\""), text(c, where), literal("\"")}));
+      if ((c.types & string_values) != 0) ways.push_back(sequence(literal("\""), text(c, where), literal("\"")));
       if ((c.types & array_values) != 0) ways.push_back(array(c, where));
       if ((c.types & object_values) != 0) ways.push_back(object(c, where));
     }
@@ -157,6 +183,11 @@ class writer {
   }
 
   part number(schema_clause& c, const json& where) {
+    if (excludes(c, number_values)) return new_number(c, where);
+    const auto [known, is_new] = numbers_.try_emplace({c.types & number_values, c.numbers}, 0);
+    return shared(known->second, "number", [&] { return new_number(c, where); });
+  }
+  part new_number(schema_clause& c, const json& where) {
     grow(parts_of_number * (1 + c.excluded.size()));
     if (reader_.why()) return {};
     const auto kind = (c.types & number_values) == number_values ? number_kind::any
@@ -186,9 +217,8 @@ class writer {
   }
 
   std::uint32_t any_text() {
-    (void)shared(any_text_, "any text in one spelling", [this] {
-      return repeat(choice({plain_characters(), short_escape()}), 0, UINT32_MAX);
-    });
+    (void)shared(any_text_, "any text in one spelling",
+                 [this] { return repeat(choice(plain_characters(), short_escape()), 0, UINT32_MAX); });
     return any_text_;
   }
 
@@ -199,13 +229,13 @@ class writer {
   part short_escape(const std::string& letters = "\"\\bfnrt") {
     std::vector<code_range> of;
     for (const char c : letters) of.push_back({static_cast<char32_t>(c), static_cast<char32_t>(c)});
-    return sequence({literal("\\"), characters(tidy(std::move(of), false))});
+    return sequence(literal("\\"), characters(tidy(std::move(of), false)));
   }
   /// All texts inside quotes but these, which are sorted. Each character has one spelling.
   using texts_iterator = std::vector<std::string>::const_iterator;
   part texts_but(texts_iterator begin, texts_iterator end, std::size_t at) {
     if (begin == end) return call(any_text());
-    if (at >= told_apart_max) return choice({});
+    if (at >= told_apart_max) return choice();
     grow(9);
     if (reader_.why()) return {};
     std::vector<part> ways;
@@ -230,7 +260,7 @@ class writer {
       const std::string first(rest.substr(0, size));
       auto same = begin;
       while (same != end && same->compare(at, size, first) == 0) ++same;
-      ways.push_back(sequence({literal(first), texts_but(begin, same, at + size)}));
+      ways.push_back(sequence(literal(first), texts_but(begin, same, at + size)));
       begin = same;
     }
     std::vector<part> others;
@@ -240,7 +270,7 @@ class writer {
     }
     others.push_back(characters(tidy(std::move(taken), true)));
     if (!escapes.empty()) others.push_back(short_escape(escapes));
-    ways.push_back(sequence({choice(std::move(others)), call(any_text())}));
+    ways.push_back(sequence(choice(std::move(others)), call(any_text())));
     return choice(std::move(ways));
   }
   part texts_but(std::vector<std::string> all) {
@@ -274,7 +304,7 @@ class writer {
       return {};
     }
     if (has_length && texts) texts = with_length(texts, {c.length_min, c.length_max}, where);
-    return texts ? texts_of(texts) : choice({});
+    return texts ? texts_of(texts) : choice();
   }
 
   /// The texts of an expression, written once.
@@ -335,40 +365,33 @@ class writer {
   part array(const schema_clause& c, const json& where) {
     std::size_t prefix = 0;
     for (const json* s : c.arrays) prefix = std::max(prefix, prefix_of(*s).size());
-    if (c.is_unique && c.items_max > 1) {
-      reader_.refuse(where, "uniqueItems", "needs items of at most 32 values that are listed (enum), or maxItems 1");
-      return {};
-    }
+    if (c.is_unique && c.items_max > 1) return unique_items(c, prefix, where);
     if (!c.contains.empty()) return containing(c, prefix, where);
-    const auto item = [&](std::size_t i) { return sequence({call(rule_of(item_terms(c, i))), blank_}); };
-    const part comma = sequence({literal(","), blank_});
+    const auto item = [&](std::size_t i) { return sequence(call(rule_of(item_terms(c, i))), blank_); };
+    const part comma = sequence(literal(","), blank_);
     // What follows the first `prefix` items: a comma and an item, as often as wanted.
     const auto least = c.items_min > prefix ? c.items_min - static_cast<std::uint32_t>(prefix) : 0;
     const auto most = c.items_max == UINT32_MAX ? UINT32_MAX
                       : c.items_max > prefix    ? c.items_max - static_cast<std::uint32_t>(prefix)
                                                 : 0;
-    if (least > unrolled_max || (most != UINT32_MAX && most > unrolled_max)) {
-      reader_.refuse(where, "", "counts of items are supported up to " + std::to_string(unrolled_max) + " here");
-      return {};
-    }
     part items = literal("");
     if (prefix == 0) {
-      if (most == 0) return sequence({literal("["), blank_, literal("]")});
+      if (most == 0) return sequence(literal("["), blank_, literal("]"));
       const auto rest_most = most == UINT32_MAX ? most : most - 1;
-      items = sequence({item(0), repeat(sequence({comma, item(0)}), least > 0 ? least - 1 : 0, rest_most)});
+      items = sequence(item(0), repeat(sequence(comma, item(0)), least > 0 ? least - 1 : 0, rest_most));
       if (least == 0) items = optional_part(std::move(items));
     } else {
-      if (most > 0) items = repeat(sequence({comma, item(prefix)}), least, most);
+      if (most > 0) items = repeat(sequence(comma, item(prefix)), least, most);
       for (std::size_t i = prefix; i-- > 0;) {
         if (i >= c.items_max) {
           items = literal("");
           continue;
         }
-        items = sequence({i > 0 ? comma : literal(""), item(i), std::move(items)});
+        items = sequence(i > 0 ? comma : literal(""), item(i), std::move(items));
         if (i >= c.items_min) items = optional_part(std::move(items));
       }
     }
-    return sequence({literal("["), blank_, std::move(items), literal("]")});
+    return sequence(literal("["), blank_, std::move(items), literal("]"));
   }
   static const json& prefix_of(const json& schema) {
     static const json none = json::array();
@@ -391,38 +414,91 @@ class writer {
     }
     return terms;
   }
+  // Items of which each is there once, in any order.
+
+  /// All values that match the terms, each once; nothing if they are not few.
+  std::optional<std::vector<json>> listed_values(const schema_terms& terms) {
+    std::vector<json> out;
+    const auto add = [&](const json& v) {
+      (void)reader_.spend(1 + out.size());
+      if (std::ranges::find(out, v) == out.end()) out.push_back(v);
+    };
+    for (const auto& c : reader_.expand(terms)) {
+      std::vector<json> all;
+      if (c.values) {
+        for (const json* v : *c.values) all.push_back(*v);
+      } else {
+        if ((c.types & ~(null_values | boolean_values | whole_values)) != 0) return std::nullopt;
+        if ((c.types & null_values) != 0) all.emplace_back(nullptr);
+        if ((c.types & boolean_values) != 0) all.insert(all.end(), {false, true});
+        if ((c.types & whole_values) != 0) {
+          const auto wholes = c.numbers.wholes(selection_rule::any_order_max);
+          if (!wholes) return std::nullopt;
+          all.insert(all.end(), wholes->begin(), wholes->end());
+        }
+      }
+      for (const auto& v : all) {
+        if (!is_excluded(c, v)) add(v);
+      }
+      if (out.size() > selection_rule::any_order_max) return std::nullopt;
+    }
+    return out;
+  }
+  part unique_items(const schema_clause& c, std::size_t prefix, const json& where) {
+    const auto values = prefix == 0 && c.contains.empty() ? listed_values(item_terms(c, 0)) : std::nullopt;
+    if (reader_.why()) return {};
+    if (!values) {
+      reader_.refuse(
+          where, "uniqueItems",
+          "needs items of at most " + std::to_string(selection_rule::any_order_max) +
+              " values that are listed (enum), without 'contains' and lists of their schemas, or maxItems 1");
+      return {};
+    }
+    auto rule = std::make_shared<selection_rule>();
+    rule->in_order = false;
+    rule->least = c.items_min;
+    rule->most = std::min(c.items_max, static_cast<std::uint32_t>(values->size()));
+    if (rule->least > rule->most) return choice();
+    for (const auto& v : *values) rule->keys.push_back(v.dump());
+    grow(4 * values->size());
+    return sequence(
+        literal("["), blank_,
+        part{.what = part::kind::selection, .parts = {sequence(literal(","), blank_)}, .selection = std::move(rule)},
+        blank_, literal("]"));
+  }
+
   /// Any items, then so often one that must be there and any items.
   part containing(const schema_clause& c, std::size_t prefix, const json& where) {
     const auto& what = c.contains.front();
-    if (what.least > what.most) return choice({});
-    if (c.contains.size() > 1 || prefix > 0 || c.items_max != UINT32_MAX || c.items_min > what.least ||
-        what.least > unrolled_max || (what.most != UINT32_MAX && what.most > unrolled_max)) {
+    if (what.least > what.most) return choice();
+    if (c.contains.size() > 1 || prefix > 0 || c.items_max != UINT32_MAX || c.items_min > what.least) {
       reader_.refuse(where, "", "'contains' is supported alone, without counts of items and lists of their schemas");
       return {};
     }
     schema_terms any = item_terms(c, 0), inside = any, outside = any;
     add_term(inside, what.what);
     add_term(outside, {what.what.schema, !what.what.is_negated});
-    const part wanted = sequence({call(rule_of(std::move(inside))), blank_});
-    const part other = sequence({call(rule_of(std::move(what.most == UINT32_MAX ? any : outside))), blank_});
-    const part comma = sequence({literal(","), blank_});
-    const part others = repeat(sequence({comma, other}), 0, UINT32_MAX);
+    const part wanted = sequence(call(rule_of(std::move(inside))), blank_);
+    const part other = sequence(call(rule_of(std::move(what.most == UINT32_MAX ? any : outside))), blank_);
+    const part comma = sequence(literal(","), blank_);
+    const part others = repeat(sequence(comma, other), 0, UINT32_MAX);
     // The first wanted one is the first item, or comes after others.
-    part first = choice({wanted, sequence({other, others, comma, wanted})});
+    part first = choice(wanted, sequence(other, others, comma, wanted));
     const auto more_most = what.most == UINT32_MAX ? UINT32_MAX : what.most - 1;
-    const part more = repeat(sequence({others, comma, wanted}), what.least > 0 ? what.least - 1 : 0,
+    const part more = repeat(sequence(others, comma, wanted), what.least > 0 ? what.least - 1 : 0,
                              what.most == UINT32_MAX ? (what.least > 0 ? what.least - 1 : 0) : more_most);
-    part items = what.most == 0 ? choice({}) : sequence({std::move(first), more, others});
-    if (what.least == 0) items = choice({std::move(items), literal(""), sequence({other, others})});
-    return sequence({literal("["), blank_, std::move(items), literal("]")});
+    part items = what.most == 0 ? choice() : sequence(std::move(first), more, others);
+    if (what.least == 0) items = choice(std::move(items), literal(""), sequence(other, others));
+    return sequence(literal("["), blank_, std::move(items), literal("]"));
   }
 
   // Objects.
 
   struct member {
-    std::string name;
-    part text;  // its name, colon and value
+    std::string key;  // its name and colon
+    part value;
     bool is_required = false;
+    [[nodiscard]] part text() const { return sequence(literal(key), value); }
   };
 
   part object(const schema_clause& c, const json& where) {
@@ -446,17 +522,19 @@ class writer {
       auto terms = member_terms(c, name);
       const bool is_forbidden = c.forbidden.contains(name) || !terms || is_never(*terms);
       if (reader_.why()) return {};
-      if (is_forbidden && is_required) return choice({});
+      if (is_forbidden && is_required) return choice();
       if (is_forbidden) continue;
-      members.push_back({name,
-                         sequence({literal(json(name).dump() + ":"), blank_, call(rule_of(std::move(*terms))), blank_}),
-                         is_required});
+      members.push_back(
+          {json(name).dump() + ":", sequence(blank_, call(rule_of(std::move(*terms))), blank_), is_required});
     }
-    const auto extra = other_members(c, known, where);
+    const bool is_closed = is_closed_ && !members.empty() && std::ranges::none_of(c.objects, [](const json* s) {
+                             return s->contains("additionalProperties") || s->contains("patternProperties");
+                           });
+    const auto extra = is_closed ? std::nullopt : other_members(c, known, where);
     if (reader_.why()) return {};
     const bool is_counted = c.members_min > c.required.size() || c.members_max != UINT32_MAX;
-    part inside = is_counted ? counted_members(c, members, extra, where) : listed_members(members, extra);
-    return sequence({literal("{"), blank_, std::move(inside), literal("}")});
+    part inside = is_counted ? counted_members(c, members, extra, where) : listed_members(std::move(members), extra);
+    return sequence(literal("{"), blank_, std::move(inside), literal("}"));
   }
   static bool is_never(const schema_terms& terms) {
     return std::ranges::any_of(
@@ -537,13 +615,12 @@ class writer {
       auto name = name_but(rules, known, where);
       if (reader_.why()) return std::nullopt;
       if (!name) continue;
-      ways.push_back(
-          sequence({literal("\""), std::move(*name), literal("\":"), blank_, call(rule_of(std::move(terms))), blank_}));
+      ways.push_back(sequence(std::move(*name), literal("\":"), blank_, call(rule_of(std::move(terms))), blank_));
     }
     if (ways.empty()) return std::nullopt;
     const auto rule = add_rule("other members");
     rules_[rule].right = choice(std::move(ways));
-    return call(rule);
+    return sequence(literal("\""), call(rule));
   }
   /// A schema of names as rules of texts; nothing if no name matches, or after an error.
   std::optional<std::vector<schema_clause::text_rule>> name_rules(const json& schema, const json& where) {
@@ -609,24 +686,20 @@ class writer {
     return texts_of(std::make_shared<const regex_dfa>(std::move(*made)));
   }
 
-  /// A rule for what may follow each member, so that members share what comes after them.
-  part listed_members(const std::vector<member>& members, const std::optional<part>& extra) {
-    const part comma = sequence({literal(","), blank_});
-    part rest = extra ? repeat(sequence({comma, *extra}), 0, UINT32_MAX) : literal("");
-    part begin = extra ? optional_part(sequence({*extra, rest})) : literal("");
-    grow(16 * members.size());
-    for (auto m = members.rbegin(); m != members.rend() && !reader_.why(); ++m) {
-      const auto after = add_rule("members");
-      rules_[after].right = rest;
-      const auto at_first = add_rule("members");
-      rules_[at_first].right = begin;
-      rest = sequence({comma, m->text, call(after)});
-      begin = sequence({m->text, call(after)});
-      if (m->is_required) continue;
-      rest = choice({std::move(rest), call(after)});
-      begin = choice({std::move(begin), call(at_first)});
+  part listed_members(std::vector<member> members, std::optional<part> extra) {
+    if (members.empty() && !extra) return literal("");
+    grow(8 * (1 + members.size()));
+    auto rule = std::make_shared<selection_rule>();
+    part out{.what = part::kind::selection, .parts = {sequence(literal(","), blank_)}};
+    for (auto& m : members) {
+      rule->keys.push_back(std::move(m.key));
+      rule->required.push_back(m.is_required);
+      out.parts.push_back(std::move(m.value));
     }
-    return begin;
+    rule->has_others = extra.has_value();
+    if (extra) out.parts.push_back(std::move(*extra));
+    out.selection = std::move(rule);
+    return out;
   }
 
   /// The same with a rule for each number of members so far.
@@ -642,7 +715,7 @@ class writer {
     }
     grow(8 * (members.size() + 1) * (counted + std::size_t{1}));
     if (reader_.why()) return {};
-    const part comma = sequence({literal(","), blank_});
+    const part comma = sequence(literal(","), blank_);
     // By the number of members so far; the last counts all that are more.
     std::vector<part> after(counted + std::size_t{1});
     for (std::uint32_t n = counted + 1; n-- > 0;) {
@@ -652,9 +725,9 @@ class writer {
       if (may_go_on) {
         const bool stays = n == counted;
         if (stays)
-          ways.push_back(repeat(sequence({comma, *extra}), 1, UINT32_MAX));
+          ways.push_back(repeat(sequence(comma, *extra), 1, UINT32_MAX));
         else
-          ways.push_back(sequence({n > 0 ? comma : literal(""), *extra, as_rule(after[n + 1])}));
+          ways.push_back(sequence(n > 0 ? comma : literal(""), *extra, as_rule(after[n + 1])));
       }
       after[n] = choice(std::move(ways));
     }
@@ -664,7 +737,7 @@ class writer {
       for (std::uint32_t n = 0; n <= counted; ++n) {
         const std::uint32_t then = most == UINT32_MAX ? std::min(n + 1, counted) : n + 1;
         std::vector<part> ways;
-        if (then <= counted) ways.push_back(sequence({n > 0 ? comma : literal(""), m->text, before[then]}));
+        if (then <= counted) ways.push_back(sequence(n > 0 ? comma : literal(""), m->text(), before[then]));
         if (!m->is_required) ways.push_back(before[n]);
         after[n] = choice(std::move(ways));
       }
@@ -680,9 +753,11 @@ class writer {
 
   const schema_document document_;
   schema_reader reader_;
+  const bool is_closed_;
   std::vector<rule> rules_;
   std::size_t parts_count_ = 0;
   std::map<schema_terms, std::uint32_t> known_;
+  std::map<std::string, std::uint32_t> alike_;                // see same_values
   std::vector<std::pair<std::uint32_t, schema_terms>> open_;  // rules that are not written yet
   part blank_;
   std::uint32_t text_ = 0, any_text_ = 0, wide_character_ = 0;
@@ -692,6 +767,7 @@ class writer {
   using texts_pointer = std::shared_ptr<const regex_dfa>;
   texts_pointer all_texts_;
   std::map<length_key, std::uint32_t> counted_;
+  std::map<std::pair<std::uint32_t, number_bounds>, std::uint32_t> numbers_;
   std::map<texts_pointer, std::uint32_t> expressions_;
   std::map<std::vector<std::pair<texts_pointer, bool>>, texts_pointer> together_;
   std::map<std::pair<texts_pointer, length_key>, texts_pointer> limited_;
@@ -699,8 +775,8 @@ class writer {
 
 }  // namespace
 
-result<grammar_rules> write_schema_rules(const json& schema, std::uint32_t blanks_max, step_count& steps) {
-  return writer(schema, blanks_max, steps).run();
+result<grammar_rules> write_schema_rules(const json& schema, const schema_options& options, step_count& steps) {
+  return writer(schema, options, steps).run();
 }
 
 }  // namespace redline::grammar

@@ -14,6 +14,17 @@ struct code_range {
   char32_t first = 0, last = 0;
 };
 
+/// Texts of which each may be chosen once, with a separator between two. The parts are the separator, which begins with
+/// a literal, and what follows each key.
+struct selection_rule {
+  static constexpr std::size_t any_order_max = 32;  // keys
+  std::vector<std::string> keys;  // how the texts begin: all different, not empty; in order none begins with another
+  bool in_order = true;           // otherwise nothing may follow a key
+  std::vector<bool> required;     // in order: whether the text of a key must be there
+  bool has_others = false;  // in order: the last part is another text, which may follow all these, any number of times
+  std::uint32_t least = 0, most = UINT32_MAX;  // in any order: how many texts
+};
+
 /// The right side of a rule as a tree, whatever syntax it was written in.
 struct part {
   enum class kind : std::uint8_t {
@@ -24,6 +35,7 @@ struct part {
     sequence,
     choice,
     repeat,
+    selection,  // texts that differ, each at most once
   };
   kind what = kind::sequence;
   std::string text{};                             // literal
@@ -31,9 +43,10 @@ struct part {
   std::shared_ptr<const regex_dfa> expression{};  // expression
   bool is_escaped = false;                        // expression: quotes, backslashes and controls as in a JSON string
   std::uint32_t rule = 0;                         // rule: its number
-  std::vector<part> parts{};                      // sequence, choice; repeat: one
+  std::vector<part> parts{};                      // sequence, choice; repeat: one; selection: see selection_rule
   std::uint32_t least = 0;                        // repeat
   std::uint32_t most = 0;                         // repeat; UINT32_MAX means any number
+  std::shared_ptr<const selection_rule> selection{};
 };
 
 struct rule {

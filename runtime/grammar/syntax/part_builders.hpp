@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,9 +17,25 @@ inline part characters(std::vector<code_range> ranges) {
   return {.what = part::kind::characters, .ranges = std::move(ranges)};
 }
 inline part sequence(std::vector<part> parts) { return {.what = part::kind::sequence, .parts = std::move(parts)}; }
+/// The parts as a list, without copying those that are given away.
+template<std::same_as<part>... Parts>
+std::vector<part> parts_of(Parts... parts) {
+  std::vector<part> out;
+  out.reserve(sizeof...(parts));
+  (out.push_back(std::move(parts)), ...);
+  return out;
+}
+template<std::same_as<part>... Parts>
+part sequence(Parts... parts) {
+  return sequence(parts_of(std::move(parts)...));
+}
 inline part choice(std::vector<part> ways) {
   if (ways.empty()) return characters({});
   return {.what = part::kind::choice, .parts = std::move(ways)};
+}
+template<std::same_as<part>... Parts>
+part choice(Parts... ways) {
+  return choice(parts_of(std::move(ways)...));
 }
 inline part repeat(part one, std::uint32_t least, std::uint32_t most) {
   part p{.what = part::kind::repeat, .least = least, .most = most};

@@ -176,7 +176,7 @@ TEST(compiled_grammar, leaves_the_last_token_before_a_choice_to_the_model) {
   };
   const auto programs = std::make_shared<copy_grammar>(copy::program_shape{.files = {{12, 0}}});
   const auto json = *compile_schema(
-      R"({"type":"object","properties":{"name":{"type":"string"},"n":{"enum":[17,170,"x"]}},"required":["name","n"]})");
+      R"({"type":"object","properties":{"name":{"type":"string"},"n":{"enum":[17,170,"x"]}},"required":["name","n"],"additionalProperties":false})");
   const auto number = *compile_schema(R"({"enum":[17,170]})");
   const std::string letters = '"' + std::string(600, 'a') + '"';  // longer than jump_bytes_max
   const auto fixed = *compile_schema("{\"const\":" + letters + "}");
@@ -186,8 +186,8 @@ TEST(compiled_grammar, leaves_the_last_token_before_a_choice_to_the_model) {
                              {programs, "<copy lines=\"12-", "12\"/>"},
                              {programs, "</", "program>"},
                              {json, "", "{"},
-                             {json, "{\"", "name\""},
-                             {json, "{\"name\":\"a\",\"", "n\""},
+                             {json, "{\"", "name\":"},
+                             {json, "{\"name\":\"a\",\"", "n\":"},
                              {json, "{\"name\":\"a\",\"n\":1", "7"},
                              {number, "", "17"},
                              {fixed, "", letters}};
@@ -403,8 +403,7 @@ TEST(grammar_cache, refuses_malformed_constraints_and_compiles_evicted_grammars_
 TEST(grammar_cache, keeps_large_grammars_up_to_a_number_of_bytes) {
   grammar_cache cache(make_trie(test::tiny_tokenizer()));
   const auto large = [](int i) {
-    return text_constraint({grammar_kind::rules, "root ::= (a \"" + std::string(40, 'x') + "\"){1000}\na ::= \"" +
-                                                     std::to_string(i) + "\""});
+    return text_constraint({grammar_kind::rules, "root ::= \"" + std::string(30'000, 'x') + std::to_string(i) + "\""});
   };
   const auto first = cache.find(large(0), 1);
   ASSERT_TRUE(first) << first.error().describe();

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 result<std::shared_ptr<const rules_automaton>> compile(const json& schema) {
   step_count steps(4'000'000);
-  REDLINE_TRY_ASSIGN(auto rules, write_schema_rules(schema, 1, steps));
+  REDLINE_TRY_ASSIGN(auto rules, write_schema_rules(schema, {}, steps));
   return rules_automaton::compile(std::move(rules), steps);
 }
 
@@ -118,6 +118,117 @@ TEST(schema_rules, hold_items_by_their_place_and_by_what_must_be_among_them) {
        {"[1,1]", "[1,2,1]"}},
       {R"({"type":"array","contains":{"const":1},"minContains":2})", {"[1,1]", "[1,2,1]", "[1,1,1]"}, {"[1]", "[2,2]"}},
   });
+}
+
+TEST(schema_rules, choose_members_in_order_and_each_once) {
+  expect_examples({
+      {R"({"type":"object","properties":{"a":{},"ab":{},"b":{},"c":{}},"required":["b"],"additionalProperties":false})",
+       {R"({"a":1,"ab":2,"b":3,"c":4})", R"({"b":1})", R"({"ab":1, "b":2})"},
+       {R"({"b":1,"a":2})", R"({"a":1})", R"({"b":1,"b":2})", R"({"a":1,"c":1})", R"({"ab":1,"a":1,"b":1})", "{}",
+        R"({"b":1,})", R"({,"b":1})"}},
+      {R"({"type":"object","properties":{"a":{},"z":{}},"required":["z","y"],"additionalProperties":{"type":"integer"}})",
+       {R"({"z":[],"y":1})", R"({"a":[],"z":[],"y":1,"x":2,"x":3})"},
+       {R"({"z":[]})", R"({"x":1,"z":[],"y":1})", R"({"z":[],"y":1,"a":[]})", R"({"z":[],"y":"a"})"}},
+      // Members that can have no value are not begun either.
+      {R"({"type":"object","properties":{"ab":{"$ref":"#/$defs/n"},"ac":{"type":"null"},"d":{"$ref":"#/$defs/n"}},
+           "additionalProperties":false,"$defs":{"n":{"type":"array","minItems":1,"items":{"$ref":"#/$defs/n"}}}})",
+       {R"({"ac":null})", "{}"},
+       {R"({"ab":[)", R"({"ac":null,)", R"({"d":)"}},
+      {R"({"type":"array","items":{"type":"object","properties":{"a":{"type":"array","items":{"type":"object",
+           "properties":{"b":{},"c":{}},"additionalProperties":false}},"d":{}},"additionalProperties":false}})",
+       {R"([{"a":[{"b":1,"c":2},{"c":3}],"d":4},{"d":5}])"},
+       {R"([{"a":[{"c":1,"b":2}]}])", R"([{"a":[],"a":[]}])", R"([{"a":[{"b":1}],"a":[]}])"}},
+  });
+  const auto m = compile(json::parse(
+      R"({"type":"object","properties":{"ab":{"$ref":"#/$defs/n"},"ac":{"type":"null"}},"additionalProperties":false,
+          "$defs":{"n":{"type":"array","minItems":1,"items":{"$ref":"#/$defs/n"}}}})"));
+  ASSERT_TRUE(m);
+  automaton_state s = (*m)->begin();
+  for (const char c : std::string_view("{\"a")) ASSERT_TRUE((*m)->advance(s, static_cast<std::uint8_t>(c)));
+  EXPECT_FALSE((*m)->advance(s, 'b')) << "no dead end";
+  EXPECT_THAT(
+      compile(json::parse(R"({"type":"object","required":["a"],"properties":{"a":{"$ref":"#"}}})")).error().context,
+      HasSubstr("no value matches"));
+}
+
+TEST(schema_rules, choose_items_that_differ_in_any_order) {
+  expect_examples({
+      {R"({"type":"array","uniqueItems":true,"minItems":2,"maxItems":3,"items":{"enum":[1,12,123,"1",[1],{"a":2}]}})",
+       {"[12,1]", "[123, 12, 1]", "[[1],{\"a\":2}]", "[\"1\",1]"},
+       {"[1]", "[1,1]", "[12,12]", "[1,12,123,\"1\"]", "[[1],[1]]", "[]"}},
+      {R"({"type":"array","uniqueItems":true,"items":{"type":"integer","minimum":1,"maximum":32}})",
+       {"[]", "[32,1,3,2,31]"},
+       {"[33]", "[3,31,3]", "[1,2,1]"}},
+  });
+  const auto m = compile(json::parse(R"({"type":"array","uniqueItems":true,"items":{"enum":[1,12]}})"));
+  automaton_state s = (*m)->begin();
+  for (const char c : std::string_view("[12,1")) ASSERT_TRUE((*m)->advance(s, static_cast<std::uint8_t>(c)));
+  for (const char c : std::string_view("2,")) {
+    automaton_state after = s;
+    EXPECT_FALSE((*m)->advance(after, static_cast<std::uint8_t>(c))) << c;
+  }
+}
+
+TEST(schema_rules, count_items_with_values_of_any_kind) {
+  const std::string schema = R"({"type":"array","items":{"type":"array","items":{"type":"object"}},"minItems":18,)"
+                             R"("maxItems":20})";
+  const auto m = compile(json::parse(schema));
+  ASSERT_TRUE(m) << m.error().context;
+  std::string items = "[[{}]";
+  for (int count = 1; count < 24; ++count, items += ",[{\"a\":[1]},{}]")
+    EXPECT_EQ(accepts(**m, items + "]"), count >= 18 && count <= 20) << count;
+}
+
+TEST(schema_rules, take_space_in_proportion_to_the_members) {
+  const auto size_of = [](int members) {
+    json schema = {{"type", "object"}};
+    for (int i = 0; i < members; ++i) schema["properties"]["member_" + std::to_string(i)] = json{{"type", "integer"}};
+    const auto m = compile(schema);
+    EXPECT_TRUE(m) << m.error().context;
+    return (*m)->size_bytes();
+  };
+  EXPECT_LT(size_of(1000), 12 * size_of(100));
+}
+
+// A peer may send any cells as a state. Those that pass are followed within the tables.
+TEST(schema_rules, check_states_with_numbers) {
+  const auto m = compile(json::parse(
+      R"({"type":"object","properties":{"a":{"type":"array","uniqueItems":true,"items":{"enum":[1,2,3]}},
+          "b":{"type":"array","items":{"type":"string"},"minItems":20,"maxItems":30},"c":{}},"required":["b"]})"));
+  ASSERT_TRUE(m);
+  std::mt19937 random(7);
+  std::size_t valid = 0;
+  for (const std::string text : {"{\"a\":[1,3", "{\"a\":[2],\"b\":[\"x\",\"y\",\"", "{\"a\":[],\"b"}) {
+    automaton_state s = (*m)->begin();
+    for (const char c : text) {
+      ASSERT_TRUE((*m)->advance(s, static_cast<std::uint8_t>(c))) << text;
+      ASSERT_TRUE((*m)->is_valid(s)) << text;
+      for (int i = 0; i < 200; ++i) {
+        std::vector<std::uint32_t> cells(s.cells().begin(), s.cells().end());
+        auto& cell = cells[random() % cells.size()];
+        cell = random() % 2 == 0 ? static_cast<std::uint32_t>(random()) >> random() % 32 : cell + random() % 5 - 2;
+        automaton_state other{std::span<const std::uint32_t>(cells)};
+        if (!(*m)->is_valid(other)) continue;
+        ++valid;
+        (void)(*m)->kinds_of_bytes(other);
+        (void)(*m)->free_text_at(other);
+        for (const char next : std::string_view("1,]\"b\":[\"x\",\"c\":{}}")) {
+          if (!(*m)->advance(other, static_cast<std::uint8_t>(next))) break;
+        }
+      }
+    }
+  }
+  EXPECT_GT(valid, 50U);
+  std::vector<std::uint32_t> cells;
+  automaton_state s = (*m)->begin();
+  for (const char c : std::string_view("{\"a\":[1")) ASSERT_TRUE((*m)->advance(s, static_cast<std::uint8_t>(c)));
+  cells.assign(s.cells().begin(), s.cells().end());
+  for (auto& cell : cells) {
+    const auto was = cell;
+    cell = 0x7fffffff;
+    EXPECT_FALSE((*m)->is_valid(automaton_state(std::span<const std::uint32_t>(cells))));
+    cell = was;
+  }
 }
 
 TEST(schema_rules, write_numbers_within_their_bounds_exactly) {
