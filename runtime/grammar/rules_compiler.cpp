@@ -311,11 +311,12 @@ class rules_compiler {
     std::iota(all.begin(), all.end(), 0U);
     made.any_text = add_guard(number, all);
     loop_ = number;
-    begins_.assign(count, 0);
+    begins_.resize(number + std::size_t{1});
+    auto& begins = begins_[number];
     std::vector<key_of_text> keys;
     for (std::uint32_t i = 0; i < count; ++i) {
       const auto end = add({.what = kind::text_end, .next = next, .other = i});
-      begins_[i] = rule.in_order ? add_part(p.parts[i + 1], end) : end;
+      begins.push_back(rule.in_order ? add_part(p.parts[i + 1], end) : end);
       keys.push_back({rule.keys[i], i});
     }
     auto begin = count > 0 ? add_keys(std::move(keys)) : 0;
@@ -325,17 +326,16 @@ class rules_compiler {
       if (!why_ && positions_[others].what != kind::bytes) refuse("other texts that begin in different ways");
       if (why_) return 0;
       positions_[others].guard = add_guard(number, {count});
-      begins_.push_back(others);
+      begins.push_back(others);
       begin = count > 0 ? add({.what = kind::split, .next = begin, .other = others}) : others;
     }
     const auto between = add_part(p.parts.front(), begin);
     loops_.emplace_back(between, next);
-    selections_.emplace_back(number, begins_);
     loop_ = rules_automaton::no_loop;
     bool is_complete = rule.in_order || rule.least == 0;
     for (std::uint32_t i = 0; i < count && rule.in_order; ++i) {
       if (!rule.required[i]) continue;
-      begin = add({.what = kind::both, .next = begin, .other = begins_[i]});
+      begin = add({.what = kind::both, .next = begin, .other = begins[i]});
       is_complete = false;
     }
     if (count == 0 && !rule.has_others) return next;
@@ -354,7 +354,7 @@ class rules_compiler {
       std::uint32_t begin = 0;
       auto to = from + 1;
       if (from->rest.empty()) {
-        begin = begins_[from->text];
+        begin = begins_[loop_][from->text];
       } else {
         while (to != keys.end() && to->rest.front() == from->rest.front()) ++to;
         // They are sorted, so what the first and the last have in common all have.
@@ -368,7 +368,7 @@ class rules_compiler {
         }
         std::sort(texts.begin(), texts.end());
         const bool is_one = to == from + 1;
-        begin = add_literal(first.substr(0, same), is_one ? begins_[from->text] : add_keys({from, to}));
+        begin = add_literal(first.substr(0, same), is_one ? begins_[loop_][from->text] : add_keys({from, to}));
         if (why_) return 0;
         positions_[begin].guard = add_guard(loop_, std::move(texts));
       }
@@ -499,11 +499,8 @@ class rules_compiler {
              (p.what == kind::call && ends_[p.other] && ends_[p.next] && (has_bytes_[p.other] || has_bytes_[p.next])) ||
              (p.what == kind::bytes && out_->sets_[p.other].any() && ends_[p.next]);
     });
-    for (const auto& [loop, begins] : selections_) {
-      for (auto& g : out_->guards_) {
-        if (g.loop == loop) std::erase_if(g.texts, [&, &all = begins](std::uint32_t t) { return !ends_[all[t]]; });
-      }
-    }
+    // What can have no text is not begun.
+    for (auto& g : out_->guards_) std::erase_if(g.texts, [&](std::uint32_t t) { return !ends_[begins_[g.loop][t]]; });
     if (why_ || ends_[root_]) return;
     auto r = static_cast<std::uint32_t>(rules_.size() - 1);  // rules that others need usually come last
     while (ends_[r]) --r;
@@ -537,7 +534,7 @@ class rules_compiler {
     std::vector<std::uint32_t> bytes, calls;  // positions, ascending
     bool may_end = false, ends_text = false;
     std::uint32_t chosen = 0;
-    auto operator<=>(const reach&) const = default;
+    bool operator==(const reach&) const = default;
   };
   reach reach_from(std::uint32_t begin) {
     reach out;
@@ -583,9 +580,16 @@ class rules_compiler {
       std::uint32_t rule, loop;
       bool is_between;
       reach from;
-      auto operator<=>(const key&) const = default;
+      bool operator==(const key&) const = default;
     };
-    std::map<key, std::uint32_t> known;
+    const auto hash = [](const key& k) {
+      std::size_t sum = k.rule * std::size_t{31} + k.loop + (k.is_between ? 1 : 0);
+      for (const auto* list : {&k.from.bytes, &k.from.calls}) {
+        for (const auto at : *list) sum = (sum ^ at) * 0x9e3779b97f4a7c15;
+      }
+      return sum ^ sum >> 32;
+    };
+    std::unordered_map<key, std::uint32_t, decltype(hash)> known(0, hash);
     std::vector<const key*> all;  // by place
     const auto make = [&](std::uint32_t at, bool is_between) {
       key one{positions_[at].rule, positions_[at].loop, is_between, reach_from(at)};
@@ -760,8 +764,7 @@ class rules_compiler {
   std::uint32_t loop_ = rules_automaton::no_loop;  // the one that is being added
   // By loop: where its texts begin, or the separator; and the position after the last.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> loops_;
-  std::vector<std::pair<std::uint32_t, std::vector<std::uint32_t>>> selections_;  // loops, and where their texts begin
-  std::vector<std::uint32_t> begins_;  // of the selection that is being added, by text: the position after its key
+  std::vector<std::vector<std::uint32_t>> begins_;  // by loop and text: the position after its key
   std::vector<position> positions_;
   std::shared_ptr<rules_automaton> out_{new rules_automaton};
   std::unordered_map<byte_set, std::uint32_t> sets_;
