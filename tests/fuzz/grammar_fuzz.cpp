@@ -55,6 +55,9 @@ std::vector<std::string> fuzz::seeds() {
           "{\"ab\":12,\"abc\":[1]}",
       "j{\"$defs\":{\"a\":{\"anyOf\":[{\"type\":\"null\"},{\"items\":{\"$ref\":\"#/$defs/a\"}}]}},\"$ref\":\"#/$defs/a\"}\0\0[[null],[]]"s,
       "j{\"type\":[\"string\",\"number\"],\"maxLength\":3}\0\0\"a\\u00e9\""s,
+      "j{\"properties\":{\"a\":{\"uniqueItems\":true,\"items\":{\"enum\":[1,12]}},\"ab\":{\"items\":{\"type\":"
+      "\"array\"},"
+      "\"minItems\":18,\"maxItems\":20}},\"required\":[\"ab\"]}\0\0{\"a\":[12,1],\"ab\":[[1],[]"s,
       "j{\"pattern\":\"^a\\\"b[c\\n](de|f){2}$\",\"maxLength\":9}\0\0\"a\\\"b\\ndef\""s,
       "j{\"allOf\":[{\"required\":[\"a\"]},{\"patternProperties\":{\"^a\":{\"not\":{\"const\":\"x\"}}}}],\"minProperties\":1}\0\0{\"a\":\"y\",\"b\":1}"s,
       "j{\"oneOf\":[{\"minimum\":1.5},{\"multipleOf\":2}],\"if\":{\"maximum\":9},\"then\":{\"not\":{\"enum\":[4]}},"
