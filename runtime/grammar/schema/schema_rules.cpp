@@ -16,9 +16,8 @@ constexpr std::size_t parts_max = 300'000;    // about 50 MB while the rules are
 constexpr std::size_t parts_of_number = 100;  // about
 constexpr std::uint32_t unrolled_max = 1000;  // items or members that are counted, each as a rule
 constexpr std::size_t patterns_max = 6;       // of member names: every subset of them is a kind of names
-constexpr std::size_t spaced_max =
-    16;  // listed values; there is no whitespace in those of longer lists, nor in one alone
-constexpr std::size_t told_apart_max = 64;  // texts that begin like an excluded one for so long are left out too
+constexpr std::size_t spaced_max = 16;        // listed values; there is no whitespace in those of longer lists
+constexpr std::size_t told_apart_max = 64;    // texts that begin like an excluded one for so long are left out too
 constexpr std::uint32_t name_states_max = 1 << 12;  // of the expression for one kind of names
 
 /// A string as JSON text without its quotes. Each character has one spelling.
@@ -140,7 +139,7 @@ class writer {
     for (auto& c : reader_.expand(terms)) {
       if (reader_.why()) break;
       if (c.values) {
-        const bool is_spaced = c.values->size() > 1 && c.values->size() <= spaced_max;
+        const bool is_spaced = c.values->size() <= spaced_max;
         for (const json* v : *c.values) ways.push_back(is_spaced ? given(*v) : literal(v->dump()));
         continue;
       }

@@ -453,7 +453,7 @@ TEST(constrained_output, json_ends_with_its_value) {
   r.prompt = {1};
   r.tokens_max = 50;
   r.context_max = 100;
-  r.rules = *make_text_rules(trie(), {.text = R"({"const":{"a":[1,true]}})"});
+  r.rules = *make_text_rules(trie(), {.text = R"({"redline:blanks":0,"const":{"a":[1,true]}})"});
   auto fixed = *token_log::make(r, tokenizer());
   auto step = fixed.begin();  // the grammar leaves no choice
   std::string text = step.text;
