@@ -87,6 +87,8 @@ byte_automaton::free_text_rule bound_text::free_text_at(const automaton_state& s
   return rule;
 }
 
+bool bound_text::is_lost(const automaton_state& s) const { return s[has_text] != 0 && strings_->is_lost(text_of(s)); }
+
 bool bound_text::is_valid(const automaton_state& s) const {
   if (s.size() < own_cells || s[end_bytes] > element_end.size() || s[has_text] > 1) return false;
   if (s[has_text] == 0) return s.size() == own_cells && s[end_bytes] > 0;

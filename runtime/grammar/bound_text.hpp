@@ -22,6 +22,7 @@ class bound_text final : public byte_automaton {
   [[nodiscard]] bool is_terminated(const automaton_state& s) const override;
   [[nodiscard]] std::string_view known_run(const automaton_state& s, step_count& steps) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
+  [[nodiscard]] bool is_lost(const automaton_state& s) const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
   /// How many of the last bytes match the beginning of the element's end.

@@ -156,8 +156,6 @@ class byte_automaton {
     std::optional<std::uint8_t> exit_byte{};
   };
   [[nodiscard]] virtual free_text_rule free_text_at(const automaton_state&) const { return {}; }
-  /// Whether plain_text() is a free text of this automaton.
-  [[nodiscard]] virtual bool has_plain_text() const { return false; }
 
   /// Number of unconstrained tokens (a copied span) before the grammar resumes; 0 if none.
   [[nodiscard]] virtual std::uint32_t unconstrained_tokens(const automaton_state&) const { return 0; }

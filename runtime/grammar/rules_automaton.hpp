@@ -57,7 +57,6 @@ class rules_automaton final : public byte_automaton {
   [[nodiscard]] bool is_lost(const automaton_state& s) const override;
   [[nodiscard]] std::string_view known_run(const automaton_state& s, step_count& steps) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
-  [[nodiscard]] bool has_plain_text() const override { return true; }
   [[nodiscard]] std::size_t size_bytes() const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 

@@ -9,19 +9,19 @@
 
 namespace redline::grammar {
 
-/// Finds the tokens that an automaton accepts. It remembers states, so the automaton is asked once for each state and
-/// byte. Where all kinds of characters in a subtree lead back to a state, its tokens are taken without visiting them.
+/// Asks the automaton once for each state that it meets and each kind of bytes there.
 class token_masks::walk {
  public:
   walk(const token_trie& trie, const byte_automaton& m) : trie_(trie), tree_(trie.tree()), automaton_(m) {}
 
   token_mask find(const automaton_state& s) {
+    find_texts(s);
     if (places_.size() > kept_max || cells_ > cells_kept_max) {
       numbers_.clear();
       places_.clear();
+      passing_.clear();
       cells_ = 0;
     }
-    find_texts(s);
     if (automaton_.is_accepting(s)) {
       for (const token t : trie_.ends()) allow(out_, t);
     }
@@ -51,8 +51,8 @@ class token_masks::walk {
       return rule.table == &table && rule.characters_max == UINT32_MAX && !rule.exit_byte;
     }
   };
-  /// The most states and cells that are remembered, about 7 MiB. An automaton with more in one mask hardly comes back
-  /// to any.
+  /// The most states and cells that are remembered in a mask, about 7 MiB. An automaton with more in one mask hardly
+  /// comes back to any.
   static constexpr std::size_t states_max = 4096;
   static constexpr std::size_t kept_max = 1024;  // from one mask to the next
   static constexpr std::size_t cells_max = 1 << 20, cells_kept_max = 1 << 17;
@@ -153,7 +153,7 @@ class token_masks::walk {
     for (const auto& one : known) {
       if (one.from == after && one.state == then) return one.lead_there;
     }
-    // With more different ways than this, the characters count as not leading back.
+    // With more different ways than this, the characters count as not leading there.
     bool all = known.size() < std::size_t{4} * free_text::states_max;
     for (std::size_t b = 0x80; all && b < 0xc0; ++b) {
       const auto next = static_cast<std::uint8_t>(b);
@@ -168,9 +168,9 @@ class token_masks::walk {
     place& at = *find_place(s, 0);
     const auto rule = at.rule;
     if (rule.table == nullptr) {
-      place* const inside = automaton_.has_plain_text() ? plain_text_after(at) : nullptr;
-      if (inside != nullptr) {
-        find_beside_text(at, *inside, free_text_of(plain_text()));
+      if (!at.has_alike) find_alike(at, 0);
+      if (at.alike_next != nullptr && at.alike_next->is_text(plain_text())) {
+        find_beside_text(at, *at.alike_next, free_text_of(plain_text()));
       } else {
         out_.resize((trie_.tokenizer().size() + 63) / 64);
         accept(tree_, at, 0, 0, tree_.end());
@@ -241,22 +241,6 @@ class token_masks::walk {
   // Some states allow nearly any text, but are not a free text, since a few texts mean something else: where a member's
   // name begins, the names that the schema declares. Most of their bytes lead to a free text.
 
-  static constexpr std::size_t text_bytes_min = 32;
-
-  /// The free text that most ASCII characters lead to; null if there is none.
-  place* plain_text_after(place& at) {
-    const free_text& table = plain_text();
-    place* found = nullptr;
-    std::size_t count = 0;
-    for (std::size_t b = 0; b < 0x80; ++b) {
-      if (table.next[0][b] == free_text::outside) continue;
-      place* const after = find_next(at, static_cast<std::uint8_t>(b), 0);
-      if (after == nullptr || !after->is_text(table)) continue;
-      if (count == 0) found = after;
-      count = after == found ? count + 1 : count - 1;  // the vote of Boyer and Moore (1981)
-    }
-    return count >= text_bytes_min ? found : nullptr;
-  }
   void find_beside_text(place& at, place& inside, const free_text_tokens& plain) {
     out_ = plain.all;
     accept(plain.leaving, inside, 1, 0, plain.leaving.end());

@@ -424,6 +424,21 @@ byte_automaton::free_text_rule tool_automaton::free_text_at(const automaton_stat
   }
 }
 
+byte_set tool_automaton::possible_bytes(const automaton_state& s) const {
+  if (phase_of(s) != phase::arguments) return byte_automaton::possible_bytes(s);
+  return inner_automaton(s)->possible_bytes(inner_of(s));
+}
+
+byte_automaton::byte_kinds tool_automaton::kinds_of_bytes(const automaton_state& s) const {
+  if (phase_of(s) != phase::arguments) return byte_automaton::kinds_of_bytes(s);
+  return inner_automaton(s)->kinds_of_bytes(inner_of(s));
+}
+
+bool tool_automaton::is_lost(const automaton_state& s) const {
+  const byte_automaton* inner = inner_automaton(s);
+  return inner != nullptr && (s.size() > automaton_state::cells_max || inner->is_lost(inner_of(s)));
+}
+
 bool tool_automaton::is_valid(const automaton_state& s) const {
   if (s.size() < own_cells || s[at] >= static_cast<std::uint32_t>(phase::last_)) return false;
   const auto& f = *rules_.format;

@@ -82,6 +82,9 @@ class tool_automaton final : public byte_automaton {
   [[nodiscard]] bool is_markup(const automaton_state& s) const override;
   [[nodiscard]] std::string_view known_run(const automaton_state& s, step_count& steps) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
+  [[nodiscard]] byte_set possible_bytes(const automaton_state& s) const override;
+  [[nodiscard]] byte_kinds kinds_of_bytes(const automaton_state& s) const override;
+  [[nodiscard]] bool is_lost(const automaton_state& s) const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
  private:

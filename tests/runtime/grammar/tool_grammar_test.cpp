@@ -331,6 +331,21 @@ TEST(tool_grammar, arguments_are_objects_whatever_stands_beside_their_schema) {
       << refused.error().context;
 }
 
+TEST(tool_grammar, arguments_that_are_nested_too_deeply_are_lost) {
+  const auto& f = *tools::find_format("hermes");
+  const auto rules = compile(two_tools(), f);
+  const auto after = [&](std::size_t depth) {
+    automaton_state s = rules->begin();
+    for (const char c : std::string(f.begin) + std::string(f.before_name) + "edit_file" + std::string(f.after_name) +
+                            "{\"a\":" + std::string(depth, '['))
+      EXPECT_TRUE(rules->advance(s, static_cast<std::uint8_t>(c))) << depth;
+    return s;
+  };
+  EXPECT_FALSE(rules->is_lost(after(500)));
+  EXPECT_TRUE(rules->is_valid(after(500)));
+  EXPECT_TRUE(rules->is_lost(after(5000)));
+}
+
 TEST(tool_grammar, descriptions_do_not_travel_but_properties_of_such_names_do) {
   auto set = two_tools();
   set.all[0].parameters["properties"]["description"] = json{{"type", "string"}, {"title", "gone"}};
