@@ -153,8 +153,9 @@ class schema_compiler {
   result<std::shared_ptr<const byte_automaton>> compile(const std::string& schema) {
     auto& known = known_[schema];
     if (known) return known;
-    step_count own(schema_steps_max);
+    step_count own(std::min<std::uint64_t>(schema_steps_max, left_.left()));
     auto made = compile_schema(schema, {.is_closed = true}, own);
+    left_.add(own.taken());
     steps_.add(own.taken());
     if (made) known = *made;
     return made;
@@ -162,6 +163,7 @@ class schema_compiler {
 
  private:
   step_count& steps_;
+  step_count left_{2 * schema_steps_max};  // for all of them
   std::unordered_map<std::string, std::shared_ptr<const byte_automaton>> known_;
 };
 

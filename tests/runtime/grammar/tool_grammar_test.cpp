@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "runtime/grammar/json_schema.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 #include "runtime/grammar/tool_reader.hpp"
 #include "tests/runtime/grammar/grammar_fixture.hpp"
@@ -329,6 +330,23 @@ TEST(tool_grammar, arguments_are_objects_whatever_stands_beside_their_schema) {
                 "tool 'f': schema: the keyword 'anyOf' is not supported in this model's form of calls"),
             std::string::npos)
       << refused.error().context;
+}
+
+TEST(tool_grammar, schemas_of_many_tools_share_a_limit_of_work) {
+  tools::tool_set set;
+  for (int i = 0; i < 60; ++i) {
+    tools::tool t{.name = "tool" + std::to_string(i)};
+    const auto name = [&](int k) { return std::to_string(i) + "_" + std::to_string(k); };
+    for (int k = 0; k < 50; ++k) t.parameters["dependentRequired"][name(k)] = {name(k + 1)};
+    set.all.push_back(std::move(t));
+  }
+  step_count steps;
+  const auto c = tool_constraint(set, *tools::find_format("hermes"), steps);
+  ASSERT_TRUE(c) << "what takes too long is an object only";
+  EXPECT_GT(steps.taken(), 2 * schema_steps_max);
+  EXPECT_LT(steps.taken(), 3 * schema_steps_max);
+  step_count again;
+  EXPECT_TRUE(compile_tools(c->text, again)) << "the target does no more work";
 }
 
 TEST(tool_grammar, arguments_that_are_nested_too_deeply_are_lost) {
