@@ -100,7 +100,7 @@ result<std::unique_ptr<engine>> engine::create(engine_options options) {
   e->control_ = e->fabric_.make_link(control_worker);
   e->io_ = e->make_worker(topology::io_worker);
   e->io_->core->warn_about_handlers_over(io_handler_max);
-  if (e->options_.roles.front) e->add_pool();
+  if (e->options_.roles.front || e->options_.roles.target) e->add_pool();
   if (e->options_.cache_events) {
     REDLINE_TRY_ASSIGN(e->cache_events_, transport::zmq_publisher::start(*e->options_.cache_events));
   }
@@ -302,6 +302,8 @@ void engine::add_io_actors() {
     scheduling.budget.rows_min = std::min(untimed_decodes, scheduling.budget.rows_max);
     scheduling.budget.logits_max = logits_rows_of(target_config_, scheduling.budget.rows_max);
     scheduling.budget.whole_drafts = options_.whole_drafts;
+    scheduling.automata = automata_;
+    scheduling.pool = pool_;
     const actor_ref<target_model> target{make_address(process, topology::target_worker, topology::target)};
     io.add<cache_manager>(
         topology::manager, "cache manager", {actor_mail_max, actor_mail_max},
@@ -380,14 +382,14 @@ result<void> engine::add_target() {
   target_ = make_worker(topology::target_worker);
   target_->core->add<target_model>(
       topology::target, "target model", {actor_mail_max, actor_mail_max},
-      [=, this, manager = manager_ref(), chooser = options_.target_chooser,
-       index = token_trie_](actor::actor_context& c) {
+      [=, this, manager = manager_ref(), chooser = options_.target_chooser, index = token_trie_,
+       automata = automata_](actor::actor_context& c) {
         if (!*ready) {
           auto again = model::transformer::create(weights, *target_table_, *target_team_, how);
           if (!again) throw std::runtime_error(again.error().describe());
           *ready = std::move(*again);
         }
-        return std::make_unique<target_model>(c, std::move(*ready), pages, manager, costs, chooser, index);
+        return std::make_unique<target_model>(c, std::move(*ready), pages, manager, costs, chooser, index, automata);
       });
   return {};
 }

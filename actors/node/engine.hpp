@@ -149,6 +149,7 @@ class engine {
   [[nodiscard]] const std::shared_ptr<const text::tokenizer>& tokenizer() const { return tokenizer_; }
   /// The token trie for grammars; null where the vocabulary does not allow one.
   [[nodiscard]] const std::shared_ptr<const grammar::token_trie>& token_trie() const { return token_trie_; }
+  [[nodiscard]] const std::shared_ptr<grammar::automaton_store>& automata() const { return automata_; }
   /// The most tokens in a sequence: the model's context, or less by options or where the KV pool is smaller.
   [[nodiscard]] std::uint32_t context_max() const { return context_max_; }
   [[nodiscard]] const engine_options& options() const { return options_; }
@@ -198,6 +199,7 @@ class engine {
   architecture::model_shape draft_config_;
   std::shared_ptr<const text::tokenizer> tokenizer_;
   std::shared_ptr<const grammar::token_trie> token_trie_;
+  const std::shared_ptr<grammar::automaton_store> automata_ = std::make_shared<grammar::automaton_store>();
   std::uint32_t context_max_ = 0;
   const std::int64_t started_unix_ms_ =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())

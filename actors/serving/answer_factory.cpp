@@ -32,8 +32,8 @@ outcome<std::shared_ptr<const output_rules>, refusal> answer_factory::rules_for(
     return refusal{.field = field,
                    .why = {errc::invalid_argument, "This model's vocabulary lacks tokens that '" + field + "' needs."}};
   }
-  auto rules = terms.format  ? make_text_rules(parts_.token_trie, *terms.format)
-               : terms.tools ? make_tool_rules(parts_.token_trie, *terms.tools)
+  auto rules = terms.format  ? make_text_rules(parts_.token_trie, *terms.format, parts_.automata)
+               : terms.tools ? make_tool_rules(parts_.token_trie, *terms.tools, parts_.automata)
                              : make_copy_rules(parts_.token_trie, terms.copy->files, terms.copy->options);
   if (rules) return std::move(*rules);
   if (terms.format) {

@@ -22,6 +22,7 @@ class answer_factory {
   struct parts {
     std::shared_ptr<const text::tokenizer> tokenizer;
     std::shared_ptr<const grammar::token_trie> token_trie;  // null if there are no grammars
+    std::shared_ptr<grammar::automaton_store> automata = std::make_shared<grammar::automaton_store>();
     std::uint32_t context_max = 0;
     /// The partners of a session that drafts by this method and reports to this client.
     std::function<result<session_partners>(draft::method, actor::address client)> partners_for;

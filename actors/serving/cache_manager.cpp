@@ -61,7 +61,8 @@ cache_manager::cache_manager(actor::actor_context& context, const scheduler_opti
       size_(size),
       memory_(size),
       queue_(with_memory(options.limits, size), make_policy(options.policy)),
-      grammars_(context.env().random() >> 1),
+      grammars_(context.env().random() >> 1, options.automata),
+      work_(context, options.pool),
       target_(target),
       batch_(context.env().random() >> 1),  // the pass of a manager that died must not look like one of ours
       kept_(context.env().random()),
@@ -112,7 +113,9 @@ void cache_manager::take(const asked_round& q) {
   }
   sequence_client* const known = clients_.find(r.sequence);
   if (known != nullptr) known->heard = context().now();
-  if (clients_.lacks_terms(q)) return ask_for_log(q);
+  const bool is_compiling = compiling_.contains(r.sequence);
+  if (!is_compiling && clients_.lacks_terms(q)) return ask_for_log(q);
+  if (is_compiling || (q.run.terms && !grammars_.is_compiled(q.run.terms->grammar))) return compile_for(q);
   const sequence_terms& terms = q.run.terms ? *q.run.terms : known->terms;
   const bool is_new = !queue_.holds(r.sequence);
   const auto done = queue_.submit(r, terms.facts, context().now());
@@ -149,6 +152,40 @@ void cache_manager::take(const asked_round& q) {
     case submit_outcome::empty_log:
       return refuse(q, {errc::invalid_argument, "the prompt has no tokens"});
   }
+}
+
+/// Keeps a round until its grammar is compiled, on another thread: a pass that needs the grammar would keep all others
+/// waiting. Gateways in this process have compiled it already.
+void cache_manager::compile_for(const asked_round& q) {
+  const scheduler::round& r = q.run.round;
+  auto& waiting = compiling_[r.sequence];
+  const bool is_first = waiting.empty();
+  let_wait(waiting, q);
+  if (!is_first) {
+    context().send(q.session, run_pending{r.sequence, r.number});
+    return;
+  }
+  const auto begun = work_.run(
+      q.run.terms->facts.tenant, q.run.terms->grammar.text.size(),
+      [automata = options_.automata, grammar = q.run.terms->grammar] { return automata->get(grammar); },
+      [this, sequence = r.sequence](const auto& done) { take_compiled(sequence, done ? *done : done.error()); });
+  if (begun) return;
+  compiling_.erase(r.sequence);
+  refuse(q, begun.error(), statistics_.retry_after_ms());
+}
+
+/// The automaton is the caller's, so it is known while the rounds are taken.
+void cache_manager::take_compiled(sequence_id sequence,
+                                  const result<std::shared_ptr<const grammar::byte_automaton>>& automaton) {
+  const auto at = compiling_.extract(sequence);
+  if (at.empty()) return;  // released since then
+  for (const asked_round& q : at.mapped()) {
+    if (automaton)
+      take(q);
+    else
+      refuse(q, automaton.error());
+  }
+  step();
 }
 
 /// Records a round that the queue has taken.
@@ -190,9 +227,14 @@ void cache_manager::open(const asked_round& q, const scheduler::submitted& taken
 }
 
 void cache_manager::on(const give_up_round& m) {
+  const auto is_given_up = [&](const asked_round& one) { return one.run.round.number == m.round; };
+  if (const auto at = compiling_.find(m.sequence); at != compiling_.end()) {
+    std::erase_if(at->second, is_given_up);
+    if (at->second.empty()) compiling_.erase(at);
+  }
   sequence_client* const known = clients_.find(m.sequence);
   if (known == nullptr) return;
-  std::erase_if(known->overtaking, [&](const auto& one) { return one.run.round.number == m.round; });
+  std::erase_if(known->overtaking, is_given_up);
   queue_.give_up(m.sequence, m.round, context().now());
   known->trace.end();
   let_followers_look(m.sequence);
@@ -200,6 +242,7 @@ void cache_manager::on(const give_up_round& m) {
 }
 
 void cache_manager::on(const release_sequence& m) {
+  compiling_.erase(m.sequence);
   if (!queue_.holds(m.sequence)) return;
   offer_prefix_of(m.sequence);
   clients_.at(m.sequence).trace.end();

@@ -9,6 +9,7 @@
 #include "actors/messages/pool_messages.hpp"
 #include "actors/serving/pass_statistics.hpp"
 #include "actors/serving/sequence_clients.hpp"
+#include "runtime/actor/offload.hpp"
 #include "runtime/actor/system_messages.hpp"
 #include "runtime/actor/worker.hpp"
 #include "runtime/base/size_limits.hpp"
@@ -30,6 +31,8 @@ struct scheduler_options {
   microseconds abandoned_after{
       120'000'000};  // a sequence without a request for this long is released; a late session starts it again
   std::shared_ptr<trace::tracer> tracer;  // nothing is traced if null
+  std::shared_ptr<grammar::automaton_store> automata = std::make_shared<grammar::automaton_store>();
+  std::shared_ptr<actor::thread_pool> pool;  // compiles grammars; if null, the cache manager's own thread does
 };
 
 /// Owns the machine of one target model: the queue of rounds, the memory of every sequence, the learned costs of
@@ -38,8 +41,9 @@ struct scheduler_options {
 /// never touches keys, values or logits.
 class cache_manager final : public actor::actor_of<cache_manager> {
  public:
-  using accepts = actor::protocol<verify_run, give_up_round, release_sequence, batch_done, target_ready, report_status,
-                                  read_kept, manager_tick, replan, actor::peer_state, actor::undeliverable>;
+  using accepts =
+      actor::protocol<verify_run, give_up_round, release_sequence, batch_done, target_ready, report_status, read_kept,
+                      manager_tick, replan, actor::job_done, actor::peer_state, actor::undeliverable>;
 
   /// Receives changes of the prefix cache, in order; may be empty.
   using listener = std::function<void(const std::vector<kv::prefix_change>&)>;
@@ -57,6 +61,7 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   void on(const read_kept& m);
   void on(const manager_tick& m);
   void on(const replan& m);
+  void on(const actor::job_done& m) { work_.on(m); }
   void on(const actor::peer_state& m);
   void on(const actor::undeliverable& m);
   bool on_idle();
@@ -72,6 +77,8 @@ class cache_manager final : public actor::actor_of<cache_manager> {
 
  private:
   void take(const asked_round& q);
+  void compile_for(const asked_round& q);
+  void take_compiled(sequence_id sequence, const result<std::shared_ptr<const grammar::byte_automaton>>& automaton);
   void open(const asked_round& q, const scheduler::submitted& taken, bool is_new);
   void ask_for_log(const asked_round& q);
   void refuse(const asked_round& q, failure why, std::uint32_t retry_after_ms = 0);
@@ -112,6 +119,8 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   scheduler::prefix_followers followers_;
   sequence_clients clients_;
   shared_grammars grammars_;
+  actor::offload work_;
+  std::unordered_map<sequence_id, std::vector<asked_round>> compiling_;  // rounds whose grammar is being compiled
   pass_statistics statistics_;
   actor::actor_ref<target_model> target_;
 

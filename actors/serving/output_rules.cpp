@@ -83,19 +83,22 @@ result<std::shared_ptr<const output_rules>> make_copy_rules(std::shared_ptr<cons
 }
 
 result<std::shared_ptr<const output_rules>> make_text_rules(std::shared_ptr<const grammar::token_trie> trie,
-                                                            grammar::grammar_text text) {
+                                                            grammar::grammar_text text,
+                                                            const std::shared_ptr<grammar::automaton_store>& automata) {
   auto rules = std::make_shared<output_rules>();
   rules->constraint = grammar::text_constraint(std::move(text));
-  REDLINE_TRY_ASSIGN(auto automaton, grammar::compile_automaton(rules->constraint));
+  REDLINE_TRY_ASSIGN(auto automaton, automata->get(rules->constraint));
   rules->grammar = std::make_shared<grammar::compiled_grammar>(std::move(automaton), std::move(trie));
   return std::shared_ptr<const output_rules>(std::move(rules));
 }
 
 result<std::shared_ptr<const output_rules>> make_tool_rules(std::shared_ptr<const grammar::token_trie> trie,
-                                                            const std::string& tools) {
+                                                            const std::string& tools,
+                                                            const std::shared_ptr<grammar::automaton_store>& automata) {
   auto rules = std::make_shared<output_rules>();
   rules->constraint = {.kind = grammar::grammar_kind::tools, .text = tools, .shape = {}, .state = {}};
-  REDLINE_TRY_ASSIGN(auto automaton, grammar::compile_tools(tools));
+  REDLINE_TRY_ASSIGN(const auto known, automata->get(rules->constraint));
+  auto automaton = std::static_pointer_cast<const grammar::tool_automaton>(known);
   const auto& tokenizer = trie->tokenizer();
   for (token t = 0; t < static_cast<token>(tokenizer.size()); ++t) {
     if (tokenizer.piece(t).empty() && tools::shows_control(automaton->format(), tokenizer.piece(t, true)))

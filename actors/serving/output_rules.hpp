@@ -41,11 +41,14 @@ result<std::shared_ptr<const output_rules>> make_copy_rules(std::shared_ptr<cons
                                                             const std::vector<std::string>& files,
                                                             const copy_options& options);
 /// Values of a JSON schema, or texts of a regular expression or of rules. Fails if they cannot become a grammar.
-result<std::shared_ptr<const output_rules>> make_text_rules(std::shared_ptr<const grammar::token_trie> trie,
-                                                            grammar::grammar_text text);
+/// automata: where they are compiled, if they are not known there.
+result<std::shared_ptr<const output_rules>> make_text_rules(
+    std::shared_ptr<const grammar::token_trie> trie, grammar::grammar_text text,
+    const std::shared_ptr<grammar::automaton_store>& automata = std::make_shared<grammar::automaton_store>());
 
 /// Text that may call tools. tools: the text of a grammar::tool_constraint.
-result<std::shared_ptr<const output_rules>> make_tool_rules(std::shared_ptr<const grammar::token_trie> trie,
-                                                            const std::string& tools);
+result<std::shared_ptr<const output_rules>> make_tool_rules(
+    std::shared_ptr<const grammar::token_trie> trie, const std::string& tools,
+    const std::shared_ptr<grammar::automaton_store>& automata = std::make_shared<grammar::automaton_store>());
 
 }  // namespace redline::actors

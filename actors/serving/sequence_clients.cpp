@@ -63,11 +63,13 @@ bool sequence_clients::lacks_terms(const asked_round& q) {
   return known == nullptr || known->session != q.session;
 }
 
-/// Earlier ones stay, because its splices apply to the log that they leave.
-void sequence_clients::let_wait(const asked_round& q) {
-  auto& waiting = all_.at(q.run.round.sequence).overtaking;
+void let_wait(std::vector<asked_round>& waiting, const asked_round& q) {
   const auto is_later = [&](const asked_round& one) { return one.run.round.number >= q.run.round.number; };
   if (std::ranges::none_of(waiting, is_later)) waiting.push_back(q);
+}
+
+void sequence_clients::let_wait(const asked_round& q) {
+  actors::let_wait(all_.at(q.run.round.sequence).overtaking, q);
   some_wait_ = true;
 }
 

@@ -20,6 +20,10 @@ struct asked_round {
   trace::span_context span{};  // span of the answer
 };
 
+/// Adds a round to those of its sequence that wait, unless the same or a later one does already. Earlier ones stay,
+/// because its splices apply to the log that they leave.
+void let_wait(std::vector<asked_round>& waiting, const asked_round& q);
+
 /// The trace spans of one answer's sequence, if it is traced. A borrowed sequence serves one answer after another, and
 /// has the spans of the present one.
 class sequence_trace {
@@ -76,7 +80,7 @@ class sequence_clients {
   /// The round has no terms, and those of its session's earlier rounds are unknown. Another session's terms for the
   /// sequence do not count.
   [[nodiscard]] bool lacks_terms(const asked_round& q);
-  /// Keeps a round until the pass in flight ends, unless the same or a later one waits already.
+  /// Keeps a round until the pass in flight ends.
   void let_wait(const asked_round& q);
   /// Takes the rounds that waited, in order for each sequence.
   [[nodiscard]] std::vector<asked_round> take_waiting();

@@ -16,6 +16,7 @@ std::shared_ptr<shared_grammar> shared_grammars::share(const grammar::constraint
   }
   auto fresh = std::make_shared<shared_grammar>(shared_grammar{.text = text, .digest = digest, .name = ++last_name_});
   fresh->text.state.clear();
+  fresh->automaton = automata_->find(text);
   all_.push_back(fresh);
   return fresh;
 }

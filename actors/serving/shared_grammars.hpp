@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "actors/messages/target_messages.hpp"
+#include "runtime/grammar/automaton_store.hpp"
 
 namespace redline::actors {
 
@@ -15,13 +16,20 @@ struct shared_grammar {
   std::uint64_t name = 0;
   std::uint64_t told_start_id = 0;  // `start_id` of the target model that has had its text; 0 if none has
   std::uint64_t told_batch = 0;     // the last batch with its text
+  std::shared_ptr<const grammar::byte_automaton> automaton;  // kept, so that no pass has to wait for its compilation
 };
 
 /// The grammars of all sequences, and which of their texts the target model has.
 class shared_grammars {
  public:
   /// first_name: a number that no other list begins with, so that a target model does not mix up their names.
-  explicit shared_grammars(std::uint64_t first_name) : last_name_(first_name) {}
+  shared_grammars(std::uint64_t first_name, std::shared_ptr<grammar::automaton_store> automata)
+      : last_name_(first_name), automata_(std::move(automata)) {}
+
+  /// Whether the grammar is compiled, as it must be to be shared; `none` is.
+  [[nodiscard]] bool is_compiled(const grammar::constraint& text) const {
+    return text.kind == grammar::grammar_kind::none || automata_->find(text) != nullptr;
+  }
 
   /// Returns null for the grammar `none`. Equal texts share one grammar as long as a sequence has it.
   [[nodiscard]] std::shared_ptr<shared_grammar> share(const grammar::constraint& text);
@@ -38,6 +46,7 @@ class shared_grammars {
 
  private:
   std::uint64_t last_name_;
+  std::shared_ptr<grammar::automaton_store> automata_;
   std::vector<std::weak_ptr<shared_grammar>> all_;
   bool spells_all_ = false;
 };

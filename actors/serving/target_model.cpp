@@ -18,13 +18,14 @@ cost::mixture_shape mixture_of(const architecture::model_shape& config) {
 target_model::target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                            std::uint32_t pages_count, actor::actor_ref<cache_manager> manager,
                            std::vector<pass_cost> costs, std::shared_ptr<sampling::token_chooser> chooser,
-                           std::shared_ptr<const grammar::token_trie> trie)
+                           std::shared_ptr<const grammar::token_trie> trie,
+                           std::shared_ptr<grammar::automaton_store> automata)
     : actor_of(context),
       transformer_(std::move(transformer)),
       pages_count_(pages_count),
       manager_(manager),
       costs_(std::move(costs)),
-      grammars_(std::move(trie)),
+      grammars_(std::move(trie), std::move(automata)),
       chooser_(std::move(chooser)),
       start_id_(context.env().random() | 1) {}
 

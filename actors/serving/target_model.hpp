@@ -25,11 +25,12 @@ class target_model final : public actor::actor_of<target_model> {
   using accepts = actor::protocol<forward_batch, announce_target>;
 
   /// costs: sent to every cache manager that asks; empty when nothing was measured. trie: for sequences with a grammar,
-  /// which are refused without it.
+  /// which are refused without it. automata: their grammars, which the cache manager compiles before a pass needs them.
   target_model(actor::actor_context& context, std::unique_ptr<model::transformer> transformer,
                std::uint32_t pages_count, actor::actor_ref<cache_manager> manager, std::vector<pass_cost> costs = {},
                std::shared_ptr<sampling::token_chooser> chooser = nullptr,
-               std::shared_ptr<const grammar::token_trie> trie = nullptr);
+               std::shared_ptr<const grammar::token_trie> trie = nullptr,
+               std::shared_ptr<grammar::automaton_store> automata = std::make_shared<grammar::automaton_store>());
 
   void on_start();
   void on(const forward_batch& m);

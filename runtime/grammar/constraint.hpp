@@ -41,8 +41,9 @@ struct constraint {
   float copied_min = 1;              // for copy, see row_filter::copied_min
 
   /// Whether the grammars are the same; the states may differ.
-  [[nodiscard]] bool same_grammar(const constraint& o) const {
-    return kind == o.kind && text == o.text && shape == o.shape && copied_min == o.copied_min;
+  [[nodiscard]] bool same_grammar(const constraint& o) const { return same_automaton(o) && copied_min == o.copied_min; }
+  [[nodiscard]] bool same_automaton(const constraint& o) const {
+    return kind == o.kind && text == o.text && shape == o.shape;
   }
   bool operator==(const constraint&) const = default;
   static constexpr auto fields(auto& self) {

@@ -111,7 +111,7 @@ result<std::shared_ptr<grammar_cache::entry>> grammar_cache::find(const constrai
     if (!trie_)
       return failure{errc::unsupported_format,
                      "the model's vocabulary has no token for some ASCII byte, which grammars need"};
-    REDLINE_TRY_ASSIGN(auto automaton, compile_automaton(c));
+    REDLINE_TRY_ASSIGN(auto automaton, automata_->get(c));
     make_room(automaton->size_bytes() + c.text.size());
     found = entries_.emplace_back(std::make_shared<entry>());
     found->key = c;

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/grammar/constraint.hpp"
+#include "runtime/grammar/automaton_store.hpp"
 #include "runtime/grammar/token_masks.hpp"
 #include "runtime/grammar/token_trie.hpp"
 #include "runtime/sampling/row_filter.hpp"
@@ -69,7 +69,10 @@ class compiled_grammar {
 /// entry lives on while others own it, and its grammar is compiled again when needed. For use by one thread.
 class grammar_cache {
  public:
-  explicit grammar_cache(std::shared_ptr<const token_trie> trie) : trie_(std::move(trie)) {}
+  /// automata: where grammars are compiled, if they are not known there.
+  explicit grammar_cache(std::shared_ptr<const token_trie> trie,
+                         std::shared_ptr<automaton_store> automata = std::make_shared<automaton_store>())
+      : trie_(std::move(trie)), automata_(std::move(automata)) {}
 
   struct entry {
     constraint key;          // without a state
@@ -81,7 +84,7 @@ class grammar_cache {
     std::uint64_t used = 0;
     std::uint64_t name = 0;  // the last name that a sender gave it; 0 if there is none
   };
-  /// Finds a grammar by its text, and compiles it if necessary. With a name, find_named finds it from then on. Fails
+  /// Finds a grammar by its text, or makes it. With a name, find_named finds it from then on. Fails
   /// for a malformed grammar or an invalid state.
   result<std::shared_ptr<entry>> find(const constraint& c, std::uint64_t name = 0);
   /// The grammar that came with its text under this name; null if it is no longer in the cache.
@@ -96,6 +99,7 @@ class grammar_cache {
   void make_room(std::size_t bytes);
 
   std::shared_ptr<const token_trie> trie_;  // if null, find always fails
+  std::shared_ptr<automaton_store> automata_;
   std::vector<std::shared_ptr<entry>> entries_;
   std::uint64_t clock_ = 0;
 };

@@ -218,8 +218,9 @@ class rules_automaton::step {
     work_ += at.heads;
     for (const head& h : grammar_.heads(at)) {
       if (!grammar_.sets_[h.set][byte] || !grammar_.may_take(h.guard, number)) continue;
-      const bool has_number = grammar_.places_[h.next].loop != no_loop;
-      reached_.add(spot_of(point(h.next, frame), has_number ? number : 0));
+      const auto loop = grammar_.places_[h.next].loop;
+      const auto now = loop == no_loop ? 0 : h.adds_one ? grammar_.loops_[loop].next(number, 0) : number;
+      reached_.add(spot_of(point(h.next, frame), now));
     }
   }
   /// Adds what follows at a spot before the next byte.
@@ -244,7 +245,8 @@ class rules_automaton::step {
     if (p.ends_text) {
       const loop& l = grammar_.loops_[p.loop];
       const bool was_chosen = l.what == loop::kind::distinct && (number >> p.chosen & 1) != 0;
-      if (!was_chosen) reached_.add(spot_of(point(l.between, frame), l.next(number, p.chosen)));
+      const auto now = l.what == loop::kind::measured ? number : l.next(number, p.chosen);
+      if (!was_chosen) reached_.add(spot_of(point(l.between, frame), now));
     }
     if (p.heads > 0) spots_.push_back(at);
     for (const call& c : grammar_.calls(p)) {
@@ -288,30 +290,37 @@ class rules_automaton::step {
 };
 
 bool rules_automaton::loop::may_exit(std::uint32_t number) const {
-  if (what == kind::counted) return number >= least;
+  if (what == kind::counted || what == kind::measured) return number >= least;
   if (what == kind::ordered) return limits[number] == texts;
   return static_cast<std::uint32_t>(std::popcount(number)) >= least;
 }
 bool rules_automaton::loop::is_valid(std::uint32_t number) const {
   if (what == kind::counted) return number <= (most == UINT32_MAX ? least : most - 1);
+  if (what == kind::measured) return number <= (most == UINT32_MAX ? least : most);
   if (what == kind::ordered) return number <= texts;
   return (number & ~static_cast<std::uint32_t>((std::uint64_t{1} << texts) - 1)) == 0 &&
          static_cast<std::uint32_t>(std::popcount(number)) <= most;
 }
 std::uint32_t rules_automaton::loop::next(std::uint32_t number, std::uint32_t chosen) const {
-  if (what == kind::counted) return std::min(number + 1, most == UINT32_MAX ? least : most);
+  if (what == kind::counted || what == kind::measured) return std::min(number + 1, most == UINT32_MAX ? least : most);
   return what == kind::ordered ? std::min(chosen + 1, texts) : number | std::uint32_t{1} << chosen;
 }
 bool rules_automaton::may_take(std::uint32_t guard, std::uint32_t number) const {
   if (guard == no_guard) return true;
   const auto& texts = guards_[guard].texts;
   const loop& l = loops_[guards_[guard].loop];
+  if (l.what == loop::kind::measured) return (std::ranges::upper_bound(texts, number) - texts.begin()) % 2 != 0;
   if (l.what == loop::kind::ordered) {
     const auto next = std::ranges::lower_bound(texts, number);
     return next != texts.end() && *next <= l.limits[number];
   }
   return static_cast<std::uint32_t>(std::popcount(number)) < l.most &&
          std::ranges::any_of(texts, [&](std::uint32_t t) { return (number >> t & 1) == 0; });
+}
+
+bool rules_automaton::leads_on(const place& p, std::uint32_t number) const {
+  if (p.ends_text && loops_[p.loop].may_exit(number)) return true;
+  return std::ranges::any_of(heads(p), [&](const head& h) { return may_take(h.guard, number); });
 }
 
 automaton_state rules_automaton::begin() const {
@@ -469,7 +478,11 @@ bool rules_automaton::is_valid(const automaton_state& s) const {
     if (p == point(accept_, 0)) return number_of(one) == 0;
     if (place_of(p) >= accept_ || frame_of(p) >= frames) return false;
     const place& at_place = places_[place_of(p)];
-    const bool fits = at_place.loop == no_loop ? number_of(one) == 0 : loops_[at_place.loop].is_valid(number_of(one));
+    bool fits = number_of(one) == 0;
+    if (at_place.loop != no_loop) {
+      const loop& l = loops_[at_place.loop];
+      fits = l.is_valid(number_of(one)) && (l.what != loop::kind::measured || leads_on(at_place, number_of(one)));
+    }
     bool is_found = false;
     if (fits) (void)here.each_awaiting(at_place.rule, frame_of(p), [&](spot) { is_found = true; });
     return is_found;

@@ -73,6 +73,7 @@ class rules_automaton final : public byte_automaton {
     std::uint32_t run = 0;   // a byte of a literal: where the rest of it begins in literals_
     std::uint32_t run_count = 0;
     std::uint32_t guard = no_guard;  // in guards_: when it may be taken
+    bool adds_one = false;           // it begins a character of a measured text
     bool operator==(const head&) const = default;
   };
   struct call {
@@ -91,11 +92,12 @@ class rules_automaton final : public byte_automaton {
   /// Texts in a row of which a number beside the place says what was there, instead of places of their own. `counted`:
   /// from `least` to `most` texts of one kind, and the number is how many. `ordered`: some of several texts, in order;
   /// the number is that of the next one that may be chosen, and texts from `texts` on are others, which may repeat.
-  /// `distinct`: from `least` to `most` of several texts; the number is the set of those chosen.
+  /// `distinct`: from `least` to `most` of several texts; the number is the set of those chosen. `measured`: one text
+  /// of an expression with `least` to `most` characters; the number is how many there are.
   struct loop {
-    enum class kind : std::uint8_t { counted, ordered, distinct };
+    enum class kind : std::uint8_t { counted, ordered, distinct, measured };
     kind what = kind::counted;
-    std::uint32_t least = 0, most = 0;  // counted: UINT32_MAX means any number, of which `least` are counted
+    std::uint32_t least = 0, most = 0;  // UINT32_MAX means any number, of which `least` are counted
     std::uint32_t texts = 0;
     std::vector<std::uint32_t> limits{};  // ordered: by number, the first required text from there on, or `texts`
     std::uint32_t any_text = no_guard;    // some text may be chosen
@@ -104,10 +106,11 @@ class rules_automaton final : public byte_automaton {
 
     [[nodiscard]] bool may_exit(std::uint32_t number) const;
     [[nodiscard]] bool is_valid(std::uint32_t number) const;
-    /// After the text `chosen`, which counted texts have in common.
+    /// After the text `chosen`, or after another counted one or character.
     [[nodiscard]] std::uint32_t next(std::uint32_t number, std::uint32_t chosen) const;
   };
-  /// Some of these texts of a loop, ascending, may still be chosen.
+  /// Some of these texts of a loop, ascending, may still be chosen. Of a measured text: it can be completed from each
+  /// number of characters; where that begins and ends to be so, by turns.
   struct guard {
     std::uint32_t loop = 0;
     std::vector<std::uint32_t> texts;
@@ -126,6 +129,8 @@ class rules_automaton final : public byte_automaton {
   rules_automaton() = default;
   static automaton_state lost_state();
   [[nodiscard]] bool may_take(std::uint32_t guard, std::uint32_t number) const;
+  /// Whether a place of a measured text leads on with this number of characters.
+  [[nodiscard]] bool leads_on(const place& p, std::uint32_t number) const;
   /// Calls `see` with the ways to take a byte at a state that may be taken.
   template<class See>
   void each_head(const reader& here, See see) const;

@@ -3,6 +3,7 @@
 #include <map>
 #include <numeric>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "runtime/base/pause_point.hpp"
 #include "runtime/base/utf8.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::pair<std::uint8_t, std::uint8_t> json_escapes[] = {{'"', '"'},  {'\\', '\\'}, {'\b', 'b'}, {'\f', 'f'},
                                                                   {'\n', 'n'}, {'\r', 'r'},  {'\t', 't'}};
+constexpr std::size_t told_apart_max = 64;  // texts that begin like an excluded one for so long are left out too
 constexpr std::uint32_t unrolled_max = 16;  // longer repetitions are counted where that is possible
 
 }  // namespace
@@ -62,6 +64,7 @@ class rules_compiler {
     std::uint32_t run = 0;                          // as in rules_automaton::head
     std::uint32_t run_count = 0;
     std::uint32_t guard = rules_automaton::no_guard;
+    bool adds_one = false;
   };
 
   void refuse(const std::string& what) {
@@ -102,6 +105,8 @@ class rules_compiler {
         return add_characters(p.ranges, next);
       case part::kind::expression:
         return add_expression(*p.expression, p.is_escaped, next);
+      case part::kind::measured:
+        return add_measured(p, next);
       case part::kind::rule:
         return add({.what = kind::call, .next = next, .other = p.rule});
       case part::kind::sequence:
@@ -116,6 +121,8 @@ class rules_compiler {
         return add_repeat(p, next);
       case part::kind::selection:
         return add_selection(p, next);
+      case part::kind::other_text:
+        return add_other_text(p, next);
     }
     return next;
   }
@@ -129,8 +136,13 @@ class rules_compiler {
     positions_[node].next = begins.front();
     positions_[node].other = rest;
   }
-  /// Adds the expression's states, each with its ways.
-  std::uint32_t add_expression(const regex_dfa& texts, bool is_escaped, std::uint32_t next) {
+  /// Adds the expression's states, each with its ways. guard_to: of a measured text, the guard of the ways to a state,
+  /// given whether they begin a character. begins_of: receives the ways of the first state, without its end.
+  template<class GuardTo>
+  std::uint32_t add_states(const regex_dfa& texts, bool is_escaped, std::uint32_t next, GuardTo guard_to,
+                           std::vector<std::uint32_t>* begins_of) {
+    constexpr bool is_measured = !std::is_same_v<GuardTo, std::nullptr_t>;
+    static const byte_set inside = bytes_between(0x80, 0xbf);  // of characters
     std::vector<std::uint32_t> nodes;
     std::vector<std::pair<std::uint32_t, std::uint16_t>> open;  // positions, and the states that they lead to
     for (std::uint32_t i = 0; i < texts.states_count() && !why_; ++i) {
@@ -145,8 +157,16 @@ class rules_compiler {
       for (auto& [then, bytes] : bytes_to) {
         const auto lead_on = [&, to = then](const byte_set& to_take) {
           const auto at = add({.what = kind::bytes, .next = next, .other = set_of(to_take)});
-          if (texts.goes_on(to)) open.emplace_back(at, to);
+          if (texts.goes_on(to) || is_measured) open.emplace_back(at, to);
           return at;
+        };
+        const auto begin_with = [&, to = then](std::uint32_t at) {
+          if constexpr (is_measured) {
+            if (why_) return;
+            positions_[at].adds_one = (out_->sets_[positions_[at].other] & inside).none();
+            positions_[at].guard = guard_to(to, positions_[at].adds_one);
+          }
+          begins.push_back(at);
         };
         if (is_escaped) {
           byte_set escapes;
@@ -155,17 +175,60 @@ class rules_compiler {
             bytes.reset(byte);
           }
           if (escapes.any())
-            begins.push_back(
-                add({.what = kind::bytes, .next = lead_on(escapes), .other = set_of(byte_set().set('\\'))}));
+            begin_with(add({.what = kind::bytes, .next = lead_on(escapes), .other = set_of(byte_set().set('\\'))}));
         }
-        if (bytes.any()) begins.push_back(lead_on(bytes));
+        if (bytes.any()) begin_with(lead_on(bytes));
       }
+      if (i == 0 && begins_of != nullptr) *begins_of = begins;
       if (texts.accepts(i)) begins.push_back(next);
       set_begins(nodes.back(), std::move(begins));
     }
     if (why_) return 0;
     for (const auto& [place, then] : open) positions_[place].next = nodes[then];
     return nodes.front();
+  }
+  std::uint32_t add_expression(const regex_dfa& texts, bool is_escaped, std::uint32_t next) {
+    return add_states(texts, is_escaped, next, nullptr, nullptr);
+  }
+  /// Adds an expression whose characters are counted: each way is guarded by the counts from which the text can be
+  /// completed.
+  std::uint32_t add_measured(const part& p, std::uint32_t next) {
+    if (loop_ != rules_automaton::no_loop) {
+      refuse("a measured text inside of a repetition");
+      return 0;
+    }
+    const regex_dfa& texts = *p.expression;
+    const text_length length{p.least, p.most};
+    const auto counts = texts.completable(length, steps_);
+    if (steps_.is_over() || counts.empty()) {
+      (void)spend(0);
+      return add({.what = kind::bytes, .next = next, .other = set_of({})});
+    }
+    loop_ = static_cast<std::uint32_t>(out_->loops_.size());
+    auto& made = out_->loops_.emplace_back();
+    made.what = rules_automaton::loop::kind::measured;
+    made.least = length.least;
+    made.most = length.most;
+    std::map<std::vector<std::uint32_t>, std::uint32_t> known;
+    const auto guard_to = [&](std::uint16_t to, bool adds_one) {
+      auto bounds = counts[to];
+      if (adds_one) {
+        for (auto& one : bounds) one = one == 0 ? 0 : one - 1;
+        if (bounds.size() > 1 && bounds[1] == 0) bounds.erase(bounds.begin(), bounds.begin() + 2);
+      }
+      const auto [at, is_new] = known.try_emplace(bounds, 0);
+      if (is_new) at->second = add_guard(loop_, std::move(bounds));
+      return at->second;
+    };
+    const auto end = add({.what = kind::text_end, .next = next});
+    std::vector<std::uint32_t> begins;
+    (void)add_states(texts, p.is_escaped, end, guard_to, &begins);
+    loops_.emplace_back(end, next);
+    loop_ = rules_automaton::no_loop;
+    if (texts.accepts(texts.begin()) && length.least == 0) begins.push_back(next);
+    const auto begin = add({.what = kind::split});
+    set_begins(begin, std::move(begins));
+    return begin;
   }
 
   // Alternatives that begin with the same text share it, so a list of many texts is at one position at a time.
@@ -258,8 +321,8 @@ class rules_compiler {
     return at;
   }
   static bool has_rule(const part& p) {
-    return p.what == part::kind::rule || p.what == part::kind::selection ||
-           std::any_of(p.parts.begin(), p.parts.end(), has_rule);
+    return p.what == part::kind::rule || p.what == part::kind::selection || p.what == part::kind::other_text ||
+           p.what == part::kind::measured || std::any_of(p.parts.begin(), p.parts.end(), has_rule);
   }
   /// Rules are taken for ones that may.
   static bool may_be_empty(const part& p) {
@@ -270,8 +333,10 @@ class rules_compiler {
         return false;
       case part::kind::rule:
       case part::kind::selection:
+      case part::kind::other_text:
         return true;
       case part::kind::expression:
+      case part::kind::measured:
         return p.expression->accepts(p.expression->begin());
       case part::kind::sequence:
         return std::all_of(p.parts.begin(), p.parts.end(), may_be_empty);
@@ -281,6 +346,78 @@ class rules_compiler {
         return p.least == 0 || may_be_empty(p.parts.front());
     }
     return false;
+  }
+
+  // Texts but some: a tree of the excluded ones, which other characters leave.
+
+  struct ways_out {
+    std::uint32_t any_text = 0, wide = 0, escape = 0;  // where to go on: from there, and with such a character
+    std::uint32_t all = 0;                             // a split of the last two and the end
+  };
+  using texts_iterator = std::vector<std::string>::const_iterator;
+  std::uint32_t add_other_text(const part& p, std::uint32_t next) {
+    ways_out to;
+    to.any_text = add_part(p.parts[0], next);
+    to.wide = add_part(p.parts[1], to.any_text);
+    to.escape = add_escape(escape_letters(), to.any_text);
+    to.all = add({.what = kind::split, .next = to.wide, .other = to.escape});
+    return add_texts_but(p.but->begin(), p.but->end(), 0, to, next);
+  }
+  static byte_set escape_letters() {
+    byte_set letters;
+    for (const auto& [byte, letter] : json_escapes) letters.set(letter);
+    return letters;
+  }
+  std::uint32_t add_escape(const byte_set& letters, std::uint32_t next) {
+    return add({.what = kind::bytes,
+                .next = add({.what = kind::bytes, .next = next, .other = set_of(letters)}),
+                .other = set_of(byte_set().set('\\'))});
+  }
+  std::uint32_t add_either(std::uint32_t one, std::uint32_t other) {
+    return add({.what = kind::split, .next = one, .other = other});
+  }
+  /// The rest of the texts behind the first `at` bytes of all these.
+  std::uint32_t add_texts_but(texts_iterator begin, texts_iterator end, std::size_t at, const ways_out& to,
+                              std::uint32_t next) {
+    if (begin == end) return to.any_text;
+    if (at >= told_apart_max || why_) return add({.what = kind::bytes, .next = next, .other = set_of({})});
+    const bool may_end = begin->size() > at;
+    if (!may_end) ++begin;
+    byte_set letters = escape_letters(), plain = bytes_between(0x20, 0x7f).reset('"').reset('\\');
+    std::vector<code_range> wide;
+    std::vector<std::uint32_t> ways;
+    while (begin != end) {
+      // The next character, or escape, and the texts that have it.
+      const std::string_view rest = std::string_view(*begin).substr(at);
+      const auto first = static_cast<std::uint8_t>(rest.front());
+      std::size_t size = 1;
+      if (first == '\\') {
+        size = rest[1] == 'u' ? 6 : 2;
+        if (size == 2) letters.reset(static_cast<std::uint8_t>(rest[1]));
+      } else if (first < 0x80) {
+        plain.reset(first);
+      } else {
+        const auto code = utf8::decode(rest, 0);
+        size = code.size_bytes;
+        wide.push_back({code.value, code.value});
+      }
+      auto same = begin;
+      while (same != end && same->compare(at, size, rest, 0, size) == 0) ++same;
+      ways.push_back(add_literal(rest.substr(0, size), add_texts_but(begin, same, at + size, to, next)));
+      begin = same;
+    }
+    if (why_) return 0;
+    ways.push_back(add({.what = kind::bytes, .next = to.any_text, .other = set_of(plain)}));
+    if (wide.empty() && letters == escape_letters()) {
+      ways.push_back(to.all);
+    } else {
+      wide.push_back({0, 0x7f});
+      ways.push_back(add_characters(tidy(std::move(wide), true), to.any_text));
+      if (letters.any()) ways.push_back(add_escape(letters, to.any_text));
+    }
+    std::uint32_t joined = may_end ? next : ways.back();
+    for (auto i = ways.size() - (may_end ? 0U : 1U); i-- > 0;) joined = add_either(ways[i], joined);
+    return joined;
   }
 
   // Texts that may be chosen once. All keys are one tree, whose branches are guarded by the keys in them.
@@ -500,7 +637,10 @@ class rules_compiler {
              (p.what == kind::bytes && out_->sets_[p.other].any() && ends_[p.next]);
     });
     // What can have no text is not begun.
-    for (auto& g : out_->guards_) std::erase_if(g.texts, [&](std::uint32_t t) { return !ends_[begins_[g.loop][t]]; });
+    for (auto& g : out_->guards_) {
+      if (out_->loops_[g.loop].what == rules_automaton::loop::kind::measured) continue;
+      std::erase_if(g.texts, [&](std::uint32_t t) { return !ends_[begins_[g.loop][t]]; });
+    }
     if (why_ || ends_[root_]) return;
     auto r = static_cast<std::uint32_t>(rules_.size() - 1);  // rules that others need usually come last
     while (ends_[r]) --r;
@@ -529,21 +669,39 @@ class rules_compiler {
 
   // What follows at each place.
 
-  /// What can be reached from a position without a byte.
+  /// What can be reached from a position without a byte. The positions are in reached_: those that take a byte, then
+  /// the calls, each ascending.
   struct reach {
-    std::vector<std::uint32_t> bytes, calls;  // positions, ascending
-    bool may_end = false, ends_text = false;
+    std::uint32_t rule = 0, loop = 0;
+    std::uint32_t first = 0, bytes = 0, calls = 0;
+    bool is_between = false, may_end = false, ends_text = false;
     std::uint32_t chosen = 0;
-    bool operator==(const reach&) const = default;
+    [[nodiscard]] auto facts() const {
+      return std::tie(rule, loop, bytes, calls, is_between, may_end, ends_text, chosen);
+    }
   };
-  reach reach_from(std::uint32_t begin) {
-    reach out;
-    std::vector<std::uint32_t> open{begin};
-    stamps_.resize(positions_.size());
+  [[nodiscard]] std::span<const std::uint32_t> all_of(const reach& r) const {
+    return {reached_.data() + r.first, r.bytes + r.calls};
+  }
+  [[nodiscard]] bool are_same(const reach& a, const reach& b) const {
+    return a.facts() == b.facts() && std::ranges::equal(all_of(a), all_of(b));
+  }
+  [[nodiscard]] std::size_t hash_of(const reach& r) const {
+    std::uint64_t sum = r.rule * std::uint64_t{31} + r.loop + (r.is_between ? 1 : 0);
+    for (const auto at : all_of(r)) sum = (sum ^ at) * 0x9e3779b97f4a7c15;
+    return sum ^ sum >> 32;
+  }
+  reach reach_from(std::uint32_t begin, bool is_between) {
+    reach out{.rule = positions_[begin].rule,
+              .loop = positions_[begin].loop,
+              .first = static_cast<std::uint32_t>(reached_.size()),
+              .is_between = is_between};
+    open_.assign(1, begin);
+    reached_calls_.clear();
     ++stamp_;
-    while (!open.empty() && spend(1)) {
-      const auto at = open.back();
-      open.pop_back();
+    while (!open_.empty() && spend(1)) {
+      const auto at = open_.back();
+      open_.pop_back();
       if (std::exchange(stamps_[at], stamp_) == stamp_ || !ends_[at]) continue;
       const position& p = positions_[at];
       switch (p.what) {
@@ -551,53 +709,54 @@ class rules_compiler {
           out.may_end = true;
           break;
         case kind::text_end:
-          out.ends_text = true;
+          out.ends_text = !is_between;  // between two texts an empty one changes nothing
           out.chosen = p.other;
           break;
         case kind::bytes:
-          out.bytes.push_back(at);
+          reached_.push_back(at);
           break;
         case kind::split:
-          open.push_back(p.other);
-          open.push_back(p.next);
+          open_.push_back(p.other);
+          open_.push_back(p.next);
           break;
         case kind::both:
-          open.push_back(p.next);
+          open_.push_back(p.next);
           break;
         case kind::call:
-          if (has_bytes_[p.other]) out.calls.push_back(at);
-          if (may_end_[p.other]) open.push_back(p.next);
+          if (has_bytes_[p.other]) reached_calls_.push_back(at);
+          if (may_end_[p.other]) open_.push_back(p.next);
           break;
       }
     }
-    std::sort(out.bytes.begin(), out.bytes.end());
-    std::sort(out.calls.begin(), out.calls.end());
+    const auto bytes = reached_.begin() + out.first;
+    std::sort(bytes, reached_.end());
+    std::sort(reached_calls_.begin(), reached_calls_.end());
+    out.bytes = static_cast<std::uint32_t>(reached_.end() - bytes);
+    out.calls = static_cast<std::uint32_t>(reached_calls_.size());
+    reached_.insert(reached_.end(), reached_calls_.begin(), reached_calls_.end());
     return out;
   }
   void make_places() {
     place_of_.assign(positions_.size(), UINT32_MAX);
-    struct key {
-      std::uint32_t rule, loop;
-      bool is_between;
-      reach from;
-      bool operator==(const key&) const = default;
-    };
-    const auto hash = [](const key& k) {
-      std::size_t sum = k.rule * std::size_t{31} + k.loop + (k.is_between ? 1 : 0);
-      for (const auto* list : {&k.from.bytes, &k.from.calls}) {
-        for (const auto at : *list) sum = (sum ^ at) * 0x9e3779b97f4a7c15;
-      }
-      return sum ^ sum >> 32;
-    };
-    std::unordered_map<key, std::uint32_t, decltype(hash)> known(0, hash);
-    std::vector<const key*> all;  // by place
+    stamps_.resize(positions_.size());
+    std::vector<reach> all;  // by place
+    const auto hash = [&](std::uint32_t i) { return hash_of(all[i]); };
+    const auto same = [&](std::uint32_t a, std::uint32_t b) { return are_same(all[a], all[b]); };
+    std::unordered_set<std::uint32_t, decltype(hash), decltype(same)> known(0, hash, same);
+    std::vector<std::uint32_t> alone(positions_.size(), UINT32_MAX);  // places that only this position is reached from
     const auto make = [&](std::uint32_t at, bool is_between) {
-      key one{positions_[at].rule, positions_[at].loop, is_between, reach_from(at)};
-      if (!count_ways(one.from.bytes.size() + one.from.calls.size())) return 0U;
-      if (is_between) one.from.ends_text = false;  // an empty text changes nothing
-      const auto [found, is_new] = known.try_emplace(std::move(one), static_cast<std::uint32_t>(all.size()));
-      if (is_new) all.push_back(&found->first);
-      return found->second;
+      const auto fresh = static_cast<std::uint32_t>(all.size());
+      const reach& one = all.emplace_back(reach_from(at, is_between));
+      if (!count_ways(one.bytes + one.calls)) return 0U;
+      const bool is_alone = one.bytes == 1 && one.calls == 0 && !is_between && !one.may_end && !one.ends_text;
+      std::uint32_t* const place = is_alone ? &alone[reached_.back()] : nullptr;
+      if (place != nullptr && *place == UINT32_MAX) return *place = fresh;
+      const auto found = place != nullptr ? *place : *known.insert(fresh).first;
+      if (found != fresh) {
+        reached_.resize(one.first);
+        all.pop_back();
+      }
+      return found;
     };
     const auto visit = [&](std::uint32_t at) {
       if (!why_ && ends_[at] && place_of_[at] == UINT32_MAX) place_of_[at] = make(at, false);
@@ -613,24 +772,26 @@ class rules_compiler {
       out_->loops_[i].between = make(begin, true);
       out_->loops_[i].exit = place_of_[next];
     }
-    for (const key* one : all) {
+    out_->places_.reserve(all.size() + 1);
+    for (const reach& one : all) {
       if (why_) return;
       place& made = out_->places_.emplace_back();
-      made.rule = one->rule;
-      made.loop = one->loop;
-      made.is_between = one->is_between;
-      made.ends_text = one->from.ends_text;
-      made.chosen = one->from.chosen;
-      made.may_end = one->from.may_end;
-      std::vector<head> heads;
-      for (const auto at : one->from.bytes) {
-        heads.push_back(head_at(positions_[at]));
+      made.rule = one.rule;
+      made.loop = one.loop;
+      made.is_between = one.is_between;
+      made.ends_text = one.ends_text;
+      made.chosen = one.chosen;
+      made.may_end = one.may_end;
+      heads_.clear();
+      calls_.clear();
+      for (const auto at : all_of(one).first(one.bytes)) {
+        heads_.push_back(head_at(positions_[at]));
         if (made.is_between && out_->loops_[made.loop].any_text != rules_automaton::no_guard)
-          heads.back().guard = out_->loops_[made.loop].any_text;
+          heads_.back().guard = out_->loops_[made.loop].any_text;
       }
-      std::vector<call> calls;
-      for (const auto at : one->from.calls) calls.push_back({positions_[at].other, place_of_[positions_[at].next]});
-      put_ways(made, std::move(heads), std::move(calls));
+      for (const auto at : all_of(one).last(one.calls))
+        calls_.push_back({positions_[at].other, place_of_[positions_[at].next]});
+      put_ways(made);
     }
     out_->root_ = root_;
     out_->root_may_be_empty_ = may_end_[root_];
@@ -638,24 +799,33 @@ class rules_compiler {
     out_->places_.emplace_back();
   }
   [[nodiscard]] head head_at(const position& p) const {
-    return {.set = p.other, .next = place_of_[p.next], .run = p.run, .run_count = p.run_count, .guard = p.guard};
+    return {.set = p.other,
+            .next = place_of_[p.next],
+            .run = p.run,
+            .run_count = p.run_count,
+            .guard = p.guard,
+            .adds_one = p.adds_one};
   }
   bool count_ways(std::size_t count) {
     ways_count_ += count;
     if (ways_count_ > rules_automaton::ways_max) refuse("too many rules or alternatives may follow at its places");
     return spend(count);
   }
-  void put_ways(ways& to, std::vector<head> heads, std::vector<call> calls) {
+  /// Gives the ways what is in heads_ and calls_.
+  void put_ways(ways& to) {
     // Ways that lead to one place are one way.
-    std::stable_sort(heads.begin(), heads.end(), [](const head& a, const head& b) { return a.next < b.next; });
+    std::stable_sort(heads_.begin(), heads_.end(), [](const head& a, const head& b) { return a.next < b.next; });
     to.first_head = static_cast<std::uint32_t>(out_->heads_.size());
-    for (const auto& one : heads) {
+    for (const auto& one : heads_) {
       to.takes |= out_->sets_[one.set];
       if (out_->heads_.size() > to.first_head && out_->heads_.back().next == one.next &&
-          out_->heads_.back().guard == one.guard) {
+          out_->heads_.back().guard == one.guard && out_->heads_.back().adds_one == one.adds_one) {
         head& same = out_->heads_.back();
         if (same.set == one.set) continue;
-        same = {.set = set_of(out_->sets_[same.set] | out_->sets_[one.set]), .next = one.next, .guard = one.guard};
+        same = {.set = set_of(out_->sets_[same.set] | out_->sets_[one.set]),
+                .next = one.next,
+                .guard = one.guard,
+                .adds_one = one.adds_one};
       } else {
         out_->heads_.push_back(one);
       }
@@ -665,11 +835,11 @@ class rules_compiler {
       refuse(
           "more than " + std::to_string(rules_automaton::heads_max) +
           " alternatives may follow at one place: give them common beginnings, or join single characters to a class");
-    std::sort(calls.begin(), calls.end());
-    calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
+    std::sort(calls_.begin(), calls_.end());
+    calls_.erase(std::unique(calls_.begin(), calls_.end()), calls_.end());
     to.first_call = static_cast<std::uint32_t>(out_->calls_.size());
-    to.calls = static_cast<std::uint32_t>(calls.size());
-    out_->calls_.insert(out_->calls_.end(), calls.begin(), calls.end());
+    to.calls = static_cast<std::uint32_t>(calls_.size());
+    out_->calls_.insert(out_->calls_.end(), calls_.begin(), calls_.end());
     to.takes_plain = (to.takes & rules_automaton::plain_first_bytes()).any();
   }
   /// Joins the ways of each rule with those of all rules that it calls before its first byte.
@@ -678,21 +848,21 @@ class rules_compiler {
     out_->beginnings_.resize(rules_.size());
     for (std::uint32_t i = 0; i < rules_.size() && !why_; ++i) {
       if (!has_bytes_[i]) continue;
-      std::vector<head> heads;
-      std::vector<call> calls;
-      std::vector<std::uint32_t> open{i};
+      heads_.clear();
+      calls_.clear();
+      open_.assign(1, i);
       seen[i] = i;
-      while (!open.empty() && !why_) {
-        const place from = out_->places_[place_of_[open.back()]];
-        open.pop_back();
+      while (!open_.empty() && !why_) {
+        const place& from = out_->places_[place_of_[open_.back()]];
+        open_.pop_back();
         if (!count_ways(1 + from.heads + from.calls)) return;
-        for (const auto& one : out_->heads(from)) heads.push_back(one);
+        for (const auto& one : out_->heads(from)) heads_.push_back(one);
         for (const auto& one : out_->calls(from)) {
-          calls.push_back(one);
-          if (std::exchange(seen[one.rule], i) != i) open.push_back(one.rule);
+          calls_.push_back(one);
+          if (std::exchange(seen[one.rule], i) != i) open_.push_back(one.rule);
         }
       }
-      put_ways(out_->beginnings_[i], std::move(heads), std::move(calls));
+      put_ways(out_->beginnings_[i]);
     }
   }
 
@@ -711,7 +881,7 @@ class rules_compiler {
   [[nodiscard]] const head* letter_of(const ways& w) const {
     const auto heads = out_->heads(w);
     const auto at = std::ranges::find_if(heads, [&](const head& h) { return out_->sets_[h.set]['a']; });
-    return at == heads.end() ? nullptr : &*at;
+    return at == heads.end() || at->adds_one ? nullptr : &*at;
   }
   void join_text_loop(ways& w) {
     const auto* letter = w.text_loop == rules_automaton::no_loop ? letter_of(w) : nullptr;
@@ -773,6 +943,11 @@ class rules_compiler {
   std::vector<std::uint32_t> place_of_;            // by position
   std::vector<std::uint32_t> stamps_;              // by position: the last reach that visited it
   std::uint32_t stamp_ = 0;
+  std::vector<std::uint32_t> reached_;  // see reach
+  // Used again to save allocations.
+  std::vector<std::uint32_t> reached_calls_, open_;
+  std::vector<head> heads_;
+  std::vector<call> calls_;
   std::size_t ways_count_ = 0;
   step_count& steps_;
   std::optional<failure> why_;

@@ -59,6 +59,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
     answer_factory::parts parts{
         .tokenizer = e.tokenizer(),
         .token_trie = e.token_trie(),
+        .automata = e.automata(),
         .context_max = e.context_max(),
         .partners_for = [&e](draft::method how, actor::address client) { return e.partners_for(how, client); }};
     if (script) {

@@ -246,7 +246,7 @@ schema_reader::clauses schema_reader::any_of(clauses all, const std::vector<sche
   for (const auto& way : ways) {
     auto some = apply(all, way, depth + 1);
     out.insert(out.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
-    if (out.size() > 4 * clauses_max) break;
+    if (why_ || out.size() > 4 * clauses_max) break;
   }
   return prune(std::move(out));
 }

@@ -12,12 +12,11 @@ namespace redline::grammar {
 namespace {
 
 constexpr std::size_t rules_max = 50'000;
-constexpr std::size_t parts_max = 300'000;    // about 50 MB while the rules are compiled
-constexpr std::size_t parts_of_number = 100;  // about
-constexpr std::uint32_t unrolled_max = 1000;  // items or members that are counted, each as a rule
-constexpr std::size_t patterns_max = 6;       // of member names: every subset of them is a kind of names
-constexpr std::size_t spaced_max = 16;        // listed values; there is no whitespace in those of longer lists
-constexpr std::size_t told_apart_max = 64;    // texts that begin like an excluded one for so long are left out too
+constexpr std::size_t parts_max = 300'000;          // about 50 MB while the rules are compiled
+constexpr std::size_t parts_of_number = 100;        // about
+constexpr std::uint32_t unrolled_max = 1000;        // items or members that are counted, each as a rule
+constexpr std::size_t patterns_max = 6;             // of member names: every subset of them is a kind of names
+constexpr std::size_t spaced_max = 16;              // listed values; there is no whitespace in those of longer lists
 constexpr std::uint32_t name_states_max = 1 << 12;  // of the expression for one kind of names
 
 /// A string as JSON text without its quotes. Each character has one spelling.
@@ -79,6 +78,8 @@ class writer {
   }
 
  private:
+  using texts_pointer = std::shared_ptr<const regex_dfa>;
+
   /// Counts parts of rules before they are made, because clauses may share what they say but not its parts.
   void grow(std::size_t parts) {
     parts_count_ += parts;
@@ -226,58 +227,23 @@ class writer {
   part wide_character() {
     return shared(wide_character_, "a character beyond ASCII", [] { return characters(tidy({{0, 0x7f}}, true)); });
   }
-  part short_escape(const std::string& letters = "\"\\bfnrt") {
-    std::vector<code_range> of;
-    for (const char c : letters) of.push_back({static_cast<char32_t>(c), static_cast<char32_t>(c)});
-    return sequence(literal("\\"), characters(tidy(std::move(of), false)));
+  static part short_escape() {
+    std::vector<code_range> letters;
+    for (const char c : std::string_view("\"\\bfnrt"))
+      letters.push_back({static_cast<char32_t>(c), static_cast<char32_t>(c)});
+    return sequence(literal("\\"), characters(tidy(std::move(letters), false)));
   }
-  /// All texts inside quotes but these, which are sorted. Each character has one spelling.
-  using texts_iterator = std::vector<std::string>::const_iterator;
-  part texts_but(texts_iterator begin, texts_iterator end, std::size_t at) {
-    if (begin == end) return call(any_text());
-    if (at >= told_apart_max) return choice();
-    grow(9);
-    if (reader_.why()) return {};
-    std::vector<part> ways;
-    if (begin->size() > at) ways.push_back(literal(""));
-    std::vector<code_range> taken{{0, 0x1f}, {'"', '"'}, {'\\', '\\'}};
-    std::string escapes = "\"\\bfnrt";
-    bool is_ascii = true;
-    while (begin != end && begin->size() == at) ++begin;
-    while (begin != end) {
-      // The next character, or escape, and the texts that have it.
-      const std::string_view rest = std::string_view(*begin).substr(at);
-      std::size_t size = 1;
-      if (rest.front() == '\\') {
-        size = rest[1] == 'u' ? 6 : 2;
-        if (size == 2) std::erase(escapes, rest[1]);
-      } else {
-        const auto code = utf8::decode(rest, 0);
-        size = code.size_bytes;
-        is_ascii = is_ascii && code.value < 0x80;
-        taken.push_back({code.value, code.value});
-      }
-      const std::string first(rest.substr(0, size));
-      auto same = begin;
-      while (same != end && same->compare(at, size, first) == 0) ++same;
-      ways.push_back(sequence(literal(first), texts_but(begin, same, at + size)));
-      begin = same;
-    }
-    std::vector<part> others;
-    if (is_ascii) {
-      taken.push_back({0x80, 0x10ffff});
-      others.push_back(wide_character());
-    }
-    others.push_back(characters(tidy(std::move(taken), true)));
-    if (!escapes.empty()) others.push_back(short_escape(escapes));
-    ways.push_back(sequence(choice(std::move(others)), call(any_text())));
-    return choice(std::move(ways));
-  }
+  /// All texts inside quotes but these. Each character has one spelling.
   part texts_but(std::vector<std::string> all) {
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     const auto [known, is_new] = texts_but_.try_emplace(std::move(all), 0);
-    return shared(known->second, "other texts", [&] { return texts_but(known->first.begin(), known->first.end(), 0); });
+    return shared(known->second, "other texts", [&] {
+      grow(known->first.size());
+      return part{.what = part::kind::other_text,
+                  .parts = {call(any_text()), wide_character()},
+                  .but = std::make_shared<const std::vector<std::string>>(known->first)};
+    });
   }
 
   /// The inside of a string.
@@ -294,22 +260,17 @@ class writer {
         return shared(counted_[{c.length_min, c.length_max}], "text of a length",
                       [&] { return repeat(string_character(), c.length_min, c.length_max); });
       if (!has_length) return texts_but(std::move(but));
-      // Characters that are counted, in one spelling, by the length of the excluded texts.
-      reader_.refuse(where, "", "'not' of a text beside minLength or maxLength is not supported");
-      return {};
     }
-    auto texts = all_of(c.texts, where);
-    if (!but.empty()) {
-      reader_.refuse(where, "", "'not' of a text beside 'pattern' or 'format' is not supported");
-      return {};
-    }
-    if (has_length && texts) texts = with_length(texts, {c.length_min, c.length_max}, where);
-    return texts ? texts_of(texts) : choice();
+    auto texts = c.texts.empty() ? all_texts() : all_of(c.texts, where);
+    if (texts && !but.empty()) texts = without(texts, c.excluded, where);
+    return texts ? texts_of(texts, {c.length_min, c.length_max}) : choice();
   }
 
   /// The texts of an expression, written once.
-  part texts_of(const std::shared_ptr<const regex_dfa>& texts) {
-    return shared(expressions_[texts], "text of an expression", [&] { return expression(texts, true); });
+  part texts_of(const std::shared_ptr<const regex_dfa>& texts, text_length length = {}) {
+    const bool has_length = length.least > 0 || length.most != UINT32_MAX;
+    return shared(expressions_[{texts, {length.least, length.most}}], "text of an expression",
+                  [&] { return has_length ? measured(texts, true, length) : expression(texts, true); });
   }
   std::shared_ptr<const regex_dfa> all_texts() {
     if (!all_texts_) {
@@ -345,19 +306,33 @@ class writer {
     }
     return all;
   }
-  /// Those of a length, likewise.
-  std::shared_ptr<const regex_dfa> with_length(const std::shared_ptr<const regex_dfa>& texts, text_length length,
-                                               const json& where) {
-    auto& known = limited_[{texts, {length.least, length.most}}];
-    if (known) return known;
-    auto made = texts->limited(length, name_states_max, reader_.pattern_steps());
-    if (!made) {
-      if (made.error().context != regex_dfa::no_text)
-        reader_.refuse(where, "", "'pattern' or 'format' with the lengths beside it: " + made.error().context);
-      return nullptr;
+
+  /// Those that are not listed, which may be values of other types; null if there are none, and after an error.
+  template<class Listed>
+  texts_pointer without(const texts_pointer& texts, const Listed& listed, const json& where) {
+    // Only texts that the rules allow have to be left out.
+    std::string pattern;
+    for (const auto& one : listed) {
+      const std::string* const text = text_of(one);
+      if (text != nullptr && texts->matches(*text)) pattern += (pattern.empty() ? "" : "|") + quoted_for_pattern(*text);
     }
-    if (reader_.spend(made->states_count())) known = std::make_shared<const regex_dfa>(std::move(*made));
-    return known;
+    if (pattern.empty()) return texts;
+    auto& steps = reader_.pattern_steps();
+    const auto these = regex_dfa::compile("(" + pattern + ")", {.is_json = true, .states_max = name_states_max}, steps);
+    auto made = these ? texts->without(*these, name_states_max, steps) : result<regex_dfa>(these.error());
+    if (!made && made.error().context != regex_dfa::no_text)
+      reader_.refuse(where, "", "the excluded texts beside the patterns: " + made.error().context);
+    return made ? std::make_shared<const regex_dfa>(std::move(*made)) : nullptr;
+  }
+  static const std::string* text_of(const std::string& text) { return &text; }
+  static const std::string* text_of(const json* value) { return value->get_ptr<const std::string*>(); }
+  static std::string quoted_for_pattern(const std::string& text) {
+    std::string out;
+    for (const char c : text) {
+      if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) out += '\\';
+      out += c;
+    }
+    return out;
   }
 
   // Arrays.
@@ -652,14 +627,6 @@ class writer {
     }
     return rules;
   }
-  static std::string quoted_for_pattern(const std::string& text) {
-    std::string out;
-    for (const char c : text) {
-      if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) out += '\\';
-      out += c;
-    }
-    return out;
-  }
   /// The inside of names that follow the rules, without these; nothing if there are none.
   std::optional<part> name_but(const std::vector<schema_clause::text_rule>& rules, const std::set<std::string>& known,
                                const json& where) {
@@ -669,21 +636,9 @@ class writer {
       return texts_but(std::move(but));
     }
     auto texts = all_of(rules, where);
+    if (texts) texts = without(texts, known, where);
     if (!texts) return std::nullopt;
-    // Only names that the rules allow have to be left out.
-    std::string pattern;
-    for (const auto& name : known) {
-      if (texts->matches(name)) pattern += (pattern.empty() ? "" : "|") + quoted_for_pattern(name);
-    }
-    if (pattern.empty()) return texts_of(texts);
-    auto& steps = reader_.pattern_steps();
-    const auto declared =
-        regex_dfa::compile("(" + pattern + ")", {.is_json = true, .states_max = name_states_max}, steps);
-    auto made = declared ? texts->without(*declared, name_states_max, steps) : result<regex_dfa>(declared.error());
-    if (!made && made.error().context == regex_dfa::no_text) return std::nullopt;
-    if (!made) reader_.refuse(where, "", "the names of members beside the patterns: " + made.error().context);
-    if (!made) return std::nullopt;
-    return texts_of(std::make_shared<const regex_dfa>(std::move(*made)));
+    return texts_of(texts);
   }
 
   part listed_members(std::vector<member> members, std::optional<part> extra) {
@@ -764,13 +719,11 @@ class writer {
   std::map<std::vector<std::string>, std::uint32_t> texts_but_;  // rules by what they leave out
   // Rules and expressions that are used again.
   using length_key = std::pair<std::uint32_t, std::uint32_t>;
-  using texts_pointer = std::shared_ptr<const regex_dfa>;
   texts_pointer all_texts_;
   std::map<length_key, std::uint32_t> counted_;
   std::map<std::pair<std::uint32_t, number_bounds>, std::uint32_t> numbers_;
-  std::map<texts_pointer, std::uint32_t> expressions_;
+  std::map<std::pair<texts_pointer, length_key>, std::uint32_t> expressions_;
   std::map<std::vector<std::pair<texts_pointer, bool>>, texts_pointer> together_;
-  std::map<std::pair<texts_pointer, length_key>, texts_pointer> limited_;
 };
 
 }  // namespace

@@ -37,16 +37,46 @@ namespace {
   "{3}" LS32 "|(" H16S "{0,2}" H16 ")?::" H16S "{2}" LS32 "|(" H16S "{0,3}" H16 ")?::" H16 ":" LS32 "|(" H16S \
   "{0,4}" H16 ")?::" LS32 "|(" H16S "{0,5}" H16 ")?::" H16 "|(" H16S "{0,6}" H16 ")?::)"
 
-// RFC 3986.
+// RFC 3986, and RFC 3987 with characters beyond ASCII; of those up to U+FFFF.
 #define ESCAPED "%[0-9a-fA-F]{2}"
 #define NAME_SIGNS "A-Za-z0-9._~!$&'()*+,;=\\-"
-#define PATH_SIGN "([" NAME_SIGNS ":@]|" ESCAPED ")"
-#define AUTHORITY \
-  "(([" NAME_SIGNS ":]|" ESCAPED ")*@)?(([" NAME_SIGNS "]|" ESCAPED ")*|\\[" IPV6_PATTERN "\\])(:[0-9]*)?"
-#define LATER_PATH "(/" PATH_SIGN "*)*"
-#define URI_PATTERN                                                                                                \
-  "[A-Za-z][A-Za-z0-9+.-]*:(//" AUTHORITY LATER_PATH "|/(" PATH_SIGN "+" LATER_PATH ")?|" PATH_SIGN "+" LATER_PATH \
-  ")(\\?(" PATH_SIGN "|[/?])*)?(#(" PATH_SIGN "|[/?])*)?"
+#define WIDE "\\u00a0-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\uffef"
+#define SIGN(MORE) "([" NAME_SIGNS ":@" MORE "]|" ESCAPED ")"
+#define AUTHORITY(MORE)                                                                                \
+  "(([" NAME_SIGNS ":" MORE "]|" ESCAPED ")*@)?(([" NAME_SIGNS MORE "]|" ESCAPED ")*|\\[" IPV6_PATTERN \
+  "\\])(:[0-9]*)"                                                                                      \
+  "?"
+#define LATER_PATH(MORE) "(/" SIGN(MORE) "*)*"
+#define ROOTED(MORE) "//" AUTHORITY(MORE) LATER_PATH(MORE) "|/(" SIGN(MORE) "+" LATER_PATH(MORE) ")?"
+#define QUERY(MORE) "(\\?(" SIGN(MORE) "|[/?])*)?(#(" SIGN(MORE) "|[/?])*)?"
+#define URI_PATTERN(MORE) "[A-Za-z][A-Za-z0-9+.-]*:(" ROOTED(MORE) "|" SIGN(MORE) "+" LATER_PATH(MORE) ")" QUERY(MORE)
+#define REFERENCE_PATTERN(MORE)                                                  \
+  "(" URI_PATTERN(MORE) "|(" ROOTED(MORE) "|([" NAME_SIGNS "@" MORE "]|" ESCAPED \
+                                          ")+" LATER_PATH(MORE) ")?" QUERY(MORE) ")"
+
+// RFC 6570.
+#define VARIABLE_SIGN "([A-Za-z0-9_]|" ESCAPED ")"
+#define VARIABLE VARIABLE_SIGN "(\\.?" VARIABLE_SIGN ")*(:[1-9][0-9]{0,3}|\\*)?"
+#define TEMPLATE_PATTERN \
+  "([^\\x00-\\x20\"'%<>\\\\^`{|}\\x7f-\\u009f]|" ESCAPED "|\\{[+#./;?&]?" VARIABLE "(," VARIABLE ")*\\})*"
+
+// RFC 6901.
+#define POINTER_PATTERN "(/([^/~]|~[01])*)*"
+
+// A part of ECMA-262: groups are nested two deep, and classes have the usual ranges.
+#define CLASS_SIGN "([A-Za-z0-9_ .,:;/@#%&=!?+*]|\\\\[dDwWsSnrt\\\\.^$|()\\[\\]{}/-]|a-z|A-Z|0-9)"
+#define ATOM \
+  "([^\\x00-\\x1f\\\\^$.|?*+()\\[\\]{}/]|\\.|\\\\[dDwWsSnrtfv\\\\.^$|?*+()\\[\\]{}/]|\\[\\^?" CLASS_SIGN "+-?\\])"
+#define REPEATED "(([*+?]|\\{[0-9]{1,3},?\\})\\??)?"
+#define OF_ATOMS(MORE) "(" ATOM REPEATED "|\\\\b|[$^]" MORE ")*"
+#define GROUP(INSIDE) "|\\((\\?:)?" INSIDE "(\\|" INSIDE ")*\\)" REPEATED
+#define REGEX_INSIDE OF_ATOMS(GROUP(OF_ATOMS(GROUP(OF_ATOMS("")))))
+#define REGEX_PATTERN REGEX_INSIDE "(\\|" REGEX_INSIDE ")*"
+
+// CSS 2.1.
+#define COLOR_PATTERN                                                                                                \
+  "(#([0-9a-fA-F]{3}){1,2}|aqua|black|blue|fuchsia|gray|green|lime|maroon|navy|olive|orange|purple|red|silver|teal|" \
+  "white|yellow)"
 
 // RFC 1123: a label has at most 63 letters, digits and hyphens, and a name 253 characters. To avoid counting, the first
 // label may have 63 characters and up to seven others 26. Labels that only IDNA defines ("xn--...") are left out.
@@ -57,7 +87,7 @@ namespace {
         "([A-Za-z0-9-]{0," BUT_FOUR "}" ALNUM ")?)?"
 #define HOSTNAME_PATTERN LABEL("59", "58") "(\\." LABEL("22", "21") "){0,7}"
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> patterns = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 20> patterns = {{
     {"date", DATE_PATTERN},
     {"time", TIME_PATTERN},
     {"date-time", DATE_PATTERN "T" TIME_PATTERN},
@@ -65,16 +95,24 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> patterns
     {"email", "[A-Za-z0-9_+-]+(\\.[A-Za-z0-9_+-]+)*@(" ALNUM "([A-Za-z0-9-]*" ALNUM ")?\\.)+[A-Za-z]{2,24}"},
     {"hostname", HOSTNAME_PATTERN},
     {"uuid", "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"},
-    {"uri", URI_PATTERN},
+    {"uri", URI_PATTERN("")},
+    {"uri-reference", REFERENCE_PATTERN("")},
+    {"iri", URI_PATTERN(WIDE)},
+    {"iri-reference", REFERENCE_PATTERN(WIDE)},
+    {"uri-template", TEMPLATE_PATTERN},
+    {"json-pointer", POINTER_PATTERN},
+    {"relative-json-pointer", "(0|[1-9][0-9]{0,9})(#|" POINTER_PATTERN ")"},
+    {"regex", REGEX_PATTERN},
     {"ipv4", IPV4_PATTERN},
     {"ipv6", IPV6_PATTERN},
+    // As draft 3 has them.
+    {"host-name", HOSTNAME_PATTERN},
+    {"ip-address", IPV4_PATTERN},
+    {"color", COLOR_PATTERN},
 }};
 
 /// Formats of all drafts from the third on.
-constexpr std::string_view unsupported[] = {
-    "idn-email",    "idn-hostname", "uri-reference", "iri",          "iri-reference",
-    "uri-template", "json-pointer", "regex",         "color",        "style",
-    "phone",        "ip-address",   "host-name",     "utc-millisec", "relative-json-pointer"};
+constexpr std::string_view unsupported[] = {"idn-email", "idn-hostname", "style", "phone", "utc-millisec"};
 
 /// The patterns as zod writes them.
 constexpr std::pair<std::string_view, std::string_view> spelled_out[] = {

@@ -16,7 +16,8 @@ enum class format_kind : std::uint8_t {
 [[nodiscard]] format_kind kind_of_format(std::string_view name);
 /// The names of the known ones, for error messages.
 inline constexpr std::string_view known_formats =
-    "date, time, date-time, duration, email, hostname, uuid, uri, ipv4 or ipv6";
+    "date, time, date-time, duration, email, hostname, uuid, uri, uri-reference, iri, iri-reference, uri-template, "
+    "json-pointer, relative-json-pointer, regex, ipv4 or ipv6";
 
 /// A regular expression that matches all of a text of a known format. It accepts only texts of the format's standard,
 /// but not all of them: README.md says which are left out.

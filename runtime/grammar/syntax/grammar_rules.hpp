@@ -31,22 +31,27 @@ struct part {
     literal,
     characters,  // one of a set
     expression,  // a text that matches it
+    measured,    // the same, with a number of characters
     rule,
     sequence,
     choice,
     repeat,
-    selection,  // texts that differ, each at most once
+    selection,   // texts that differ, each at most once
+    other_text,  // any inside of a JSON string but these, each character in one spelling
   };
   kind what = kind::sequence;
   std::string text{};                             // literal
   std::vector<code_range> ranges{};               // characters: ascending, apart, no surrogates
-  std::shared_ptr<const regex_dfa> expression{};  // expression
-  bool is_escaped = false;                        // expression: quotes, backslashes and controls as in a JSON string
+  std::shared_ptr<const regex_dfa> expression{};  // expression, measured
+  bool is_escaped = false;                        // the same: quotes, backslashes and controls as in a JSON string
   std::uint32_t rule = 0;                         // rule: its number
   std::vector<part> parts{};                      // sequence, choice; repeat: one; selection: see selection_rule
-  std::uint32_t least = 0;                        // repeat
-  std::uint32_t most = 0;                         // repeat; UINT32_MAX means any number
+  std::uint32_t least = 0;                        // repeat, measured
+  std::uint32_t most = 0;                         // the same; UINT32_MAX means any number
   std::shared_ptr<const selection_rule> selection{};
+  // other_text: the excluded texts, as inside quotes, ascending, different. The parts are the rules of any text and of
+  // a character beyond ASCII.
+  std::shared_ptr<const std::vector<std::string>> but{};
 };
 
 struct rule {

@@ -48,5 +48,13 @@ inline part call(std::uint32_t rule) { return {.what = part::kind::rule, .rule =
 inline part expression(std::shared_ptr<const regex_dfa> texts, bool is_escaped) {
   return {.what = part::kind::expression, .expression = std::move(texts), .is_escaped = is_escaped};
 }
+/// The same with a number of characters.
+inline part measured(std::shared_ptr<const regex_dfa> texts, bool is_escaped, text_length length) {
+  return {.what = part::kind::measured,
+          .expression = std::move(texts),
+          .is_escaped = is_escaped,
+          .least = length.least,
+          .most = length.most};
+}
 
 }  // namespace redline::grammar

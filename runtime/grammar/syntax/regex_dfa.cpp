@@ -86,17 +86,53 @@ struct fragment {
   std::uint32_t in = none, out = none;
 };
 
-/// A nondeterministic automaton. A state has any number of free steps, and of steps over a range of bytes.
+/// A nondeterministic automaton. A state has any number of free steps, and of steps over a range of bytes; also of free
+/// steps that can only be taken at the beginning of the text, or at its end.
 struct nfa {
   struct step {
     std::uint8_t low = 0, high = 0;
     std::uint32_t to = none;
   };
   struct state {
-    std::vector<std::uint32_t> free;
+    std::vector<std::uint32_t> free, at_begin, at_end;
     std::vector<step> steps;
   };
   std::vector<state> states;
+  fragment all;
+  fragment rest;  // of any text at the end; has no states with match::whole
+
+  /// The states that lead to the last one without a byte at the end of the text, or if bytes follow: at its beginning
+  /// more may.
+  struct uses {
+    std::vector<bool> ends, goes_on;
+  };
+  [[nodiscard]] uses find_uses() const {
+    uses out{std::vector<bool>(states.size()), std::vector<bool>(states.size())};
+    std::vector<std::vector<std::uint32_t>> free(states.size()), others(states.size());
+    for (std::uint32_t s = 0; s < states.size(); ++s) {
+      for (const auto to : states[s].free) free[to].push_back(s);
+      for (const auto to : states[s].at_end) others[to].push_back(s);
+    }
+    const auto spread = [&](std::vector<bool>& known, std::vector<std::uint32_t> open) {
+      while (!open.empty()) {
+        const auto s = open.back();
+        open.pop_back();
+        if (known[s]) continue;
+        known[s] = true;
+        open.insert(open.end(), free[s].begin(), free[s].end());
+        open.insert(open.end(), others[s].begin(), others[s].end());
+      }
+    };
+    spread(out.ends, {all.out});
+    others.assign(states.size(), {});
+    std::vector<std::uint32_t> ends;
+    for (std::uint32_t s = 0; s < states.size(); ++s) {
+      for (const auto& step : states[s].steps) others[step.to].push_back(s);
+      if (out.ends[s]) ends.push_back(s);
+    }
+    spread(out.goes_on, std::move(ends));
+    return out;
+  }
 };
 
 class parser {
@@ -105,11 +141,16 @@ class parser {
   parser(std::string_view text, const regex_dfa::options& o, step_count& steps)
       : text_(text), options_(o), steps_(steps) {}
 
-  result<std::pair<nfa, fragment>> run() {
-    const fragment all = alternatives(0);
+  result<nfa> run() {
+    fragment all = alternatives(0);
     if (!why_ && at_ < text_.size()) refuse("a ')' too many");
+    if (options_.how == regex_dfa::match::anywhere) {
+      nfa_.rest = characters(opposite({}));
+      all = after(star(characters(opposite({}))), after(all, star(nfa_.rest)));
+    }
     if (why_) return *why_;
-    return std::pair(std::move(nfa_), all);
+    nfa_.all = all;
+    return std::move(nfa_);
   }
 
  private:
@@ -156,36 +197,17 @@ class parser {
     return out;
   }
 
-  /// With match::anywhere, alternatives outside of groups match anywhere unless they are anchored.
   fragment alternative(std::uint32_t depth) {
-    const bool is_outer = depth == 0 && options_.how == regex_dfa::match::anywhere;
-    bool is_anchored = false, is_closed = false;
     fragment out = empty();
-    if (!options_.may_anchor && is_at('^')) refuse("'^' is not supported here");
-    while (is_at('^')) {
-      is_anchored = true;
-      ++at_;
-    }
-    while (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')' && !why_) {
-      if (is_at('$')) {
-        if (!options_.may_anchor) refuse("'$' is not supported here");
-        ++at_;
-        is_closed = true;
-        if (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')' && text_[at_] != '$')
-          refuse("'$' is not at an end");
-        continue;
-      }
-      out = after(out, repeated(depth));
-    }
-    if (depth > 0 && options_.how == regex_dfa::match::anywhere && (is_anchored || is_closed)) {
-      refuse("'^' and '$' inside of a group are not supported");
-    }
-    if (is_outer && !is_anchored) out = after(any_text(), out);
-    if (is_outer && !is_closed) out = after(out, any_text());
+    while (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')' && !why_) out = after(out, repeated(depth));
     return out;
   }
-
-  fragment any_text() { return star(characters(opposite({}))); }
+  fragment anchor(char c) {
+    if (!options_.may_anchor) refuse(std::string("'") + c + "' is not supported here");
+    const fragment out{add_state(), add_state()};
+    if (!why_) (c == '^' ? nfa_.states[out.in].at_begin : nfa_.states[out.in].at_end).push_back(out.out);
+    return out;
+  }
 
   fragment star(fragment one) {
     const fragment out{add_state(), add_state()};
@@ -331,8 +353,11 @@ class parser {
       case '?':
         refuse("there is nothing to repeat");
         return empty();
+      case '^':
+      case '$':
+        ++at_;
+        return anchor(c);
       default: {
-        if (c == '^' && !options_.may_anchor) refuse("'^' is not supported here");
         const char32_t one = read_character();
         return characters(folded({{one, one}}));
       }
@@ -518,8 +543,9 @@ class parser {
   std::optional<failure> why_;
 };
 
-/// Replaces a set by the states that are reached for free, in order.
-void close_over(const nfa& n, std::vector<std::uint32_t>& set, step_count& steps) {
+/// Replaces a set by the states that are reached for free, in order, as far as a text leads on from them.
+void close_over(const nfa& n, const nfa::uses& uses, std::vector<std::uint32_t>& set, bool at_begin,
+                step_count& steps) {
   std::vector<bool> seen(n.states.size());
   steps.add(n.states.size() / 64);
   std::vector<std::uint32_t> open = std::move(set);
@@ -530,11 +556,15 @@ void close_over(const nfa& n, std::vector<std::uint32_t>& set, step_count& steps
     steps.add();
     if (seen[s]) continue;
     seen[s] = true;
+    const auto& state = n.states[s];
     // States with free steps only are not needed to distinguish sets.
-    if (!n.states[s].steps.empty() || n.states[s].free.empty()) set.push_back(s);
-    open.insert(open.end(), n.states[s].free.begin(), n.states[s].free.end());
+    if (uses.goes_on[s] && (!state.steps.empty() || state.free.empty())) set.push_back(s);
+    open.insert(open.end(), state.free.begin(), state.free.end());
+    if (at_begin) open.insert(open.end(), state.at_begin.begin(), state.at_begin.end());
   }
   std::sort(set.begin(), set.end());
+  // If any text may follow, it does not matter what else may.
+  if (n.rest.in != none && seen[n.rest.in]) set = {std::min(n.rest.in, n.all.out), std::max(n.rest.in, n.all.out)};
 }
 
 failure too_many_states(std::uint32_t most) {
@@ -545,13 +575,13 @@ failure too_many_states(std::uint32_t most) {
 }  // namespace
 
 result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o, step_count& steps) {
-  REDLINE_TRY_ASSIGN(const auto parsed, parser(pattern, o, steps).run());
-  const auto& [n, all] = parsed;
+  REDLINE_TRY_ASSIGN(const auto n, parser(pattern, o, steps).run());
+  const auto uses = n.find_uses();
   regex_dfa out;
   std::map<std::vector<std::uint32_t>, std::uint32_t> known;
   std::vector<std::vector<std::uint32_t>> sets;
   const auto find = [&](std::vector<std::uint32_t> set) -> std::uint32_t {
-    close_over(n, set, steps);
+    close_over(n, uses, set, sets.empty(), steps);
     const auto [at, is_new] = known.try_emplace(set, static_cast<std::uint32_t>(sets.size()));
     if (is_new) {
       sets.push_back(std::move(set));
@@ -560,11 +590,11 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o,
     }
     return at->second;
   };
-  find({all.in});
+  find({n.all.in});
   for (std::uint32_t i = 0; i < sets.size(); ++i) {
     if (sets.size() > o.states_max || steps.is_over()) return too_many_states(o.states_max);
     const auto set = sets[i];
-    out.states_[i].accepts = std::find(set.begin(), set.end(), all.out) != set.end();
+    out.states_[i].accepts = std::ranges::any_of(set, [&](std::uint32_t s) { return uses.ends[s]; });
     // Bytes that no step distinguishes lead to the same set.
     std::vector<std::uint32_t> cuts = {0, 256};
     for (const auto s : set) {
@@ -637,11 +667,57 @@ result<regex_dfa> regex_dfa::with_length(text_length length, std::uint32_t most,
   return out;
 }
 
-result<regex_dfa> regex_dfa::limited(text_length length, std::uint32_t most, step_count& steps) const {
-  REDLINE_TRY_ASSIGN(auto out, with_length(length, most, steps));
-  out.drop_dead_ends(steps);
-  if (!out.states_.front().accepts && !out.states_.front().goes_on) return failure{errc::invalid_argument, no_text};
-  return out;
+/// From the largest number of characters down: a state with one character fewer is complete or leads to one that is.
+std::vector<std::vector<std::uint32_t>> regex_dfa::completable(text_length length, step_count& steps) const {
+  const bool is_bounded = length.most != UINT32_MAX;
+  // By state: those that a byte within a character leads to, and those that a first byte does.
+  std::vector<std::vector<std::uint16_t>> inside(states_.size()), after(states_.size());
+  for (std::size_t s = 0; s < states_.size(); ++s) {
+    steps.add(states_[s].next.size());
+    for (std::size_t byte = 0; byte < states_[s].next.size(); ++byte) {
+      const auto to = states_[s].next[byte];
+      auto& list = (byte & 0xC0) == 0x80 ? inside[s] : after[s];
+      if (to != dead && std::ranges::find(list, to) == list.end()) list.push_back(to);
+    }
+  }
+  std::uint32_t count = is_bounded ? length.most : length.least;
+  std::vector<bool> now(states_.size(), !is_bounded), later(states_.size());  // with `count` characters, and one more
+  const auto find = [&] {
+    const bool may_end = is_bounded && count >= length.least;
+    for (bool is_new = true; is_new && !steps.is_over();) {
+      is_new = false;
+      for (std::size_t s = 0; s < states_.size(); ++s) {
+        steps.add(1 + inside[s].size());
+        if (now[s]) continue;
+        now[s] = (may_end && states_[s].accepts) ||
+                 std::ranges::any_of(after[s], [&](std::uint16_t to) { return later[to]; }) ||
+                 std::ranges::any_of(inside[s], [&](std::uint16_t to) { return now[to]; });
+        is_new = is_new || now[s];
+      }
+    }
+  };
+  find();
+  std::vector<std::vector<std::uint32_t>> bounds(states_.size());  // the last first
+  for (std::size_t s = 0; s < states_.size(); ++s) {
+    if (now[s] && is_bounded) bounds[s].push_back(count + 1);
+  }
+  while (count > 0 && !steps.is_over()) {
+    later = now;
+    now.assign(states_.size(), false);
+    --count;
+    find();
+    for (std::size_t s = 0; s < states_.size(); ++s) {
+      if (now[s] != later[s]) bounds[s].push_back(count + 1);
+    }
+    // What is the same once stays so down to the least length, and from there down to none.
+    if (now == later) count = is_bounded && count >= length.least ? length.least : 0;
+  }
+  if (steps.is_over() || !now[begin()]) return {};
+  for (std::size_t s = 0; s < states_.size(); ++s) {
+    if (now[s]) bounds[s].push_back(0);
+    std::reverse(bounds[s].begin(), bounds[s].end());
+  }
+  return bounds;
 }
 
 result<regex_dfa> regex_dfa::combined(const regex_dfa& other, bool is_without, std::uint32_t most,

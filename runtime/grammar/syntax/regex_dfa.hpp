@@ -58,8 +58,10 @@ class regex_dfa {
   [[nodiscard]] result<regex_dfa> without(const regex_dfa& other, std::uint32_t states_max, step_count& steps) const {
     return combined(other, true, states_max, steps);
   }
-  /// The texts of this length, likewise.
-  [[nodiscard]] result<regex_dfa> limited(text_length length, std::uint32_t states_max, step_count& steps) const;
+  /// For each state the numbers of characters so far from which a text of this length can be completed: where those
+  /// ranges begin and end by turns, without the last end if it has none. Beyond the least length of any number all are
+  /// alike. Empty if there is no text, or if it takes more steps than allowed.
+  [[nodiscard]] std::vector<std::vector<std::uint32_t>> completable(text_length length, step_count& steps) const;
   /// The digits of multiples of `of`, which is at least 1, without 0 and leading zeros.
   static regex_dfa multiples_of(std::uint32_t of);
   [[nodiscard]] bool matches(std::string_view text) const;

@@ -23,6 +23,7 @@ class cache_manager_test : public test::one_actor<cache_manager> {
     configure_log(log_level::off, log_format::text);
     options.limits = {.running_max = 8, .waiting_max = 8, .tokens_max = 250};
     options.budget = {.rows_max = 512, .prompt_chunk_rows_max = 128};
+    options.automata = automata;
     who = w.add<cache_manager>(4, "cache manager", {64, 64}, [options, size](actor::actor_context& c) {
       return std::make_unique<cache_manager>(c, options, size, actor::actor_ref<target_model>{target_at});
     });
@@ -56,7 +57,8 @@ class cache_manager_test : public test::one_actor<cache_manager> {
     actor::address session = session_at;
     std::vector<scheduler::log_splice> splices{};
   };
-  void ask(const question& q) {
+  void ask(const question& q) { inject(q.session, round_of(q)); }
+  static verify_run round_of(const question& q) {
     using scheduler::round_kind;
     verify_run m{.round = {.sequence = {q.sequence},
                            .number = {q.round},
@@ -71,7 +73,7 @@ class cache_manager_test : public test::one_actor<cache_manager> {
       m.terms = {
           .facts = {{q.tenant}, 250}, .prefix_scope = q.prefix_scope, .sampling = q.sampling, .grammar = q.grammar};
     }
-    inject(q.session, m);
+    return m;
   }
   /// Completes the current batch and returns the session's answer.
   verified answered() {
@@ -112,6 +114,7 @@ class cache_manager_test : public test::one_actor<cache_manager> {
 
   forward_batch last;
   std::uint64_t target_start_id = 0;
+  const std::shared_ptr<grammar::automaton_store> automata = std::make_shared<grammar::automaton_store>();
 };
 
 TEST_F(cache_manager_test, tells_a_new_session_that_its_round_was_taken_when_the_answer_takes_long) {
@@ -611,6 +614,47 @@ TEST_F(grammars, go_with_every_batch_to_a_target_model_that_does_not_say_which_i
     EXPECT_EQ(placed().runs.at(0).grammar.text, text.text) << round;
     answered();
   }
+}
+
+TEST_F(grammars, are_compiled_before_their_rounds_wait_for_a_pass) {
+  const verify_run m = round_of({.tail = {1, 2, 3}, .grammar = text});
+  w.deliver(test::frame_of(who.where, session_at, m));
+  while (w.run_ready()) {
+  }
+  EXPECT_FALSE(wire.take<forward_batch>()) << "the grammar is being compiled";
+  w.deliver(test::frame_of(who.where, session_at, m));
+  while (w.run_ready()) {
+  }
+  ASSERT_EQ(wire.sent.size(), 2u) << "the end of one job, and what became of the round";
+  run();
+  EXPECT_EQ(expect<run_pending>(session_at).round.value, 1u);
+  EXPECT_EQ(placed().runs.at(0).grammar, text);
+  complete();
+  expect<verified>(session_at);
+  EXPECT_EQ(automata->find(text).use_count(), 3) << "the store, the manager, and this one";
+}
+
+TEST_F(grammars, that_nobody_waits_for_any_more_are_forgotten) {
+  for (const bool is_released : {false, true}) {
+    const auto schema = grammar::text_constraint({.text = is_released ? "{\"const\":1}" : "{\"const\":2}"});
+    w.deliver(test::frame_of(who.where, session_at, round_of({.tail = {1, 2, 3}, .grammar = schema})));
+    while (w.run_ready()) {
+    }
+    if (is_released)
+      inject(session_at, release_sequence{{1}});
+    else
+      inject(session_at, give_up_round{{1}, {1}});
+    EXPECT_TRUE(wire.sent.empty());
+    EXPECT_FALSE(w.find(who)->queue().holds({1}));
+  }
+}
+
+TEST_F(grammars, that_cannot_be_compiled_refuse_their_rounds) {
+  ask({.tail = {1, 2, 3}, .grammar = grammar::text_constraint({.text = "{\"type\":7}"})});
+  EXPECT_EQ(expect<refused>(session_at).why.code, errc::invalid_argument);
+  EXPECT_FALSE(w.find(who)->queue().holds({1}));
+  ask({.tail = {1, 2, 3}, .grammar = text});
+  EXPECT_EQ(placed().runs.at(0).grammar, text);
 }
 
 TEST_F(grammars, go_once_with_a_batch) {

@@ -2,12 +2,15 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "runtime/grammar/constraint.hpp"
+#include "runtime/grammar/syntax/regex_dfa.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 #include "tests/runtime/grammar/grammar_fixture.hpp"
 #include "tests/runtime/grammar/schema_samples.hpp"
@@ -278,7 +281,8 @@ TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
            wrong{R"({"type":"strin"})", "schema.type: 'strin' is not a type of JSON Schema"},
            wrong{R"x({"type":"object","properties":{"a":{"type":"string","pattern":"(?=x)"}}})x",
                  "schema.properties.a.pattern: look-around and flags are not supported"},
-           wrong{R"({"type":"string","format":"iri"})", "schema.format: 'iri' is not supported; expected date"},
+           wrong{R"({"type":"string","format":"idn-email"})",
+                 "schema.format: 'idn-email' is not supported; expected date"},
            wrong{R"({"type":"string","pattern":"^ab$","minLength":3})", "no value matches"},
            wrong{R"({"type":"string","pattern":"a{900}b{900}"})", "at most 1024 states"},
            wrong{R"({"type":"array","uniqueItems":true})", "schema.uniqueItems: needs items of at most 32 values"},
@@ -378,6 +382,25 @@ TEST(json_schema, holds_strings_to_patterns_and_formats) {
   EXPECT_TRUE(format("ipv4", "255.0.10.1"));
   EXPECT_FALSE(format("ipv4", "256.0.0.1"));
   EXPECT_TRUE(format("ipv6", "2001:db8::1"));
+  for (const char* text : {"", "a/b?c#d", "//h/p", "/p", "?q", "#f", "http://a@h:1/", "./a:b", "../x"})
+    EXPECT_TRUE(format("uri-reference", text)) << text;
+  for (const char* text : {":a", "1:b", "a b", "/\xc3\xa9", "//[1]", "a%2"})
+    EXPECT_FALSE(format("uri-reference", text)) << text;
+  EXPECT_TRUE(format("iri", "http://\xc3\xa9.example/\xe2\x82\xac"));
+  EXPECT_FALSE(format("iri", "/\xc3\xa9"));
+  EXPECT_TRUE(format("iri-reference", "/\xc3\xa9#\xe4\xb8\xad"));
+  for (const char* text : {"", "/a{?b,c*}", "{+x:30}/{/y.z}", "x{#h}"})
+    EXPECT_TRUE(format("uri-template", text)) << text;
+  for (const char* text : {"{", "a}", "{}", "{a:0}", "{=a}", "{a b}"})
+    EXPECT_FALSE(format("uri-template", text)) << text;
+  for (const char* text : {"", "/", "/a~0b/~1", "//0"}) EXPECT_TRUE(format("json-pointer", text)) << text;
+  for (const char* text : {"a", "/~", "/~2", "#/a"}) EXPECT_FALSE(format("json-pointer", text)) << text;
+  for (const char* text : {"0", "12#", "1/a/b"}) EXPECT_TRUE(format("relative-json-pointer", text)) << text;
+  for (const char* text : {"01", "/a", "1#/a", "-1"}) EXPECT_FALSE(format("relative-json-pointer", text)) << text;
+  for (const char* text : {"", "^[a-z0-9_-]+$", "(a|b(?:c*)?){2,}x+?", R"(\\d{4}\\.\\w)", "a|", "[^,]*"})
+    EXPECT_TRUE(format("regex", text)) << text;
+  for (const char* text : {"(", "a)", "[", "*a", "a**", "[z-a]", "a{2,1}", R"(\\)", "(?<n", "[]"})
+    EXPECT_FALSE(format("regex", text)) << text;
   // zod 4 writes this for z.email(): the pattern looks around, and the format asserts the same.
   EXPECT_TRUE(fits(
       R"({"type":"string","format":"email","pattern":"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"})",
@@ -401,7 +424,7 @@ TEST(json_schema, holds_strings_to_a_pattern_and_a_format_together) {
            {R"({"type":"string","format":"email","pattern":"\\bjoe\\b"})", "schema.pattern: '\\b' is not supported"},
            {R"({"type":"string","format":"email","pattern":"^.{5,900}@corp\\.example$"})", "schema.pattern: "},
            {R"({"type":"string","format":"time","pattern":"^[0-9]{2}:[0-9]{2}$"})", "no value matches"},
-           {R"({"type":"string","format":"iri","pattern":"^a"})", "schema.format: 'iri' is not supported"},
+           {R"({"type":"string","format":"idn-email","pattern":"^a"})", "schema.format: 'idn-email' is not supported"},
        }) {
     EXPECT_THAT(outcome(schema, ""), testing::HasSubstr(why)) << schema;
   }
@@ -520,6 +543,103 @@ TEST(json_schema, random_bytes_under_the_grammar_make_valid_json) {
       }
       ASSERT_TRUE(nlohmann::json::accept(text)) << schema << "\n" << text;
     }
+  }
+}
+
+/// The byte as it stands inside of a JSON string.
+std::string spelled(std::uint8_t byte) {
+  static const std::map<std::uint8_t, std::string> escapes = {
+      {'"', "\\\""}, {'\\', "\\\\"}, {'\b', "\\b"}, {'\f', "\\f"}, {'\n', "\\n"}, {'\r', "\\r"}, {'\t', "\\t"}};
+  const auto known = escapes.find(byte);
+  return known != escapes.end() ? known->second : std::string(1, static_cast<char>(byte));
+}
+
+// The reference has a state for each pair of a state and a count.
+TEST(json_schema, a_pattern_and_lengths_hold_together) {
+  const struct {
+    std::string pattern;
+    text_length length;
+  } all[] = {{"^[a-c]+(x[a-c]+)*$", {3, 7}},
+             {"^(ab)*$", {5, 12}},
+             {"^(ab|cde)*$", {0, 11}},
+             {"^(abc)*$", {4, UINT32_MAX}},
+             {"^(a|b{5})$", {2, 9}},
+             {"^a*$", {0, 4}},
+             {"^a*b?$", {3, UINT32_MAX}},
+             {"b", {0, 3}},
+             {"", {1, 2}},
+             {"[\u00e9\"\\\\\n]x?$", {2, 3}},
+             {"^.{2}$|^x+$", {2, 30}},
+             {"^(\u20ac|ab)+$", {3, 6}}};
+  std::mt19937 random(5);
+  for (const auto& [pattern, length] : all) {
+    nlohmann::json schema{{"type", "string"}, {"pattern", pattern}, {"minLength", length.least}};
+    if (length.most != UINT32_MAX) schema["maxLength"] = length.most;
+    const auto m = *compile_schema(schema.dump());
+    const auto texts =
+        *regex_dfa::compile(pattern, {.how = regex_dfa::match::anywhere, .length = length, .is_json = true});
+    const auto take = [&](automaton_state& s, const std::string& bytes) {
+      return std::ranges::all_of(bytes,
+                                 [&](char c) { return m->advance(s, static_cast<std::uint8_t>(c)) && m->is_valid(s); });
+    };
+    for (std::size_t i = 0; i < test::rounds(60, 15); ++i) {
+      automaton_state s = m->begin();
+      ASSERT_TRUE(take(s, "\""));
+      auto at = texts.begin();
+      for (int step = 0; step < 20; ++step) {
+        std::vector<std::uint8_t> can;
+        for (unsigned byte = 0; byte < 256; ++byte) {
+          automaton_state after = s;
+          const bool is_allowed = texts.next(at, static_cast<std::uint8_t>(byte)) != regex_dfa::dead;
+          ASSERT_EQ(take(after, spelled(static_cast<std::uint8_t>(byte))), is_allowed)
+              << schema << " byte " << byte << " at step " << step;
+          if (is_allowed) can.push_back(static_cast<std::uint8_t>(byte));
+        }
+        automaton_state end = s;
+        ASSERT_EQ(take(end, "\""), texts.accepts(at)) << schema << " at step " << step;
+        if (can.empty()) break;
+        const auto byte = can[random() % can.size()];
+        ASSERT_TRUE(take(s, spelled(byte)));
+        at = texts.next(at, byte);
+      }
+    }
+  }
+}
+
+TEST(json_schema, excluded_texts_stand_beside_lengths_and_patterns) {
+  const std::string length = R"({"type":"string","minLength":1,"maxLength":3,"not":{"enum":["ab","\u00e9","abcd",7]}})";
+  for (const char* text : {"\"a\"", "\"abc\"", "\"\xc3\xa8\"", "\"\\n\""})
+    EXPECT_EQ(outcome(length, text), "complete") << text;
+  for (const char* text : {"\"\"", "\"ab\"", "\"\xc3\xa9\"", "\"abcd\""})
+    EXPECT_THAT(outcome(length, text), testing::StartsWith("wrong")) << text;
+  const std::string pattern = R"({"type":"string","pattern":"^[ab]*$","not":{"enum":["ab","x"]},"maxLength":3})";
+  for (const char* text : {"\"\"", "\"a\"", "\"aba\""}) EXPECT_EQ(outcome(pattern, text), "complete") << text;
+  for (const char* text : {"\"ab\"", "\"x\"", "\"abab\""})
+    EXPECT_THAT(outcome(pattern, text), testing::StartsWith("wrong")) << text;
+  EXPECT_THAT(outcome(R"({"type":"string","pattern":"^a$","not":{"const":"a"}})", ""),
+              testing::HasSubstr("no value matches"));
+}
+
+TEST(json_schema, a_length_that_a_pattern_never_has_is_no_value) {
+  EXPECT_THAT(outcome(R"({"type":"string","pattern":"^(abc)*$","minLength":4,"maxLength":5})", ""),
+              testing::HasSubstr("no value matches"));
+  EXPECT_EQ(outcome(R"({"type":["string","null"],"pattern":"^(abc)*$","minLength":4,"maxLength":5})", "null"),
+            "complete");
+  EXPECT_EQ(outcome(R"({"type":"string","format":"email","maxLength":1024})", R"("a@b.example")"), "complete");
+  EXPECT_EQ(outcome(R"({"type":"string","pattern":"^[0-9a-z]*$","maxLength":2000000000})", R"("a0")"), "complete");
+  EXPECT_THAT(outcome(R"({"type":"string","pattern":"^(ab)*$","minLength":2000000000,"maxLength":2000000000})", ""),
+              testing::HasSubstr("too long to compile"));
+}
+
+TEST(json_schema, a_count_of_characters_from_which_a_text_has_no_end_is_no_state) {
+  const auto m = *compile_schema(R"({"type":"string","pattern":"^(ab)*$","minLength":6,"maxLength":6})");
+  automaton_state s = m->begin();
+  for (const char c : std::string_view("\"aba")) ASSERT_TRUE(m->advance(s, static_cast<std::uint8_t>(c)));
+  std::vector<std::uint32_t> cells(s.cells().begin(), s.cells().end());
+  ASSERT_EQ(cells.back(), 3u);
+  for (std::uint32_t count = 0; count < 12; ++count) {
+    cells.back() = count;
+    EXPECT_EQ(m->is_valid(automaton_state(cells)), count % 2 == 1 && count < 6) << count;
   }
 }
 

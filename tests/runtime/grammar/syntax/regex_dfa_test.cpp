@@ -56,6 +56,29 @@ TEST(regex_dfa, matches_a_part_where_it_is_not_anchored) {
   EXPECT_TRUE(matches("^$", "", part));
 }
 
+TEST(regex_dfa, matches_anchors_wherever_they_stand) {
+  const std::string patterns[] = {"^a|b|c$",   "(^a|b)c",    "a(b$|c)",       "(^|c)a(c|$)", "(^a+|b$)",
+                                  "(^a|^b)+c", "^(a|b)$|cc", "(a|(b|^)c)b?$", "a^b|c",       "a$b|c",
+                                  "^^a$$",     "(a$)?b",     "(^a)*b",        "(a|^)$",      "^aab|ba|cab$"};
+  std::mt19937 random(4);
+  for (const auto& pattern : patterns) {
+    const std::regex reference(pattern);
+    const auto texts = *regex_dfa::compile(pattern, {.how = regex_dfa::match::anywhere});
+    for (int i = 0; i < 3000; ++i) {
+      std::string text;
+      for (auto left = random() % 7; left > 0; --left) text += "abc"[random() % 3];
+      EXPECT_EQ(texts.matches(text), std::regex_search(text, reference)) << pattern << " on '" << text << "'";
+    }
+  }
+}
+
+TEST(regex_dfa, what_was_found_somewhere_needs_no_states_any_more) {
+  const auto texts = *regex_dfa::compile("^dev|alpha|beta|rc|RC|stable$", {.how = regex_dfa::match::anywhere});
+  EXPECT_LT(texts.states_count(), 100u);
+  EXPECT_TRUE(texts.matches("devil") && texts.matches("1-rc-2") && texts.matches("unstable"));
+  EXPECT_FALSE(texts.matches("stables") || texts.matches("adev"));
+}
+
 TEST(regex_dfa, reads_and_matches_whole_characters) {
   EXPECT_TRUE(matches(".", "\xf0\x9f\x99\x82"));
   EXPECT_FALSE(matches("..", "\xc3\xa9"));
