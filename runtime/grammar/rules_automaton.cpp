@@ -244,7 +244,7 @@ class rules_automaton::step {
     }
     if (p.ends_text) {
       const loop& l = grammar_.loops_[p.loop];
-      const bool was_chosen = l.what == loop::kind::distinct && (number >> p.chosen & 1) != 0;
+      const bool was_chosen = l.what == loop::kind::distinct && p.chosen < l.texts && (number >> p.chosen & 1) != 0;
       const auto now = l.what == loop::kind::measured ? number : l.next(number, p.chosen);
       if (!was_chosen) reached_.add(spot_of(point(l.between, frame), now));
     }
@@ -292,7 +292,7 @@ class rules_automaton::step {
 bool rules_automaton::loop::may_exit(std::uint32_t number) const {
   if (what == kind::counted || what == kind::measured) return number >= least;
   if (what == kind::ordered) return limits[number] == texts;
-  return static_cast<std::uint32_t>(std::popcount(number)) >= least;
+  return static_cast<std::uint32_t>(std::popcount(number)) >= least && (number & required) == required;
 }
 bool rules_automaton::loop::is_valid(std::uint32_t number) const {
   if (what == kind::counted) return number <= (most == UINT32_MAX ? least : most - 1);
@@ -303,7 +303,8 @@ bool rules_automaton::loop::is_valid(std::uint32_t number) const {
 }
 std::uint32_t rules_automaton::loop::next(std::uint32_t number, std::uint32_t chosen) const {
   if (what == kind::counted || what == kind::measured) return std::min(number + 1, most == UINT32_MAX ? least : most);
-  return what == kind::ordered ? std::min(chosen + 1, texts) : number | std::uint32_t{1} << chosen;
+  if (what == kind::ordered) return std::min(chosen + 1, texts);
+  return chosen < texts ? number | std::uint32_t{1} << chosen : number;
 }
 bool rules_automaton::may_take(std::uint32_t guard, std::uint32_t number) const {
   if (guard == no_guard) return true;
@@ -315,7 +316,7 @@ bool rules_automaton::may_take(std::uint32_t guard, std::uint32_t number) const 
     return next != texts.end() && *next <= l.limits[number];
   }
   return static_cast<std::uint32_t>(std::popcount(number)) < l.most &&
-         std::ranges::any_of(texts, [&](std::uint32_t t) { return (number >> t & 1) == 0; });
+         std::ranges::any_of(texts, [&](std::uint32_t t) { return t >= l.texts || (number >> t & 1) == 0; });
 }
 
 bool rules_automaton::leads_on(const place& p, std::uint32_t number) const {

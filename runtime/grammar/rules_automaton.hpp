@@ -92,13 +92,15 @@ class rules_automaton final : public byte_automaton {
   /// Texts in a row of which a number beside the place says what was there, instead of places of their own. `counted`:
   /// from `least` to `most` texts of one kind, and the number is how many. `ordered`: some of several texts, in order;
   /// the number is that of the next one that may be chosen, and texts from `texts` on are others, which may repeat.
-  /// `distinct`: from `least` to `most` of several texts; the number is the set of those chosen. `measured`: one text
+  /// `distinct`: from `least` to `most` of several texts, with all that are required; the number is the set of those
+  /// chosen, to which others from `texts` on do not count. `measured`: one text
   /// of an expression with `least` to `most` characters; the number is how many there are.
   struct loop {
     enum class kind : std::uint8_t { counted, ordered, distinct, measured };
     kind what = kind::counted;
     std::uint32_t least = 0, most = 0;  // UINT32_MAX means any number, of which `least` are counted
     std::uint32_t texts = 0;
+    std::uint32_t required = 0;           // distinct: the set of those
     std::vector<std::uint32_t> limits{};  // ordered: by number, the first required text from there on, or `texts`
     std::uint32_t any_text = no_guard;    // some text may be chosen
     std::uint32_t between = 0;            // the place after one of them where another may begin

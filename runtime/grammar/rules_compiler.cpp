@@ -440,9 +440,13 @@ class rules_compiler {
             .least = rule.least,
             .most = rule.most,
             .texts = count};
-    if (rule.in_order) {
-      made.limits.assign(count + std::size_t{1}, count);
-      for (auto i = count; i-- > 0;) made.limits[i] = rule.required[i] ? i : made.limits[i + 1];
+    const auto is_required = [&rule](std::uint32_t i) { return i < rule.required.size() && rule.required[i]; };
+    if (rule.in_order) made.limits.assign(count + std::size_t{1}, count);
+    for (auto i = count; i-- > 0;) {
+      if (rule.in_order)
+        made.limits[i] = is_required(i) ? i : made.limits[i + 1];
+      else if (is_required(i))
+        made.required |= std::uint32_t{1} << i;
     }
     std::vector<std::uint32_t> all(count + (rule.has_others ? 1U : 0U));
     std::iota(all.begin(), all.end(), 0U);
@@ -453,7 +457,7 @@ class rules_compiler {
     std::vector<key_of_text> keys;
     for (std::uint32_t i = 0; i < count; ++i) {
       const auto end = add({.what = kind::text_end, .next = next, .other = i});
-      begins.push_back(rule.in_order ? add_part(p.parts[i + 1], end) : end);
+      begins.push_back(rule.has_parts ? add_part(p.parts[i + 1], end) : end);
       keys.push_back({rule.keys[i], i});
     }
     auto begin = count > 0 ? add_keys(std::move(keys)) : 0;
@@ -469,9 +473,9 @@ class rules_compiler {
     const auto between = add_part(p.parts.front(), begin);
     loops_.emplace_back(between, next);
     loop_ = rules_automaton::no_loop;
-    bool is_complete = rule.in_order || rule.least == 0;
-    for (std::uint32_t i = 0; i < count && rule.in_order; ++i) {
-      if (!rule.required[i]) continue;
+    bool is_complete = rule.least == 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (!is_required(i)) continue;
       begin = add({.what = kind::both, .next = begin, .other = begins[i]});
       is_complete = false;
     }

@@ -34,6 +34,7 @@ def arguments():
     parser.add_argument("--only", default="", help="of the servers' tests, files with one of these texts in their names")
     parser.add_argument("--every", type=int, default=0, help="of maskbench one schema in so many")
     parser.add_argument("--chance", type=int, default=3000, help="the number of schemas by chance")
+    parser.add_argument("--member-order", choices=["declared", "any"], help="of all schemas' objects")
     parser.add_argument("--strict", action="store_true")
     return parser.parse_args()
 
@@ -42,7 +43,7 @@ def main():
     asked = arguments()
     kinds = asked.kinds.split(",")
     folder = asked.folder.resolve()
-    probe = Probe(asked.probe)
+    probe = Probe(asked.probe, {"redline:member_order": asked.member_order} if asked.member_order else {})
     found = wrong = 0
     if "schemas" in kinds:
         for suite in schema_suites.find_test_suite(folder):

@@ -5,7 +5,9 @@ import subprocess
 
 
 class Probe:
-    def __init__(self, program):
+    def __init__(self, program, of_schemas=None):
+        """of_schemas: Redline's own keywords, which are added to each schema."""
+        self.of_schemas = of_schemas or {}
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         encoding="utf-8")
 

@@ -48,6 +48,8 @@ class Tally:
         """tests: pairs of (instance, whether it is valid)."""
         self.schemas += 1
         texts = [spellings(instance) for instance, _ in tests]
+        if isinstance(schema, dict):
+            schema = {**schema, **probe.of_schemas}
         said = probe.ask({"schema": schema, "texts": [form for forms in texts for form in forms]})
         if "why" in said:
             self.reasons[reason(said["why"])] += 1

@@ -252,7 +252,7 @@ schema_reader::clauses schema_reader::any_of(clauses all, const std::vector<sche
 }
 
 /// A value that matches one alternative must match none of the others, unless no value can match both.
-schema_reader::clauses schema_reader::one_of(clauses all, const json& schema, const json& ways, std::uint32_t depth) {
+schema_reader::clauses schema_reader::one_of(clauses all, const json& ways, std::uint32_t depth) {
   clauses out;
   const auto count = ways.size();
   std::vector<std::vector<bool>> may_meet(count, std::vector<bool>(count, false));
@@ -317,7 +317,7 @@ schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& sch
     for (const auto& one : list) terms.push_back({&one});
     return terms;
   };
-  const bool is_own = keyword.starts_with("redline:") && keyword != "redline:blanks";
+  const bool is_own = keyword.starts_with("redline:");
   if (is_own || std::ranges::find(refused_keywords, keyword) != std::end(refused_keywords) ||
       (document_.may_be_draft_3() && std::ranges::find(refused_in_draft_3, keyword) != std::end(refused_in_draft_3)) ||
       ((document_.refs_stand_alone() || document_.may_be_draft_3()) &&
@@ -335,7 +335,7 @@ schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& sch
     return all;
   }
   if (keyword == "anyOf") return !is_list(schema, keyword, value) ? clauses{} : any_of(all, terms_of(value), depth);
-  if (keyword == "oneOf") return !is_list(schema, keyword, value) ? clauses{} : one_of(all, schema, value, depth);
+  if (keyword == "oneOf") return !is_list(schema, keyword, value) ? clauses{} : one_of(all, value, depth);
   if (keyword == "not") return apply(std::move(all), {&value, true}, depth + 1);
   if (keyword == "if") {
     const auto then = schema.find("then"), otherwise = schema.find("else");

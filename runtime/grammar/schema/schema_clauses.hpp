@@ -105,7 +105,7 @@ class schema_reader {
                         std::uint32_t depth);
   clauses deny_keyword(clauses all, const json& schema, const std::string& keyword, const json& value,
                        std::uint32_t depth);
-  clauses one_of(clauses all, const json& schema, const json& ways, std::uint32_t depth);
+  clauses one_of(clauses all, const json& ways, std::uint32_t depth);
   clauses any_of(clauses all, const std::vector<schema_term>& ways, std::uint32_t depth);
   clauses without_size(clauses all, const json& value);
   clauses prune(clauses all);

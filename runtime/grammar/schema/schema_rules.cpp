@@ -53,7 +53,7 @@ part string_character() {
 class writer {
  public:
   writer(const json& schema, const schema_options& options, step_count& steps)
-      : document_(schema), reader_(document_, steps), is_closed_(options.is_closed) {
+      : document_(schema), reader_(document_, steps), is_closed_(options.is_closed), in_order_(options.in_order) {
     add_rule("schema");
     const auto blanks_max = options.blanks_max;
     blank_ = blanks_max == 0
@@ -430,7 +430,7 @@ class writer {
       return {};
     }
     auto rule = std::make_shared<selection_rule>();
-    rule->in_order = false;
+    rule->in_order = rule->has_parts = false;
     rule->least = c.items_min;
     rule->most = std::min(c.items_max, static_cast<std::uint32_t>(values->size()));
     if (rule->least > rule->most) return choice();
@@ -652,6 +652,7 @@ class writer {
       out.parts.push_back(std::move(m.value));
     }
     rule->has_others = extra.has_value();
+    rule->in_order = in_order_ || members.size() > selection_rule::any_order_max;
     if (extra) out.parts.push_back(std::move(*extra));
     out.selection = std::move(rule);
     return out;
@@ -708,7 +709,7 @@ class writer {
 
   const schema_document document_;
   schema_reader reader_;
-  const bool is_closed_;
+  const bool is_closed_, in_order_;
   std::vector<rule> rules_;
   std::size_t parts_count_ = 0;
   std::map<schema_terms, std::uint32_t> known_;

@@ -64,7 +64,7 @@ namespace {
 #define POINTER_PATTERN "(/([^/~]|~[01])*)*"
 
 // A part of ECMA-262: groups are nested two deep, and classes have the usual ranges.
-#define CLASS_SIGN "([A-Za-z0-9_ .,:;/@#%&=!?+*]|\\\\[dDwWsSnrt\\\\.^$|()\\[\\]{}/-]|a-z|A-Z|0-9)"
+#define CLASS_SIGN "([\\x20-,./0-9:-@A-Z_`a-z{|}~]|\\\\[dDwWsSnrt\\\\.^$|()\\[\\]{}/-]|a-z|A-Z|0-9)"
 #define ATOM \
   "([^\\x00-\\x1f\\\\^$.|?*+()\\[\\]{}/]|\\.|\\\\[dDwWsSnrtfv\\\\.^$|?*+()\\[\\]{}/]|\\[\\^?" CLASS_SIGN "+-?\\])"
 #define REPEATED "(([*+?]|\\{[0-9]{1,3},?\\})\\??)?"

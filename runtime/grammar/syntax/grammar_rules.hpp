@@ -18,11 +18,12 @@ struct code_range {
 /// a literal, and what follows each key.
 struct selection_rule {
   static constexpr std::size_t any_order_max = 32;  // keys
-  std::vector<std::string> keys;  // how the texts begin: all different, not empty; in order none begins with another
-  bool in_order = true;           // otherwise nothing may follow a key
-  std::vector<bool> required;     // in order: whether the text of a key must be there
-  bool has_others = false;  // in order: the last part is another text, which may follow all these, any number of times
-  std::uint32_t least = 0, most = UINT32_MAX;  // in any order: how many texts
+  std::vector<std::string> keys;                    // how the texts begin: all different, not empty
+  bool in_order = true;
+  bool has_parts = true;       // otherwise nothing follows a key; with parts no key begins with another
+  std::vector<bool> required;  // whether the text of a key must be there; may be empty
+  bool has_others = false;     // the last part is another text, any number of times; in order it comes after all these
+  std::uint32_t least = 0, most = UINT32_MAX;  // in any order: how many texts, not counting others
 };
 
 /// The right side of a rule as a tree, whatever syntax it was written in.

@@ -50,13 +50,13 @@ class regex_dfa {
     return compile(pattern, o, steps);
   }
 
-  /// The texts that both accept. Fails if there are none, or if it takes more states or steps than allowed.
-  [[nodiscard]] result<regex_dfa> both(const regex_dfa& other, std::uint32_t states_max, step_count& steps) const {
-    return combined(other, false, states_max, steps);
+  /// The texts that both accept. Fails if there are none, or if it takes more than `most` states or too many steps.
+  [[nodiscard]] result<regex_dfa> both(const regex_dfa& other, std::uint32_t most, step_count& steps) const {
+    return combined(other, false, most, steps);
   }
   /// The texts that this accepts and the other does not, likewise.
-  [[nodiscard]] result<regex_dfa> without(const regex_dfa& other, std::uint32_t states_max, step_count& steps) const {
-    return combined(other, true, states_max, steps);
+  [[nodiscard]] result<regex_dfa> without(const regex_dfa& other, std::uint32_t most, step_count& steps) const {
+    return combined(other, true, most, steps);
   }
   /// For each state the numbers of characters so far from which a text of this length can be completed: where those
   /// ranges begin and end by turns, without the last end if it has none. Beyond the least length of any number all are
@@ -85,9 +85,9 @@ class regex_dfa {
     char only = 0;
   };
   void drop_dead_ends(step_count& steps);
-  [[nodiscard]] result<regex_dfa> combined(const regex_dfa& other, bool is_without, std::uint32_t states_max,
+  [[nodiscard]] result<regex_dfa> combined(const regex_dfa& other, bool is_without, std::uint32_t most,
                                            step_count& steps) const;
-  [[nodiscard]] result<regex_dfa> with_length(text_length length, std::uint32_t states_max, step_count& steps) const;
+  [[nodiscard]] result<regex_dfa> with_length(text_length length, std::uint32_t most, step_count& steps) const;
 
   std::vector<state> states_;
 };

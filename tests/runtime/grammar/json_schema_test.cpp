@@ -58,6 +58,43 @@ TEST(json_schema, objects_have_their_members_in_order) {
   EXPECT_EQ(outcome(schema, R"({"ab":1,"z":true,)"), R"(wrong: {"ab":1,"z":true)");
 }
 
+TEST(json_schema, members_may_come_in_any_order_if_the_schema_says_so) {
+  const std::string schema =
+      R"({"redline:member_order":"any","type":"object","properties":{"ab":{"type":"integer"},"abc":{"type":"object",
+          "properties":{"x":{},"y":{}},"additionalProperties":false},"z":{"type":"null"},"never":false},"required":["ab","z"]})";
+  // Every order of every subset of the members, and another one.
+  const std::vector<std::string> members = {"\"ab\":1", "\"abc\":{\"y\":1,\"x\":2}", "\"z\":null", "\"o\":7"};
+  for (unsigned subset = 0; subset < 16; ++subset) {
+    std::vector<std::string> some;
+    for (unsigned i = 0; i < 4; ++i) {
+      if ((subset >> i & 1) != 0) some.push_back(members[i]);
+    }
+    std::sort(some.begin(), some.end());
+    const bool is_whole = (subset & 5) == 5;
+    do {
+      std::string text;
+      for (const auto& one : some) text += (text.empty() ? "{" : ",") + one;
+      if (text.empty()) text = "{";
+      EXPECT_EQ(outcome(schema, text + "}") == "complete", is_whole) << text;
+      for (const auto& one : some) {
+        if (one == members[3]) continue;  // others may come twice
+        EXPECT_THAT(outcome(schema, text + "," + one), testing::StartsWith("wrong")) << text << " then " << one;
+      }
+    } while (std::next_permutation(some.begin(), some.end()));
+  }
+  EXPECT_THAT(outcome(schema, R"({"never")"), testing::StartsWith("wrong"));
+  EXPECT_EQ(
+      outcome(R"({"redline:member_order":"declared","properties":{"a":{},"b":{}},"type":"object"})", R"({"b":1,"a")"),
+      R"(wrong: {"b":1,"a)");
+  std::string many = R"({"redline:member_order":"any","type":"object","properties":{"a":{},"b":{})";
+  for (int i = 0; i < 30; ++i) many += ",\"" + std::to_string(i) + "\":{}";
+  EXPECT_EQ(outcome(many + "}}", R"({"29":1,"b":1,"a":1})"), "complete");
+  EXPECT_THAT(outcome(many + ",\"z\":{}}}", R"({"29":1,"b")"), testing::StartsWith("wrong")) << "33 members";
+  EXPECT_THAT(outcome(R"({"redline:member_order":"some"})", ""), testing::HasSubstr("must be \"declared\" or \"any\""));
+  EXPECT_THAT(outcome(R"({"items":{"redline:member_order":"any"}})", ""),
+              testing::HasSubstr("schema.items: the keyword 'redline:member_order' is not supported"));
+}
+
 TEST(json_schema, follows_arrays_enums_alternatives_and_references) {
   EXPECT_EQ(outcome(R"({"type":"array","items":{"type":"null"},"minItems":1,"maxItems":2})", "[null,null]"),
             "complete");

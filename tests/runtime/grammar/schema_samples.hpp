@@ -82,6 +82,7 @@ class schema_source {
     if (!schema.is_object()) schema = json::object();
     for (std::size_t i = 0; i < 4; ++i) schema["$defs"][std::to_string(i)] = part(2);
     if (below(2) == 0) schema["redline:blanks"] = below(3);
+    if (below(4) == 0) schema["redline:member_order"] = "any";
     return schema.dump();
   }
 
