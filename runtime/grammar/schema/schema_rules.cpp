@@ -442,29 +442,44 @@ class writer {
         blank_, literal("]"));
   }
 
-  /// Any items, then so often one that must be there and any items.
+  /// Items of which some must be there, with a rule for each number of items and of those so far.
   part containing(const schema_clause& c, std::size_t prefix, const json& where) {
     const auto& what = c.contains.front();
-    if (what.least > what.most) return choice();
-    if (c.contains.size() > 1 || prefix > 0 || c.items_max != UINT32_MAX || c.items_min > what.least) {
-      reader_.refuse(where, "", "'contains' is supported alone, without counts of items and lists of their schemas");
+    // The last numbers stand for all that are larger, unless no more may follow.
+    const std::size_t items_max =
+        std::max<std::size_t>({1, prefix, c.items_max == UINT32_MAX ? c.items_min : c.items_max});
+    const std::size_t found_max = what.most == UINT32_MAX ? what.least : what.most;
+    const std::size_t count = (items_max + 1) * (found_max + 1);
+    if (c.contains.size() > 1 || items_max > unrolled_max || found_max > unrolled_max || count > 4 * unrolled_max) {
+      reader_.refuse(where, "", "'contains' is supported once, and with fewer items that are counted");
       return {};
     }
-    schema_terms any = item_terms(c, 0), inside = any, outside = any;
-    add_term(inside, what.what);
-    add_term(outside, {what.what.schema, !what.what.is_negated});
-    const part wanted = sequence(call(rule_of(std::move(inside))), blank_);
-    const part other = sequence(call(rule_of(std::move(what.most == UINT32_MAX ? any : outside))), blank_);
+    grow(12 * count);
+    if (reader_.why()) return {};
+    std::vector<std::uint32_t> rules;
+    for (std::size_t i = 0; i < count; ++i) rules.push_back(add_rule("items"));
     const part comma = sequence(literal(","), blank_);
-    const part others = repeat(sequence(comma, other), 0, UINT32_MAX);
-    // The first wanted one is the first item, or comes after others.
-    part first = choice(wanted, sequence(other, others, comma, wanted));
-    const auto more_most = what.most == UINT32_MAX ? UINT32_MAX : what.most - 1;
-    const part more = repeat(sequence(others, comma, wanted), what.least > 0 ? what.least - 1 : 0,
-                             what.most == UINT32_MAX ? (what.least > 0 ? what.least - 1 : 0) : more_most);
-    part items = what.most == 0 ? choice() : sequence(std::move(first), more, others);
-    if (what.least == 0) items = choice(std::move(items), literal(""), sequence(other, others));
-    return sequence(literal("["), blank_, std::move(items), literal("]"));
+    for (std::size_t items = 0; items <= items_max && !reader_.why(); ++items) {
+      const schema_terms any = item_terms(c, items);
+      schema_terms inside = any, outside = any;
+      add_term(inside, what.what);
+      if (what.most != UINT32_MAX) add_term(outside, {what.what.schema, !what.what.is_negated});
+      const part wanted = sequence(items > 0 ? comma : literal(""), call(rule_of(std::move(inside))), blank_);
+      const part other = sequence(items > 0 ? comma : literal(""), call(rule_of(std::move(outside))), blank_);
+      const std::size_t then = std::min(items + 1, items_max);
+      for (std::size_t found = 0; found <= found_max; ++found) {
+        const auto after = [&](std::size_t now) { return call(rules[then * (found_max + 1) + now]); };
+        std::vector<part> ways;
+        if (items >= c.items_min && found >= what.least) ways.push_back(literal(""));
+        const bool may_go_on = items < c.items_max;
+        const bool may_be_wanted = found < found_max;
+        if (may_go_on) ways.push_back(sequence(other, after(found)));
+        if (may_go_on && may_be_wanted) ways.push_back(sequence(wanted, after(found + 1)));
+        rules_[rules[items * (found_max + 1) + found]].right = choice(std::move(ways));
+      }
+    }
+    if (what.least > what.most) return choice();
+    return sequence(literal("["), blank_, call(rules[0]), literal("]"));
   }
 
   // Objects.

@@ -67,7 +67,7 @@ namespace {
 #define CLASS_SIGN "([\\x20-,./0-9:-@A-Z_`a-z{|}~]|\\\\[dDwWsSnrt\\\\.^$|()\\[\\]{}/-]|a-z|A-Z|0-9)"
 #define ATOM \
   "([^\\x00-\\x1f\\\\^$.|?*+()\\[\\]{}/]|\\.|\\\\[dDwWsSnrtfv\\\\.^$|?*+()\\[\\]{}/]|\\[\\^?" CLASS_SIGN "+-?\\])"
-#define REPEATED "(([*+?]|\\{[0-9]{1,3},?\\})\\??)?"
+#define REPEATED "(([*+?]|\\{[0-9]{1,3},?\\})[?]?)?"
 #define OF_ATOMS(MORE) "(" ATOM REPEATED "|\\\\b|[$^]" MORE ")*"
 #define GROUP(INSIDE) "|\\((\\?:)?" INSIDE "(\\|" INSIDE ")*\\)" REPEATED
 #define REGEX_INSIDE OF_ATOMS(GROUP(OF_ATOMS(GROUP(OF_ATOMS("")))))
