@@ -62,6 +62,19 @@ test("a schema that nests too deeply", async () => {
     assert.equal((await besides(() => post("/v1/chat/completions", schema(it)))).status, 400);
 });
 
+test("schemas of nearly a megabyte, and of more", async () => {
+    const described = (bytes) => ({type: "object", additionalProperties: false, properties: Object.fromEntries(
+        Array.from({length: 1000}, (_, i) => [`name_${i}`, {type: "integer", maximum: i % 10, description: letters(bytes)}]))});
+    const asked = {...schema(described(900)), max_tokens: 8};
+    for (let i = 0; i < 2; ++i) {
+        const {status, body} = await besides(() => post("/v1/chat/completions", asked));
+        assert.equal(status, 200, body.error?.message);
+    }
+    const {status, body} = await besides(() => post("/v1/chat/completions", schema(described(1100))));
+    assert.equal(status, 400);
+    assert.match(body.error.message, /expected at most 1048576 bytes/);
+});
+
 test("texts that are tedious to tokenize", async () => {
     for (const content of ["x".repeat(2_000_000), " ".repeat(1_000_000), "!?".repeat(500_000)]) {
         const {status, body} = await besides(() => post("/tokenize", {content}));
