@@ -16,7 +16,7 @@ struct shared_grammar {
   std::uint64_t name = 0;
   std::uint64_t told_start_id = 0;  // `start_id` of the target model that has had its text; 0 if none has
   std::uint64_t told_batch = 0;     // the last batch with its text
-  std::shared_ptr<const grammar::byte_automaton> automaton;  // kept, so that no pass has to wait for its compilation
+  std::shared_ptr<const grammar::byte_automaton> automaton;  // kept, so that no pass compiles it
 };
 
 /// The grammars of all sequences, and which of their texts the target model has.
@@ -26,9 +26,10 @@ class shared_grammars {
   shared_grammars(std::uint64_t first_name, std::shared_ptr<grammar::automaton_store> automata)
       : last_name_(first_name), automata_(std::move(automata)) {}
 
-  /// Whether the grammar is compiled, as it must be to be shared; `none` is.
+  /// Whether the grammar is compiled. Edit programs count as such, since their grammar takes no time.
   [[nodiscard]] bool is_compiled(const grammar::constraint& text) const {
-    return text.kind == grammar::grammar_kind::none || automata_->find(text) != nullptr;
+    using enum grammar::grammar_kind;
+    return text.kind == none || text.kind == copy || automata_->find(text) != nullptr;
   }
 
   /// Returns null for the grammar `none`. Equal texts share one grammar as long as a sequence has it.

@@ -93,8 +93,8 @@ class rules_automaton final : public byte_automaton {
   /// from `least` to `most` texts of one kind, and the number is how many. `ordered`: some of several texts, in order;
   /// the number is that of the next one that may be chosen, and texts from `texts` on are others, which may repeat.
   /// `distinct`: from `least` to `most` of several texts, with all that are required; the number is the set of those
-  /// chosen, to which others from `texts` on do not count. `measured`: one text
-  /// of an expression with `least` to `most` characters; the number is how many there are.
+  /// chosen, to which others from `texts` on do not count. `measured`: one text of an expression with `least` to `most`
+  /// characters; the number is how many there are.
   struct loop {
     enum class kind : std::uint8_t { counted, ordered, distinct, measured };
     kind what = kind::counted;

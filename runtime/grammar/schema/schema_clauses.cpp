@@ -224,6 +224,7 @@ bool schema_reader::is_possible(schema_clause& c) {
 
 /// False if the schemas list different values for a member that must be there, which tells many alternatives apart.
 bool schema_reader::has_common_value(const schema_clause& c, const std::string& member) {
+  if (c.objects.size() < 2) return true;
   std::optional<std::vector<const json*>> common;
   for (const json* object : c.objects) {
     const auto properties = object->find("properties");
@@ -294,6 +295,7 @@ schema_reader::clauses schema_reader::apply(clauses all, const schema_term& one,
   clauses denied;
   for (const auto& [keyword, value] : schema.items()) {
     if (is_only_ref && keyword != "$ref") continue;
+    if (!asserts(keyword) && !keyword.starts_with("redline:")) continue;
     if (!spend(1 + clause_steps * all.size())) return {};
     if (!one.is_negated) {
       all = prune(apply_keyword(std::move(all), schema, keyword, value, depth));

@@ -2,27 +2,17 @@
 
 #include <string>
 
-#include "actors/http/shapes/openai/response.hpp"
+#include "actors/http/shapes/apply/whole_answer_writer.hpp"
 
 namespace redline::apply {
 namespace {
 
 using api::json;
 
-class merged_writer final : public api::answer_writer {
+class merged_writer final : public whole_answer_writer {
  public:
   merged_writer(actors::edit_task task, merged_shape::form how, api::response_head head)
       : task_(std::move(task)), how_(how), head_(std::move(head)) {}
-
-  // Requests for a stream are refused, so the stream functions return nothing.
-  std::string first(std::uint32_t /*index*/, std::span<const token> /*prompt*/) override { return {}; }
-  std::string delta(std::uint32_t /*index*/, std::string_view /*text*/,
-                    const std::vector<api::token_report>* /*tokens*/, std::string_view /*reasoning*/) override {
-    return {};
-  }
-  std::string finish(const api::choice& /*one*/) override { return {}; }
-  std::string end(const api::usage_report& /*usage*/) override { return {}; }
-  [[nodiscard]] std::string error(const api::api_error& why) const override { return api::error_event(why); }
 
   [[nodiscard]] std::optional<api::api_error> refusal(std::span<const api::choice> choices) const override {
     const auto file = merged(choices.front());

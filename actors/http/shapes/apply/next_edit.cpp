@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/http/shapes/openai/response.hpp"
+#include "actors/http/shapes/apply/whole_answer_writer.hpp"
 #include "actors/http/shapes/openai/translation.hpp"
 
 namespace redline::apply {
@@ -17,7 +17,8 @@ using api::api_error, api::field_reader, api::json;
 constexpr std::string_view section = "<|file_sep|>", cursor_mark = "<|cursor|>";
 // The models were trained on ten lines on both sides of the cursor, behind a larger part of the file.
 constexpr std::size_t lines_aside = 10;
-// What stands before the cursor keeps its KV from one key to the next. What comes behind it is computed again each time.
+// What stands before the cursor keeps its KV from one key to the next. What comes behind it is computed again each
+// time.
 constexpr std::size_t file_bytes_before = 6000, file_bytes_behind = 1500, first_line_grid = 2048;
 constexpr std::size_t chunk_bytes_max = 6000, change_bytes_max = 6000;  // of all together
 constexpr std::size_t chunks_max = 256, problems_max = 1000, problems_shown = 20;
@@ -41,8 +42,7 @@ bool is_inside_character(std::string_view text, std::size_t at) {
 /// The byte at which that many units end, at the beginning of a character; the text's size if it has fewer.
 std::size_t byte_at(std::string_view text, std::size_t units, bool counts_bytes) {
   std::size_t at = 0;
-  for (std::size_t seen = 0; at < text.size() && seen < units; ++at)
-    seen += units_of(text.substr(at, 1), counts_bytes);
+  for (std::size_t seen = 0; at < text.size() && seen < units; ++at) seen += units_of(text.substr(at, 1), counts_bytes);
   while (is_inside_character(text, at)) ++at;
   return at;
 }
@@ -169,19 +169,9 @@ std::string_view given_lines(std::string_view window, std::size_t cursor, bool c
   return window.substr(0, end);
 }
 
-class next_edit_writer final : public api::answer_writer {
+class next_edit_writer final : public whole_answer_writer {
  public:
   next_edit_writer(edit_window window, api::response_head head) : window_(std::move(window)), head_(std::move(head)) {}
-
-  // Requests ask for no stream, so the stream functions return nothing.
-  std::string first(std::uint32_t /*index*/, std::span<const token> /*prompt*/) override { return {}; }
-  std::string delta(std::uint32_t /*index*/, std::string_view /*text*/,
-                    const std::vector<api::token_report>* /*tokens*/, std::string_view /*reasoning*/) override {
-    return {};
-  }
-  std::string finish(const api::choice& /*one*/) override { return {}; }
-  std::string end(const api::usage_report& /*usage*/) override { return {}; }
-  [[nodiscard]] std::string error(const api::api_error& why) const override { return api::error_event(why); }
 
   [[nodiscard]] std::string whole(std::span<const api::choice> choices,
                                   const api::usage_report& /*usage*/) const override {
@@ -257,7 +247,8 @@ api::checked<api::generation_request> parse_next_edit(std::string_view body, con
   if (error) return std::move(*error);
   const std::size_t cursor = byte_at(*file, static_cast<std::size_t>(*position), counts_bytes);
   if (units_of(*file, counts_bytes) < static_cast<std::size_t>(*position)) {
-    fields.refuse("cursor_position", "'cursor_position' is " + std::to_string(*position) + ", behind the end of "
+    fields.refuse("cursor_position", "'cursor_position' is " + std::to_string(*position) +
+                                         ", behind the end of "
                                          "'file_contents', which has " +
                                          std::to_string(units_of(*file, counts_bytes)) +
                                          (counts_bytes ? " bytes." : " UTF-16 code units."));
@@ -274,8 +265,7 @@ api::checked<api::generation_request> parse_next_edit(std::string_view body, con
   window.given = given_lines(window.text, cursor - begin, changed_above);
   const auto first_line = 1 + std::count(file->begin(), file->begin() + static_cast<std::ptrdiff_t>(begin), '\n');
   const auto last_line = first_line + std::count(window.text.begin(), window.text.end(), '\n');
-  const std::string lines =
-      "/" + *path + ":" + std::to_string(first_line) + ":" + std::to_string(last_line) + "\n";
+  const std::string lines = "/" + *path + ":" + std::to_string(first_line) + ":" + std::to_string(last_line) + "\n";
   std::string marked = window.text;
   marked.insert(cursor - begin, cursor_mark);
 
