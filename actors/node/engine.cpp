@@ -65,16 +65,18 @@ std::string read_host_name() {
 }
 
 // Threads for small inputs, and as many for large ones. Reading requests takes little of the time of answering them.
+/// Whether a process with these roles has a pool of threads: gateways read requests there, and cache managers compile
+/// grammars.
+bool has_pool(const engine_roles& roles) { return roles.front || roles.target; }
 unsigned pool_threads() { return std::clamp(kernels::usable_cpus() / 8, 1U, 4U); }
 
 transport::fabric_layout plan_fabric(const engine_options& options) {
   transport::fabric_layout layout{.workers = {control_worker, topology::io_worker}};
   if (options.roles.front) {
     layout.workers.push_back(topology::http_worker);
-    for (unsigned i = 0; i < 2 * pool_threads(); ++i) {
-      layout.workers.push_back(static_cast<std::uint16_t>(topology::first_pool_worker + i));
-    }
   }
+  for (unsigned i = 0; has_pool(options.roles) && i < 2 * pool_threads(); ++i)
+    layout.workers.push_back(static_cast<std::uint16_t>(topology::first_pool_worker + i));
   if (options.roles.target) layout.workers.push_back(topology::target_worker);
   if (options.roles.draft && !options.draft_path.empty()) layout.workers.push_back(topology::draft_worker);
   layout.has_bridge = options.broker || !options.bridge.joins.empty();
@@ -100,7 +102,7 @@ result<std::unique_ptr<engine>> engine::create(engine_options options) {
   e->control_ = e->fabric_.make_link(control_worker);
   e->io_ = e->make_worker(topology::io_worker);
   e->io_->core->warn_about_handlers_over(io_handler_max);
-  if (e->options_.roles.front || e->options_.roles.target) e->add_pool();
+  if (has_pool(e->options_.roles)) e->add_pool();
   if (e->options_.cache_events) {
     REDLINE_TRY_ASSIGN(e->cache_events_, transport::zmq_publisher::start(*e->options_.cache_events));
   }

@@ -103,20 +103,18 @@ compiled_grammar::place compiled_grammar::place_token(automaton_state& s, token 
 }
 
 result<std::shared_ptr<grammar_cache::entry>> grammar_cache::find(const constraint& c, std::uint64_t name) {
-  const std::size_t digest = std::hash<std::string_view>()(c.text);
-  const auto at = std::find_if(entries_.begin(), entries_.end(),
-                               [&](const auto& e) { return e->digest == digest && e->key.same_grammar(c); });
+  if (!trie_)
+    return failure{errc::unsupported_format,
+                   "the model's vocabulary has no token for some ASCII byte, which grammars need"};
+  REDLINE_TRY_ASSIGN(auto automaton, automata_->get(c));
+  const auto at = std::ranges::find_if(entries_, [&](const auto& e) {
+    return &e->grammar->automaton() == automaton.get() && e->copied_min == c.copied_min;
+  });
   std::shared_ptr<entry> found = at == entries_.end() ? nullptr : *at;
   if (!found) {
-    if (!trie_)
-      return failure{errc::unsupported_format,
-                     "the model's vocabulary has no token for some ASCII byte, which grammars need"};
-    REDLINE_TRY_ASSIGN(auto automaton, automata_->get(c));
-    make_room(automaton->size_bytes() + c.text.size());
+    make_room(automaton->size_bytes());
     found = entries_.emplace_back(std::make_shared<entry>());
-    found->key = c;
-    found->digest = digest;
-    found->key.state.clear();
+    found->copied_min = c.copied_min;
     found->grammar = std::make_shared<compiled_grammar>(std::move(automaton), trie_);
     found->make_masks = std::make_unique<token_masks>(*trie_, found->grammar->automaton());
   }
@@ -128,10 +126,10 @@ result<std::shared_ptr<grammar_cache::entry>> grammar_cache::find(const constrai
 
 /// Removes the grammars whose last use is longest ago, until one more of this size fits, or none is left.
 void grammar_cache::make_room(std::size_t bytes) {
-  for (const auto& e : entries_) bytes += e->grammar->automaton().size_bytes() + e->key.text.size();
+  for (const auto& e : entries_) bytes += e->grammar->automaton().size_bytes();
   while (!entries_.empty() && (entries_.size() >= grammars_max || bytes > grammar_bytes_max)) {
     const auto oldest = std::ranges::min_element(entries_, {}, [](const auto& e) { return e->used; });
-    bytes -= (*oldest)->grammar->automaton().size_bytes() + (*oldest)->key.text.size();
+    bytes -= (*oldest)->grammar->automaton().size_bytes();
     entries_.erase(oldest);
   }
 }
@@ -169,7 +167,7 @@ token_mask make_span_mask(grammar_cache::entry& e) {
 }  // namespace
 
 std::optional<float> grammar_matcher::copied_min() const {
-  return is_in_span() ? std::optional(entry_.key.copied_min) : std::nullopt;
+  return is_in_span() ? std::optional(entry_.copied_min) : std::nullopt;
 }
 
 std::span<const std::uint64_t> grammar_matcher::next_token_mask() {

@@ -75,17 +75,16 @@ class grammar_cache {
       : trie_(std::move(trie)), automata_(std::move(automata)) {}
 
   struct entry {
-    constraint key;          // without a state
-    std::size_t digest = 0;  // of key.text: avoids comparing a hundred similar schemas of 32 KiB at every row
     std::shared_ptr<const compiled_grammar> grammar;
+    float copied_min = 1;  // see constraint
     std::unique_ptr<token_masks> make_masks;
     std::unordered_map<std::string, token_mask> masks;  // by the state's cells
     token_mask span_mask;                               // of the rows of copied spans; empty until it is needed
     std::uint64_t used = 0;
     std::uint64_t name = 0;  // the last name that a sender gave it; 0 if there is none
   };
-  /// Finds a grammar by its text, or makes it. With a name, find_named finds it from then on. Fails
-  /// for a malformed grammar or an invalid state.
+  /// Finds a grammar by its text, or makes it. With a name, find_named finds it from then on. Fails for a malformed
+  /// grammar or an invalid state.
   result<std::shared_ptr<entry>> find(const constraint& c, std::uint64_t name = 0);
   /// The grammar that came with its text under this name; null if it is no longer in the cache.
   std::shared_ptr<entry> find_named(std::uint64_t name);

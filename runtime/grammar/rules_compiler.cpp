@@ -351,16 +351,15 @@ class rules_compiler {
   // Texts but some: a tree of the excluded ones, which other characters leave.
 
   struct ways_out {
-    std::uint32_t any_text = 0, wide = 0, escape = 0;  // where to go on: from there, and with such a character
-    std::uint32_t all = 0;                             // a split of the last two and the end
+    std::uint32_t any_text = 0;   // behind a character that leaves the tree
+    std::uint32_t odd_first = 0;  // before one that is beyond ASCII or escaped
   };
   using texts_iterator = std::vector<std::string>::const_iterator;
   std::uint32_t add_other_text(const part& p, std::uint32_t next) {
     ways_out to;
     to.any_text = add_part(p.parts[0], next);
-    to.wide = add_part(p.parts[1], to.any_text);
-    to.escape = add_escape(escape_letters(), to.any_text);
-    to.all = add({.what = kind::split, .next = to.wide, .other = to.escape});
+    const auto wide = add_part(p.parts[1], to.any_text);
+    to.odd_first = add({.what = kind::split, .next = wide, .other = add_escape(escape_letters(), to.any_text)});
     return add_texts_but(p.but->begin(), p.but->end(), 0, to, next);
   }
   static byte_set escape_letters() {
@@ -372,9 +371,6 @@ class rules_compiler {
     return add({.what = kind::bytes,
                 .next = add({.what = kind::bytes, .next = next, .other = set_of(letters)}),
                 .other = set_of(byte_set().set('\\'))});
-  }
-  std::uint32_t add_either(std::uint32_t one, std::uint32_t other) {
-    return add({.what = kind::split, .next = one, .other = other});
   }
   /// The rest of the texts behind the first `at` bytes of all these.
   std::uint32_t add_texts_but(texts_iterator begin, texts_iterator end, std::size_t at, const ways_out& to,
@@ -409,14 +405,15 @@ class rules_compiler {
     if (why_) return 0;
     ways.push_back(add({.what = kind::bytes, .next = to.any_text, .other = set_of(plain)}));
     if (wide.empty() && letters == escape_letters()) {
-      ways.push_back(to.all);
+      ways.push_back(to.odd_first);
     } else {
       wide.push_back({0, 0x7f});
       ways.push_back(add_characters(tidy(std::move(wide), true), to.any_text));
       if (letters.any()) ways.push_back(add_escape(letters, to.any_text));
     }
     std::uint32_t joined = may_end ? next : ways.back();
-    for (auto i = ways.size() - (may_end ? 0U : 1U); i-- > 0;) joined = add_either(ways[i], joined);
+    for (auto i = ways.size() - (may_end ? 0U : 1U); i-- > 0;)
+      joined = add({.what = kind::split, .next = ways[i], .other = joined});
     return joined;
   }
 

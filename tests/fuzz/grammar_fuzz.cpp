@@ -65,6 +65,7 @@ std::vector<std::string> fuzz::seeds() {
       "8"s,
       "j{\"$id\":\"http://a/b\",\"$defs\":{\"c\":{\"$anchor\":\"d\",\"contains\":{\"type\":\"null\"},\"minContains\":2}},\"anyOf\":[{\"$ref\":\"#d\"},{\"propertyNames\":{\"maxLength\":2},\"dependentRequired\":{\"a\":[\"b\"]}}]}\0\0[1,null,null]"s,
       "j{\"redline:member_order\":\"any\",\"properties\":{\"a\":{\"pattern\":\"(^|b)(cd)*$\",\"minLength\":2,\"maxLength\":7},\"b\":{},\"c\":{}},\"required\":[\"a\"]}\0\0{\"c\":1,\"d\":2,\"a\":\"bcdcd\",\"b\":0}"s,
+      "j{\"type\":\"object\",\"propertyNames\":{\"enum\":[\"a\",1]},\"contains\":{\"format\":\"regex\"},\"minItems\":2}\0\0{\"a\":1}"s,
       "groot ::= ([a-z]{2,40} \" \" | \"(\" root \")\")*\0\x06\x0c\x01\x01\0\x81\x05\x82\x03(ab cd )"s,
       "j{\"redline:blanks\":0,\"items\":{\"const\":1},\"minItems\":2,\"maxItems\":3}\0\0[1,1]"s,
       "j{\"redline:blanks\":2,\"properties\":{\"a\":{\"format\":\"date\"},\"b\":{\"items\":{\"enum\":[1,12]},\"uniqueItems\":true}},\"required\":[\"a\"]}\0\0{\"a\":\"2026-01-02\",\"b\":[12,1]}"s,

@@ -268,7 +268,7 @@ class writer {
 
   /// The texts of an expression, written once.
   part texts_of(const std::shared_ptr<const regex_dfa>& texts, text_length length = {}) {
-    const bool has_length = length.least > 0 || length.most != UINT32_MAX;
+    const bool has_length = length != text_length{};
     return shared(expressions_[{texts, {length.least, length.most}}], "text of an expression",
                   [&] { return has_length ? measured(texts, true, length) : expression(texts, true); });
   }
@@ -563,16 +563,14 @@ class writer {
   /// A member whose name is none of these; nothing if there are no others.
   std::optional<part> other_members(const schema_clause& c, const std::set<std::string>& known, const json& where) {
     std::map<std::string, std::shared_ptr<const regex_dfa>> patterns;
-    std::vector<schema_clause::text_rule> every_name;
+    rules_of_names every_name;
     for (const json* s : c.objects) {
       if (const auto own = s->find("patternProperties"); own != s->end()) {
         for (const auto& [pattern, schema] : own->items())
           patterns[pattern] = reader_.find_texts(pattern, *s, "patternProperties");
       }
       if (const auto of_names = s->find("propertyNames"); of_names != s->end()) {
-        auto rules = name_rules(*of_names, where);
-        if (!rules) return std::nullopt;
-        every_name.insert(every_name.end(), rules->begin(), rules->end());
+        if (!add_name_rules(every_name, *of_names, where)) return std::nullopt;
       }
     }
     if (reader_.why()) return std::nullopt;
@@ -601,7 +599,7 @@ class writer {
       }
       if (is_never(terms)) continue;
       std::size_t i = 0;
-      for (const auto& [pattern, texts] : patterns) rules.push_back({texts, (subset >> i++ & 1) == 0});
+      for (const auto& [pattern, texts] : patterns) rules.texts.push_back({texts, (subset >> i++ & 1) == 0});
       auto name = name_but(rules, known, where);
       if (reader_.why()) return std::nullopt;
       if (!name) continue;
@@ -612,48 +610,47 @@ class writer {
     rules_[rule].right = choice(std::move(ways));
     return sequence(literal("\""), call(rule));
   }
-  /// A schema of names as rules of texts; nothing if no name matches, or after an error.
-  std::optional<std::vector<schema_clause::text_rule>> name_rules(const json& schema, const json& where) {
+  /// What holds for every name.
+  struct rules_of_names {
+    std::vector<schema_clause::text_rule> texts;
+    text_length length;
+  };
+  /// Adds those of a schema of names. Returns false if no name matches, or after an error.
+  bool add_name_rules(rules_of_names& to, const json& schema, const json& where) {
     auto clauses = reader_.expand({{&schema}});
     std::erase_if(clauses, [](const schema_clause& c) { return (c.types & string_values) == 0; });
-    if (clauses.empty()) return std::nullopt;
+    if (clauses.empty()) return false;
     const auto& c = clauses.front();
     if (clauses.size() > 1 || !c.excluded.empty()) {
       reader_.refuse(where, "", "'propertyNames' is supported with one list, pattern, format or length");
-      return std::nullopt;
+      return false;
     }
-    std::vector<schema_clause::text_rule> rules = c.texts;
-    const auto add = [&](std::string_view pattern, text_length length) {
-      auto made = regex_dfa::compile(pattern,
-                                     {.how = pattern.empty() ? regex_dfa::match::anywhere : regex_dfa::match::whole,
-                                      .length = length,
-                                      .is_json = true},
-                                     reader_.pattern_steps());
-      if (!made) reader_.refuse(where, "", "'propertyNames': " + made.error().context);
-      if (made) rules.push_back({std::make_shared<const regex_dfa>(std::move(*made)), false});
-    };
-    if (c.values) {
-      std::string pattern;
-      for (const json* v : *c.values)
-        pattern += (pattern.empty() ? "" : "|") + quoted_for_pattern(v->get<std::string>());
-      add("(" + pattern + ")", {});
-    } else if (c.length_min > 0 || c.length_max != UINT32_MAX) {
-      add("", {c.length_min, c.length_max});
+    to.texts.insert(to.texts.end(), c.texts.begin(), c.texts.end());
+    to.length.least = std::max(to.length.least, c.length_min);
+    to.length.most = std::min(to.length.most, c.length_max);
+    if (!c.values) return true;
+    std::string pattern;
+    for (const json* v : *c.values) {
+      if (const auto* const text = text_of(v)) pattern += "|" + quoted_for_pattern(*text);
     }
-    return rules;
+    if (pattern.empty()) return false;
+    auto made = regex_dfa::compile("(" + pattern.substr(1) + ")", {.is_json = true}, reader_.pattern_steps());
+    if (!made) reader_.refuse(where, "", "'propertyNames': " + made.error().context);
+    if (made) to.texts.push_back({std::make_shared<const regex_dfa>(std::move(*made)), false});
+    return made.has_value();
   }
   /// The inside of names that follow the rules, without these; nothing if there are none.
-  std::optional<part> name_but(const std::vector<schema_clause::text_rule>& rules, const std::set<std::string>& known,
-                               const json& where) {
-    if (rules.empty()) {
+  std::optional<part> name_but(const rules_of_names& rules, const std::set<std::string>& known, const json& where) {
+    const auto& [all, length] = rules;
+    if (all.empty() && length == text_length{}) {
       std::vector<std::string> but;
       for (const auto& name : known) but.push_back(inside_quotes(name));
       return texts_but(std::move(but));
     }
-    auto texts = all_of(rules, where);
+    auto texts = all.empty() ? all_texts() : all_of(all, where);
     if (texts) texts = without(texts, known, where);
     if (!texts) return std::nullopt;
-    return texts_of(texts);
+    return texts_of(texts, length);
   }
 
   part listed_members(std::vector<member> members, std::optional<part> extra) {

@@ -625,44 +625,9 @@ result<regex_dfa> regex_dfa::compile(std::string_view pattern, const options& o,
       if (c != '\b' && c != '\f' && c != '\n' && c != '\r' && c != '\t') s.next[c] = dead;
     }
   }
-  if (o.length.least > 0 || o.length.most != UINT32_MAX) {
-    REDLINE_TRY_ASSIGN(out, out.with_length(o.length, o.states_max, steps));
-  }
   out.drop_dead_ends(steps);
   if (!out.states_.front().accepts && !out.states_.front().goes_on) {
     return failure{errc::invalid_argument, no_text};
-  }
-  return out;
-}
-
-/// The same texts, limited to this length: a state for each pair of a state and a count.
-result<regex_dfa> regex_dfa::with_length(text_length length, std::uint32_t most, step_count& steps) const {
-  const std::uint32_t counted = length.most != UINT32_MAX ? length.most : length.least;
-  regex_dfa out;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  const auto find = [&](std::uint32_t s, std::uint32_t count) {
-    const auto [at, is_new] = known.try_emplace({s, count}, static_cast<std::uint32_t>(pairs.size()));
-    if (is_new) {
-      pairs.emplace_back(s, count);
-      out.states_.emplace_back();
-      out.states_.back().next.fill(dead);
-      out.states_.back().accepts = states_[s].accepts && count >= length.least;
-    }
-    return at->second;
-  };
-  find(0, 0);
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    if (pairs.size() > most) return too_many_states(most);
-    const auto [s, count] = pairs[i];
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      steps.add();
-      const auto then = states_[s].next[byte];
-      const bool is_first = (byte & 0xC0) != 0x80;
-      if (then == dead || (is_first && count == length.most)) continue;
-      const auto to = find(then, is_first ? std::min(count + 1, counted) : count);
-      out.states_[i].next[byte] = static_cast<std::uint16_t>(to);
-    }
   }
   return out;
 }

@@ -14,6 +14,7 @@ namespace redline::grammar {
 struct text_length {
   std::uint32_t least = 0;
   std::uint32_t most = UINT32_MAX;
+  bool operator==(const text_length&) const = default;
 };
 
 /// A regular expression as a deterministic automaton over the bytes of UTF-8, made by Thompson's construction and the
@@ -29,7 +30,6 @@ class regex_dfa {
   enum class match : std::uint8_t { whole, anywhere };  // without ^ and $: all of the text, or any part of it
   struct options {
     match how = match::whole;
-    text_length length{};
     /// For the inside of JSON strings: control characters without a short escape are left out, and \s and . mean what
     /// they do in ECMA-262, whose expressions JSON Schema uses.
     bool is_json = false;
@@ -87,7 +87,6 @@ class regex_dfa {
   void drop_dead_ends(step_count& steps);
   [[nodiscard]] result<regex_dfa> combined(const regex_dfa& other, bool is_without, std::uint32_t most,
                                            step_count& steps) const;
-  [[nodiscard]] result<regex_dfa> with_length(text_length length, std::uint32_t most, step_count& steps) const;
 
   std::vector<state> states_;
 };
