@@ -116,8 +116,7 @@ std::vector<token> constrained_output::usable(std::vector<token> draft, grammar:
 
 /// piece: of the token that led to the present state.
 void constrained_output::follow_arguments(std::string_view piece) {
-  using phase = grammar::tool_automaton::phase;
-  const bool was_in = std::exchange(in_arguments_, grammar::tool_automaton::phase_of(state_) == phase::arguments);
+  const bool was_in = std::exchange(in_arguments_, rules_->tools->is_in_arguments(state_));
   if (!was_in && in_arguments_) {
     arguments_->reset();
     piece = piece.substr(std::min(piece.rfind('{'), piece.size()));  // markup comes before it
@@ -127,17 +126,16 @@ void constrained_output::follow_arguments(std::string_view piece) {
 
 /// A position in a call, and the arguments up to there.
 struct constrained_output::call_follower {
-  const grammar::byte_automaton& automaton;
+  const grammar::tool_automaton& automaton;
   grammar::automaton_state state;
   draft::escaped_copy arguments;
   bool in_arguments = false;
 
   /// Returns false where the grammar forbids the byte.
   bool take(char byte, grammar::step_count& steps) {
-    using phase = grammar::tool_automaton::phase;
     const bool was_in = in_arguments;
     if (!automaton.advance(state, static_cast<std::uint8_t>(byte), steps)) return false;
-    in_arguments = grammar::tool_automaton::phase_of(state) == phase::arguments;
+    in_arguments = automaton.is_in_arguments(state);
     if (was_in) arguments.feed({&byte, 1});
     if (!was_in && in_arguments) arguments.reset();
     return true;
@@ -179,7 +177,7 @@ draft::graded_draft constrained_output::likely_call(std::uint32_t tokens_max, gr
   if (!arguments_ || grammar.automaton().is_free(state_)) return out;
   // Tokens have more than four bytes where text is repeated at length; what is cut costs the next round nothing.
   const std::size_t bytes_max = std::min(std::size_t{6} * tokens_max, tokenized_at_once_bytes_max);
-  call_follower ahead{grammar.automaton(), state_, *arguments_, in_arguments_};
+  call_follower ahead{*rules_->tools, state_, *arguments_, in_arguments_};
   std::string text;
   std::vector<std::pair<std::size_t, draft::graded_segment>> ends;  // of the text's parts, and what speaks for each
   for (bool goes_on = true; goes_on && text.size() < bytes_max && !steps.is_over();) {

@@ -63,6 +63,8 @@ struct free_text {
   static constexpr std::uint8_t outside = 0xff;
   /// The next state, or `outside`, by state and byte. Each character begins in state 0.
   std::array<std::array<std::uint8_t, 256>, states_max> next;
+  /// The bytes with which a character may begin.
+  byte_set begins;
 
   free_text() {
     for (auto& row : next) row.fill(outside);
@@ -88,6 +90,7 @@ struct free_text {
     take(one_more, 0x80, 0xbf, begin);
     take(two_more, 0x80, 0xbf, one_more);
     take(three_more, 0x80, 0xbf, two_more);
+    t.begins = (ascii & bytes_between(0, 0x7f)) | bytes_between(0xc2, 0xf4);
     take(after_e0, 0xa0, 0xbf, one_more);
     take(after_ed, 0x80, 0x9f, one_more);
     take(after_f0, 0x90, 0xbf, two_more);
@@ -96,6 +99,7 @@ struct free_text {
   }
   /// Any sequence of these bytes, each of which counts as a character.
   explicit free_text(const byte_set& bytes) : free_text() {
+    begins = bytes;
     for (std::size_t byte = 0; byte < 256; ++byte) {
       if (bytes[byte]) next[0][byte] = 0;
     }
@@ -106,6 +110,13 @@ struct free_text {
 inline const free_text& plain_text() {
   static const free_text table = free_text::characters(bytes_between(0x20, 0x7e).reset('"').reset('\\'));
   return table;
+}
+
+/// All bytes but one, for those with which markup begins: '<', '[' or a line feed. Null for others.
+inline const free_text* bytes_but(std::uint8_t byte) {
+  static const free_text less_than(~byte_set().set('<')), bracket(~byte_set().set('[')),
+      line_feed(~byte_set().set('\n'));
+  return byte == '<' ? &less_than : byte == '[' ? &bracket : byte == '\n' ? &line_feed : nullptr;
 }
 
 /// A grammar as a deterministic automaton over bytes. It is immutable, so it can be used from any thread.

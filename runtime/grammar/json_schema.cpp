@@ -47,8 +47,8 @@ result<std::shared_ptr<const byte_automaton>> compile_schema(std::string_view sc
   auto root = parse_json<json>(schema, {.depth_max = json_depth_max});
   if (!root) return failure{errc::invalid_argument, "schema: " + root.error().context};
   REDLINE_TRY(take_options(*root, options));
-  REDLINE_TRY_ASSIGN(auto rules, write_schema_rules(*root, options, steps));
-  REDLINE_TRY_ASSIGN(auto automaton, rules_automaton::compile(std::move(rules), steps));
+  REDLINE_TRY_ASSIGN(auto rules, write_schema_rules(*root, {&*root}, options, steps));
+  REDLINE_TRY_ASSIGN(auto automaton, rules_automaton::compile(std::move(rules.rules), steps));
   return std::shared_ptr<const byte_automaton>(std::move(automaton));
 }
 

@@ -422,34 +422,48 @@ std::string_view rules_automaton::known_run(const automaton_state& s, step_count
   return count == 1 ? std::string_view(literals_).substr(only->run, only->run_count) : std::string_view{};
 }
 
-const byte_set& rules_automaton::plain_first_bytes() {
-  static const byte_set bytes = [] {
-    byte_set set;
-    for (std::size_t b = 0; b < 256; ++b) set.set(b, plain_text().next[0][b] != free_text::outside);
-    return set;
-  }();
-  return bytes;
-}
-
-/// There is free text where all plain text is taken in one way only, and that leads to a loop of its own.
+/// There is free text where all of it is taken in one way only, and that leads to a loop of its own.
 byte_automaton::free_text_rule rules_automaton::free_text_at(const automaton_state& s) const {
   if (is_lost(s)) return {};
   const reader here(*this, s);
-  std::size_t taking = 0;  // ways that take plain text
-  free_text_rule found;
-  const auto see = [&](const ways& w, std::uint32_t count) {
-    taking += w.takes_plain ? 1 : 0;
-    if (w.text_loop == no_loop) return;
-    found = {&plain_text()};
-    const place& loop = places_[w.text_loop];
-    if (!loop.is_between) return;
-    found.characters_min = loops_[loop.loop].least - std::min(loops_[loop.loop].least, count);
-    if (loops_[loop.loop].most != UINT32_MAX) found.characters_max = loops_[loop.loop].most - count;
+  const ways* text = nullptr;
+  std::uint32_t count = 0;
+  byte_set others;
+  const auto see = [&](const ways& w, std::uint32_t number) {
+    if (w.text != nullptr && text == nullptr) {
+      text = &w;
+      count = number;
+    } else {
+      others |= w.takes;
+    }
   };
   if (here.predicts_frame()) (void)here.each_beginning(here.predicted(), [&](const ways& w) { see(w, 0); });
   for (std::size_t i = 0; i < here.spots(); ++i)
     see(places_[place_of(point_of(here.spot_at(i)))], number_of(here.spot_at(i)));
-  return taking == 1 ? found : free_text_rule{};
+  if (text == nullptr) return {};
+  others &= text->text->begins;
+  if (text->exit_byte) others.reset(*text->exit_byte);
+  if (others.any()) return {};
+  free_text_rule found{.table = text->text, .exit_byte = text->exit_byte};
+  if (const place& inside = places_[text->text_loop]; inside.is_between) {
+    const loop& l = loops_[inside.loop];
+    found.characters_min = l.least - std::min(l.least, count);
+    if (l.most != UINT32_MAX) found.characters_max = l.most - count;
+  }
+  return found;
+}
+
+bool rules_automaton::is_markup(const automaton_state& s) const {
+  if (is_lost(s)) return false;
+  const reader here(*this, s);
+  bool is_found = false;
+  here.each_place([&](const place& p) { is_found = is_found || is_markup_[p.rule]; });
+  for (std::size_t i = 0; here.predicts_frame() && i < here.entries(here.predicted()); ++i)
+    is_found = is_found || is_markup_[here.at(here.predicted(), i).rule];
+  return is_found;
+}
+bool rules_automaton::is_free(const automaton_state& s) const {
+  return is_markup(s) && free_text_at(s).table != nullptr;
 }
 
 std::size_t rules_automaton::size_bytes() const {

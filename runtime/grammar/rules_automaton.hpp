@@ -29,9 +29,9 @@ namespace redline::grammar {
 ///
 /// Nothing is dropped: every place and frame leads to a complete text. A state that does not fit in
 /// automaton_state::cells_max, or a byte that takes more than work_max steps, is lost (`is_lost`).
-class rules_automaton final : public byte_automaton {
+class rules_automaton : public byte_automaton {
  public:
-  static constexpr std::size_t positions_max = 1 << 16;
+  static constexpr std::size_t positions_max = 1 << 18;
   static constexpr std::size_t ways_max = 1 << 19;  // of all tables: ways to take a byte, and calls
   static constexpr std::size_t heads_max = 4096;    // ways to take a byte where a rule begins
   static constexpr std::size_t compile_steps_max = 2'000'000;
@@ -45,6 +45,7 @@ class rules_automaton final : public byte_automaton {
   }
 
   static result<std::shared_ptr<const rules_automaton>> compile(grammar_rules grammar, step_count& steps);
+  static result<rules_automaton> make(grammar_rules grammar, step_count& steps);
 
   [[nodiscard]] automaton_state begin() const override;
   using byte_automaton::advance;
@@ -57,6 +58,9 @@ class rules_automaton final : public byte_automaton {
   [[nodiscard]] bool is_lost(const automaton_state& s) const override;
   [[nodiscard]] std::string_view known_run(const automaton_state& s, step_count& steps) const override;
   [[nodiscard]] free_text_rule free_text_at(const automaton_state& s) const override;
+  /// Whether some rule that `s` is in is one of markup (rule::is_markup).
+  [[nodiscard]] bool is_markup(const automaton_state& s) const override;
+  [[nodiscard]] bool is_free(const automaton_state& s) const override;
   [[nodiscard]] std::size_t size_bytes() const override;
   [[nodiscard]] bool is_valid(const automaton_state& s) const override;
 
@@ -86,8 +90,9 @@ class rules_automaton final : public byte_automaton {
     std::uint32_t first_head = 0, heads = 0;
     std::uint32_t first_call = 0, calls = 0;  // sorted
     byte_set takes;                           // the union of the heads' sets
-    bool takes_plain = false;                 // some character of plain_text()
-    std::uint32_t text_loop = no_loop;        // all plain text is taken in one way, and leads to this place, a loop
+    const free_text* text = nullptr;          // all of it is taken in one way, and leads to the place text_loop, a loop
+    std::uint32_t text_loop = no_loop;
+    std::optional<std::uint8_t> exit_byte{};  // except for this byte
   };
   /// Texts in a row of which a number beside the place says what was there, instead of places of their own. `counted`:
   /// from `least` to `most` texts of one kind, and the number is how many. `ordered`: some of several texts, in order;
@@ -136,7 +141,6 @@ class rules_automaton final : public byte_automaton {
   /// Calls `see` with the ways to take a byte at a state that may be taken.
   template<class See>
   void each_head(const reader& here, See see) const;
-  static const byte_set& plain_first_bytes();
   [[nodiscard]] std::span<const head> heads(const ways& w) const { return {heads_.data() + w.first_head, w.heads}; }
   [[nodiscard]] std::span<const call> calls(const ways& w) const { return {calls_.data() + w.first_call, w.calls}; }
 
@@ -147,6 +151,7 @@ class rules_automaton final : public byte_automaton {
   std::vector<byte_set> sets_;
   std::vector<loop> loops_;
   std::vector<guard> guards_;
+  std::vector<bool> is_markup_;  // by rule
   std::string literals_;
   std::uint32_t root_ = 0;          // the rule of a whole text
   std::uint32_t accept_ = 0;        // the place after it

@@ -28,7 +28,7 @@ class rules_compiler {
   rules_compiler(grammar_rules grammar, step_count& steps)
       : subject_(std::move(grammar.subject)), rules_(std::move(grammar.rules)), root_(grammar.root), steps_(steps) {}
 
-  result<std::shared_ptr<const rules_automaton>> run() {
+  result<rules_automaton> run() {
     // The beginnings of rules, filled in below.
     for (rule_ = 0; rule_ < rules_.size(); ++rule_) add({});
     for (rule_ = 0; rule_ < rules_.size() && !why_; ++rule_) {
@@ -41,7 +41,8 @@ class rules_compiler {
     if (!why_) make_beginnings();
     if (!why_) find_text_loops();
     if (why_) return *why_;
-    return std::shared_ptr<const rules_automaton>(std::move(out_));
+    for (const auto& one : rules_) out_.is_markup_.push_back(one.is_markup);
+    return std::move(out_);
   }
 
  private:
@@ -90,8 +91,8 @@ class rules_compiler {
     return static_cast<std::uint32_t>(positions_.size() - 1);
   }
   std::uint32_t set_of(const byte_set& bytes) {
-    const auto [at, is_new] = sets_.try_emplace(bytes, static_cast<std::uint32_t>(out_->sets_.size()));
-    if (is_new) out_->sets_.push_back(bytes);
+    const auto [at, is_new] = sets_.try_emplace(bytes, static_cast<std::uint32_t>(out_.sets_.size()));
+    if (is_new) out_.sets_.push_back(bytes);
     return at->second;
   }
 
@@ -163,7 +164,7 @@ class rules_compiler {
         const auto begin_with = [&, to = then](std::uint32_t at) {
           if constexpr (is_measured) {
             if (why_) return;
-            positions_[at].adds_one = (out_->sets_[positions_[at].other] & inside).none();
+            positions_[at].adds_one = (out_.sets_[positions_[at].other] & inside).none();
             positions_[at].guard = guard_to(to, positions_[at].adds_one);
           }
           begins.push_back(at);
@@ -204,8 +205,8 @@ class rules_compiler {
       (void)spend(0);
       return add({.what = kind::bytes, .next = next, .other = set_of({})});
     }
-    loop_ = static_cast<std::uint32_t>(out_->loops_.size());
-    auto& made = out_->loops_.emplace_back();
+    loop_ = static_cast<std::uint32_t>(out_.loops_.size());
+    auto& made = out_.loops_.emplace_back();
     made.what = rules_automaton::loop::kind::measured;
     made.least = length.least;
     made.most = length.most;
@@ -429,10 +430,10 @@ class rules_compiler {
       refuse("a choice of different texts inside of another");
       return 0;
     }
-    const auto number = static_cast<std::uint32_t>(out_->loops_.size());
+    const auto number = static_cast<std::uint32_t>(out_.loops_.size());
     const auto count = static_cast<std::uint32_t>(rule.keys.size());
     using loop = rules_automaton::loop;
-    loop& made = out_->loops_.emplace_back();
+    loop& made = out_.loops_.emplace_back();
     made = {.what = rule.in_order ? loop::kind::ordered : loop::kind::distinct,
             .least = rule.least,
             .most = rule.most,
@@ -481,8 +482,8 @@ class rules_compiler {
   }
   std::uint32_t add_guard(std::uint32_t loop, std::vector<std::uint32_t> texts) {
     (void)spend(texts.size());
-    out_->guards_.push_back({loop, std::move(texts)});
-    return static_cast<std::uint32_t>(out_->guards_.size() - 1);
+    out_.guards_.push_back({loop, std::move(texts)});
+    return static_cast<std::uint32_t>(out_.guards_.size() - 1);
   }
   /// Adds the keys, which are all different.
   std::uint32_t add_keys(std::vector<key_of_text> keys) {
@@ -517,8 +518,8 @@ class rules_compiler {
   }
   std::uint32_t add_counted(const part& p, std::uint32_t next) {
     const std::uint32_t least = may_be_empty(p.parts.front()) ? 0 : p.least;
-    loop_ = static_cast<std::uint32_t>(out_->loops_.size());
-    auto& made = out_->loops_.emplace_back();
+    loop_ = static_cast<std::uint32_t>(out_.loops_.size());
+    auto& made = out_.loops_.emplace_back();
     made.least = least;
     made.most = p.most;
     const auto end = add({.what = kind::text_end, .next = next});
@@ -528,8 +529,8 @@ class rules_compiler {
     return least > 0 ? begin : add({.what = kind::split, .next = begin, .other = next});
   }
   std::uint32_t add_literal(std::string_view text, std::uint32_t next) {
-    const auto begin = static_cast<std::uint32_t>(out_->literals_.size());
-    out_->literals_ += text;
+    const auto begin = static_cast<std::uint32_t>(out_.literals_.size());
+    out_.literals_ += text;
     for (std::size_t i = text.size(); i-- > 0 && !why_;) {
       position p{
           .what = kind::bytes, .next = next, .other = set_of(byte_set().set(static_cast<std::uint8_t>(text[i])))};
@@ -629,17 +630,17 @@ class rules_compiler {
       return p.what == kind::end || (p.what == kind::split && (ends_[p.next] || ends_[p.other])) ||
              ((p.what == kind::call || p.what == kind::both) && ends_[p.other] && ends_[p.next]) ||
              (p.what == kind::text_end && ends_[p.next]) ||
-             (p.what == kind::bytes && out_->sets_[p.other].any() && ends_[p.next]);
+             (p.what == kind::bytes && out_.sets_[p.other].any() && ends_[p.next]);
     });
     find(has_bytes_, [&](const position& p) {
       return (p.what == kind::split && (has_bytes_[p.next] || has_bytes_[p.other])) ||
              (p.what == kind::both && ends_[p.other] && has_bytes_[p.next]) ||
              (p.what == kind::call && ends_[p.other] && ends_[p.next] && (has_bytes_[p.other] || has_bytes_[p.next])) ||
-             (p.what == kind::bytes && out_->sets_[p.other].any() && ends_[p.next]);
+             (p.what == kind::bytes && out_.sets_[p.other].any() && ends_[p.next]);
     });
     // What can have no text is not begun.
-    for (auto& g : out_->guards_) {
-      if (out_->loops_[g.loop].what == rules_automaton::loop::kind::measured) continue;
+    for (auto& g : out_.guards_) {
+      if (out_.loops_[g.loop].what == rules_automaton::loop::kind::measured) continue;
       std::erase_if(g.texts, [&](std::uint32_t t) { return !ends_[begins_[g.loop][t]]; });
     }
     if (why_ || ends_[root_]) return;
@@ -770,13 +771,13 @@ class rules_compiler {
       const auto [begin, next] = loops_[i];
       if (!ends_[begin]) continue;
       visit(next);
-      out_->loops_[i].between = make(begin, true);
-      out_->loops_[i].exit = place_of_[next];
+      out_.loops_[i].between = make(begin, true);
+      out_.loops_[i].exit = place_of_[next];
     }
-    out_->places_.reserve(all.size() + 1);
+    out_.places_.reserve(all.size() + 1);
     for (const reach& one : all) {
       if (why_) return;
-      place& made = out_->places_.emplace_back();
+      place& made = out_.places_.emplace_back();
       made.rule = one.rule;
       made.loop = one.loop;
       made.is_between = one.is_between;
@@ -787,17 +788,17 @@ class rules_compiler {
       calls_.clear();
       for (const auto at : all_of(one).first(one.bytes)) {
         heads_.push_back(head_at(positions_[at]));
-        if (made.is_between && out_->loops_[made.loop].any_text != rules_automaton::no_guard)
-          heads_.back().guard = out_->loops_[made.loop].any_text;
+        if (made.is_between && out_.loops_[made.loop].any_text != rules_automaton::no_guard)
+          heads_.back().guard = out_.loops_[made.loop].any_text;
       }
       for (const auto at : all_of(one).last(one.calls))
         calls_.push_back({positions_[at].other, place_of_[positions_[at].next]});
       put_ways(made);
     }
-    out_->root_ = root_;
-    out_->root_may_be_empty_ = may_end_[root_];
-    out_->accept_ = static_cast<std::uint32_t>(out_->places_.size());
-    out_->places_.emplace_back();
+    out_.root_ = root_;
+    out_.root_may_be_empty_ = may_end_[root_];
+    out_.accept_ = static_cast<std::uint32_t>(out_.places_.size());
+    out_.places_.emplace_back();
   }
   [[nodiscard]] head head_at(const position& p) const {
     return {.set = p.other,
@@ -816,37 +817,36 @@ class rules_compiler {
   void put_ways(ways& to) {
     // Ways that lead to one place are one way.
     std::stable_sort(heads_.begin(), heads_.end(), [](const head& a, const head& b) { return a.next < b.next; });
-    to.first_head = static_cast<std::uint32_t>(out_->heads_.size());
+    to.first_head = static_cast<std::uint32_t>(out_.heads_.size());
     for (const auto& one : heads_) {
-      to.takes |= out_->sets_[one.set];
-      if (out_->heads_.size() > to.first_head && out_->heads_.back().next == one.next &&
-          out_->heads_.back().guard == one.guard && out_->heads_.back().adds_one == one.adds_one) {
-        head& same = out_->heads_.back();
+      to.takes |= out_.sets_[one.set];
+      if (out_.heads_.size() > to.first_head && out_.heads_.back().next == one.next &&
+          out_.heads_.back().guard == one.guard && out_.heads_.back().adds_one == one.adds_one) {
+        head& same = out_.heads_.back();
         if (same.set == one.set) continue;
-        same = {.set = set_of(out_->sets_[same.set] | out_->sets_[one.set]),
+        same = {.set = set_of(out_.sets_[same.set] | out_.sets_[one.set]),
                 .next = one.next,
                 .guard = one.guard,
                 .adds_one = one.adds_one};
       } else {
-        out_->heads_.push_back(one);
+        out_.heads_.push_back(one);
       }
     }
-    to.heads = static_cast<std::uint32_t>(out_->heads_.size()) - to.first_head;
+    to.heads = static_cast<std::uint32_t>(out_.heads_.size()) - to.first_head;
     if (to.heads > rules_automaton::heads_max)
       refuse(
           "more than " + std::to_string(rules_automaton::heads_max) +
           " alternatives may follow at one place: give them common beginnings, or join single characters to a class");
     std::sort(calls_.begin(), calls_.end());
     calls_.erase(std::unique(calls_.begin(), calls_.end()), calls_.end());
-    to.first_call = static_cast<std::uint32_t>(out_->calls_.size());
+    to.first_call = static_cast<std::uint32_t>(out_.calls_.size());
     to.calls = static_cast<std::uint32_t>(calls_.size());
-    out_->calls_.insert(out_->calls_.end(), calls_.begin(), calls_.end());
-    to.takes_plain = (to.takes & rules_automaton::plain_first_bytes()).any();
+    out_.calls_.insert(out_.calls_.end(), calls_.begin(), calls_.end());
   }
   /// Joins the ways of each rule with those of all rules that it calls before its first byte.
   void make_beginnings() {
     std::vector<std::uint32_t> seen(rules_.size(), UINT32_MAX);
-    out_->beginnings_.resize(rules_.size());
+    out_.beginnings_.resize(rules_.size());
     for (std::uint32_t i = 0; i < rules_.size() && !why_; ++i) {
       if (!has_bytes_[i]) continue;
       heads_.clear();
@@ -854,47 +854,83 @@ class rules_compiler {
       open_.assign(1, i);
       seen[i] = i;
       while (!open_.empty() && !why_) {
-        const place& from = out_->places_[place_of_[open_.back()]];
+        const place& from = out_.places_[place_of_[open_.back()]];
         open_.pop_back();
         if (!count_ways(1 + from.heads + from.calls)) return;
-        for (const auto& one : out_->heads(from)) heads_.push_back(one);
-        for (const auto& one : out_->calls(from)) {
+        for (const auto& one : out_.heads(from)) heads_.push_back(one);
+        for (const auto& one : out_.calls(from)) {
           calls_.push_back(one);
           if (std::exchange(seen[one.rule], i) != i) open_.push_back(one.rule);
         }
       }
-      put_ways(out_->beginnings_[i]);
+      put_ways(out_.beginnings_[i]);
     }
   }
 
-  /// Finds places, such as the inside of a string, where all plain text is taken in one way and leads back, and those
-  /// that lead to such a place.
+  /// Finds places, such as the inside of a string, where all plain text, or all bytes but one, are taken in one way and
+  /// lead back, and those that lead to such a place.
   void find_text_loops() {
-    for (std::uint32_t i = 0; i < out_->accept_ && !why_; ++i) {
-      place& p = out_->places_[i];
+    for (std::uint32_t i = 0; i < out_.accept_ && !why_; ++i) {
+      place& p = out_.places_[i];
       const auto* letter = letter_of(p);
-      if (letter != nullptr && leads_back(letter->next, i) && is_text_loop(i, i, 0)) p.text_loop = i;
+      if (letter == nullptr || !leads_back(letter->next, i)) continue;
+      const byte_set left = ~out_.sets_[letter->set];
+      if (is_text_loop(i, i, 0))
+        p.text = &plain_text();
+      else if (left.count() == 1 && is_only_way(p, *letter))
+        p.text = bytes_but(first_of(left));
+      if (p.text != nullptr) p.text_loop = i;
     }
-    for (std::uint32_t i = 0; i < out_->accept_; ++i) join_text_loop(out_->places_[i]);
-    for (auto& one : out_->beginnings_) join_text_loop(one);
+    for (std::uint32_t i = 0; i < out_.accept_; ++i) join_text(out_.places_[i]);
+    for (auto& one : out_.beginnings_) join_text(one);
+  }
+  static std::uint8_t first_of(const byte_set& set) {
+    std::uint8_t byte = 0;
+    while (!set[byte]) ++byte;
+    return byte;
+  }
+  /// Whether no other way takes one of its bytes.
+  [[nodiscard]] bool is_only_way(const ways& w, const head& h) const {
+    return std::ranges::none_of(out_.heads(w), [&](const head& other) {
+      return &other != &h && (out_.sets_[other.set] & out_.sets_[h.set]).any();
+    });
+  }
+  void join_text(ways& w) {
+    if (w.text_loop == rules_automaton::no_loop) join_text_loop(w);
+    if (w.text_loop == rules_automaton::no_loop) join_bytes(w);
+  }
+  /// Finds a text of all bytes but one, also where one more byte leads elsewhere.
+  void join_bytes(ways& w) {
+    for (const head& h : out_.heads(w)) {
+      const place& loop = out_.places_[h.next];
+      if (loop.text_loop != h.next || loop.text == &plain_text()) continue;
+      const byte_set left = loop.text->begins & ~out_.sets_[h.set];
+      if (left.count() > 1 || !is_only_way(w, h)) continue;
+      w.text = loop.text;
+      w.text_loop = h.next;
+      if (left.any()) w.exit_byte = first_of(left);
+      return;
+    }
   }
   /// The first way to take a letter, which most places do not take.
   [[nodiscard]] const head* letter_of(const ways& w) const {
-    const auto heads = out_->heads(w);
-    const auto at = std::ranges::find_if(heads, [&](const head& h) { return out_->sets_[h.set]['a']; });
+    const auto heads = out_.heads(w);
+    const auto at = std::ranges::find_if(heads, [&](const head& h) { return out_.sets_[h.set]['a']; });
     return at == heads.end() || at->adds_one ? nullptr : &*at;
   }
   void join_text_loop(ways& w) {
-    const auto* letter = w.text_loop == rules_automaton::no_loop ? letter_of(w) : nullptr;
+    const auto* letter = letter_of(w);
     if (letter == nullptr) return;
-    const place& after = out_->places_[letter->next];
-    const auto loop = after.ends_text ? out_->loops_[after.loop].between : letter->next;
-    if (out_->places_[loop].text_loop == loop && std::ranges::equal(out_->heads(w), out_->heads(out_->places_[loop])))
-      w.text_loop = loop;
+    const place& after = out_.places_[letter->next];
+    const auto loop = after.ends_text ? out_.loops_[after.loop].between : letter->next;
+    const place& inside = out_.places_[loop];
+    if (inside.text_loop != loop || !std::ranges::equal(out_.heads(w), out_.heads(inside))) return;
+    w.text_loop = loop;
+    w.text = inside.text;
   }
   bool is_text_loop(std::uint32_t loop, std::uint32_t at, std::size_t state) {
     const auto& table = plain_text().next;
-    const place& p = out_->places_[at];
+    const place& p = out_.places_[at];
     // Within a character nothing but its rest may follow.
     const bool has_more = p.may_end || p.calls > 0 || p.ends_text;
     if (!spend(1 + std::size_t{16} * p.heads) || (state != 0 && has_more)) return false;
@@ -903,8 +939,8 @@ class rules_compiler {
     byte_set inside;
     for (std::size_t b = 0; b < 256; ++b) inside[b] = table[state][b] != free_text::outside;
     if ((inside & ~p.takes).any()) return false;
-    for (const head& one : out_->heads(p)) {
-      const byte_set taken = inside & out_->sets_[one.set];
+    for (const head& one : out_.heads(p)) {
+      const byte_set taken = inside & out_.sets_[one.set];
       bool is_new = true;
       each_byte(taken, [&](std::size_t b) { is_new = is_new && std::exchange(leads[b], one.next) == UINT32_MAX; });
       if (!is_new) return false;
@@ -923,8 +959,8 @@ class rules_compiler {
   }
   /// Whether a text that gets to a place is at the place `loop` again.
   [[nodiscard]] bool leads_back(std::uint32_t at, std::uint32_t loop) const {
-    const place& to = out_->places_[loop];
-    const place& p = out_->places_[at];
+    const place& to = out_.places_[loop];
+    const place& p = out_.places_[at];
     return to.is_between ? p.ends_text && p.loop == to.loop && p.heads == 0 : at == loop && !p.ends_text;
   }
 
@@ -937,7 +973,7 @@ class rules_compiler {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> loops_;
   std::vector<std::vector<std::uint32_t>> begins_;  // by loop and text: the position after its key
   std::vector<position> positions_;
-  std::shared_ptr<rules_automaton> out_{new rules_automaton};
+  rules_automaton out_;
   std::unordered_map<byte_set, std::uint32_t> sets_;
   std::vector<std::uint32_t> first_user_, users_;  // by position: see find_users
   std::vector<bool> may_end_, ends_, has_bytes_;   // by position: see find_texts
@@ -959,6 +995,10 @@ result<std::shared_ptr<const rules_automaton>> rules_automaton::compile(std::str
   return compile(std::move(rules), steps);
 }
 result<std::shared_ptr<const rules_automaton>> rules_automaton::compile(grammar_rules grammar, step_count& steps) {
+  REDLINE_TRY_ASSIGN(auto made, make(std::move(grammar), steps));
+  return std::make_shared<const rules_automaton>(std::move(made));
+}
+result<rules_automaton> rules_automaton::make(grammar_rules grammar, step_count& steps) {
   return rules_compiler(std::move(grammar), steps).run();
 }
 

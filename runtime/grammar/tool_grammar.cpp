@@ -4,13 +4,12 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "runtime/base/strict_json.hpp"
 #include "runtime/grammar/json_schema.hpp"
-#include "runtime/grammar/schema/schema_clauses.hpp"
+#include "runtime/grammar/schema/schema_rules.hpp"
+#include "runtime/grammar/syntax/part_builders.hpp"
 
 namespace redline::grammar {
 namespace {
@@ -30,7 +29,6 @@ constexpr std::string_view descriptions[] = {"title", "description", "default", 
 constexpr std::string_view shapes[] = {"type",  "properties", "required", "additionalProperties",
                                        "items", "enum",       "const",    "anyOf",
                                        "oneOf", "$ref",       "$defs",    "definitions"};
-constexpr std::string_view keywords_of_elements[] = {"type", "properties", "required", "additionalProperties"};
 constexpr std::string_view maps[] = {"properties", "$defs", "definitions"};
 constexpr std::string_view lists[] = {"anyOf", "oneOf"};
 constexpr std::string_view single[] = {"items", "additionalProperties"};
@@ -100,196 +98,126 @@ failure of_tool(const std::string& name, const failure& why) {
   return {why.code, "tool '" + name + "': " + why.context};
 }
 
-// ---- arguments as elements -----------------------------------------------------------------------------------------
-
-/// Whether the schema allows some string; the element is then written as raw text.
-bool may_be_text(const json& schema) {
-  if (!schema.is_object()) return true;
-  if (const auto type = schema.find("type"); type != schema.end()) {
-    return *type == "string" ||
-           (type->is_array() && std::find(type->begin(), type->end(), json("string")) != type->end());
-  }
-  const auto is_text = [](const json& value) { return value.is_string(); };
-  if (const auto values = schema.find("enum"); values != schema.end() && values->is_array())
-    return std::any_of(values->begin(), values->end(), is_text);
-  if (const auto value = schema.find("const"); value != schema.end()) return is_text(*value);
-  for (const auto* name : {"anyOf", "oneOf"}) {
-    const auto any = schema.find(name);
-    if (any != schema.end() && any->is_array()) return std::any_of(any->begin(), any->end(), may_be_text);
-  }
-  return !schema.contains("properties") && !schema.contains("items") && !schema.contains("$ref");
+schema_options options_of(const tools::call_format& format) {
+  schema_options out{.is_closed = true};
+  if (format.has_elements) out.elements = {tools::element_begin, tools::element_after_name, tools::element_end};
+  return out;
 }
 
-/// Whether the schema restricts its strings.
-bool bounds_texts(const json& schema) {
-  if (!schema.is_object()) return false;
-  for (const auto* name : {"enum", "const", "pattern", "format", "minLength", "maxLength"}) {
-    if (schema.contains(name)) return true;
-  }
-  for (const auto* name : {"anyOf", "oneOf"}) {
-    const auto any = schema.find(name);
-    if (any != schema.end() && any->is_array() && std::any_of(any->begin(), any->end(), bounds_texts)) return true;
-  }
-  return false;
-}
-
-bool has_reference(const json& schema) {
-  if (schema.is_object() && schema.contains("$ref")) return true;
-  return schema.is_structured() && std::any_of(schema.begin(), schema.end(), has_reference);
-}
-
-// Limit on the schemas of a tool's properties, each with the definitions that it may refer to.
-constexpr std::size_t elements_bytes_max = 4 * tools_bytes_max;
-
-bool is_element_name(const std::string& name) {
-  return !name.empty() && name.find_first_of("<>\n\r") == std::string::npos;
-}
-
-/// Compiles the schemas of a set of tools, those that are the same once.
-class schema_compiler {
- public:
-  explicit schema_compiler(step_count& steps) : steps_(steps) {}
-
-  result<std::shared_ptr<const byte_automaton>> compile(const std::string& schema) {
-    auto& known = known_[schema];
-    if (known) return known;
-    step_count own(std::min<std::uint64_t>(schema_steps_max, left_.left()));
-    auto made = compile_schema(schema, {.is_closed = true}, own);
-    left_.add(own.taken());
-    steps_.add(own.taken());
-    if (made) known = *made;
-    return made;
-  }
-
- private:
-  step_count& steps_;
-  step_count left_{2 * schema_steps_max};  // for all of them
-  std::unordered_map<std::string, std::shared_ptr<const byte_automaton>> known_;
-};
-
-/// Elements are held to their own schemas, not to what stands beside those.
-result<void> check_elements(const json& schema) {
-  const auto wrong = [](const std::string& keyword, const std::string& why) {
-    return failure{errc::invalid_argument, "schema: the keyword '" + keyword.substr(0, 64) + "' " + why};
-  };
-  for (const auto& [keyword, value] : schema.items()) {
-    if (asserts(keyword) && !is_in(keywords_of_elements, keyword))
-      return wrong(keyword, "is not supported in this model's form of calls");
-  }
-  const auto required = schema.find("required"), members = schema.find("properties");
-  for (const auto& name : required != schema.end() && required->is_array() ? *required : json::array()) {
-    if (!name.is_string() || members == schema.end() || !members->contains(name.get_ref<const std::string&>()))
-      return wrong("required", "names a member without a schema");
-  }
+/// Whether a schema can be enforced alone. left: steps for all of them, from which it takes its own.
+result<void> check_alone(const json& schema, const tools::call_format& format, step_count& left) {
+  if (schema.contains("type") && schema["type"] != "object")
+    return failure{errc::invalid_argument, "schema: expected type object"};
+  step_count own(std::min<std::uint64_t>(schema_steps_max, left.left()));
+  auto rules = write_schema_rules(schema, {&schema}, options_of(format), own);
+  auto made = rules ? rules_automaton::make(std::move(rules->rules), own) : result<rules_automaton>(rules.error());
+  left.add(own.taken());
+  if (!made) return made.error();
   return {};
 }
 
-result<std::vector<tool_element>> compile_elements(const json& schema, schema_compiler& schemas) {
-  std::vector<tool_element> out;
-  const auto properties = schema.find("properties");
-  if (properties == schema.end() || !properties->is_object()) return out;
-  std::size_t bytes = 0;
-  std::unordered_set<std::string> required;
-  if (const auto list = schema.find("required"); list != schema.end() && list->is_array()) {
-    for (const auto& name : *list) {
-      if (name.is_string()) required.insert(name.get<std::string>());
-    }
-  }
-  for (const auto& [name, value] : properties->items()) {
-    if (!is_element_name(name)) {
-      return failure{errc::invalid_argument, "schema.properties: the name '" + name.substr(0, 64) +
-                                                 "' cannot be written in this model's form of calls"};
-    }
-    tool_element element{.name = name, .required = required.contains(name), .value = nullptr, .text = nullptr};
-    if (const bool is_text = may_be_text(value); !is_text || bounds_texts(value)) {
-      json whole = value;
-      for (const char* section : {"$defs", "definitions"}) {
-        const auto all = schema.find(section);
-        if (all != schema.end() && has_reference(value)) whole[section] = *all;
-      }
-      const std::string text = dump_json(whole);
-      bytes += text.size();
-      if (bytes > elements_bytes_max) {
-        return failure{errc::invalid_argument,
-                       "schema.properties: with the definitions they refer to they have more "
-                       "than " +
-                           std::to_string(elements_bytes_max) + " bytes; expected fewer or smaller definitions"};
-      }
-      REDLINE_TRY_ASSIGN(auto compiled, schemas.compile(text));
-      automaton_state s = compiled->begin();
-      if (is_text && compiled->advance(s, '"'))
-        element.text = std::make_shared<const bound_text>(std::move(compiled));
-      else
-        element.value = std::move(compiled);
-    }
-    out.push_back(std::move(element));
-  }
-  return out;
+/// As much of a tool's schema as can be enforced on its arguments. `whole`: all of it.
+result<json> usable_schema(const tools::tool& t, json whole, const tools::call_format& format, step_count& left) {
+  const auto is_held = check_alone(whole, format, left);
+  if (is_held) return whole;
+  if (t.strict) return of_tool(t.name, is_held.error());
+  json shape = as_object(reduce(t.parameters, true));
+  return check_alone(shape, format, left) ? shape : any_object();
 }
 
-// ---- one tool ------------------------------------------------------------------------------------------------------
-
-result<callable_tool> compile_tool(const std::string& name, const json& schema, const tools::call_format& format,
-                                   schema_compiler& schemas) {
-  callable_tool out{.name = name, .arguments = nullptr, .elements = {}};
-  REDLINE_TRY_ASSIGN(out.arguments, schemas.compile(dump_json(schema)));
-  automaton_state s = out.arguments->begin();
-  if (!out.arguments->advance(s, '{')) return failure{errc::invalid_argument, "schema: expected type object"};
-  if (!format.has_elements) return out;
-  REDLINE_TRY(check_elements(schema));
-  REDLINE_TRY_ASSIGN(out.elements, compile_elements(schema, schemas));
-  out.arguments = nullptr;
-  return out;
-}
-
-/// As much of a tool's schema as can be enforced on its arguments.
-result<json> usable_schema(const tools::tool& t, const tools::call_format& format, schema_compiler& schemas) {
-  const json whole = as_object(reduce(t.parameters, false));
-  const auto compiled = compile_tool(t.name, whole, format, schemas);
-  if (compiled) return whole;
-  if (t.strict) return of_tool(t.name, compiled.error());
-  const json shape = as_object(reduce(t.parameters, true));
-  if (compile_tool(t.name, shape, format, schemas)) return shape;
-  return any_object();
+/// The rule of answers, and that of a call's name and arguments, before the rules of the arguments, in the order of
+/// the tools.
+void add_calls(grammar_rules& to, const std::vector<callable_tool>& tools, const tools::call_format& f, bool must_call,
+               bool many) {
+  const auto text = [](std::string_view one) { return literal(std::string(one)); };
+  const auto answer = static_cast<std::uint32_t>(to.rules.size()), one_call = answer + 1;
+  std::vector<part> names;
+  std::vector<std::string> bare;  // how a call without `begin` begins
+  for (std::uint32_t i = 0; i < tools.size(); ++i) {
+    names.push_back(sequence(literal(tools[i].name + std::string(f.after_name)), call(i)));
+    if (!f.bare_begin.empty()) bare.push_back(std::string(f.bare_begin) + tools[i].name + f.after_name.front());
+  }
+  // Everything from the first name on: one call, or a list of them.
+  part calls = call(one_call);
+  if (!f.next.empty()) {
+    if (many) calls = sequence(std::move(calls), repeat(sequence(text(f.next), call(one_call)), 0, UINT32_MAX));
+    calls = sequence(std::move(calls), text(f.end));
+  }
+  const auto said = [&](const std::vector<std::string>& beginnings) {
+    auto made = regex_dfa::bytes_without(f.begin, beginnings);
+    return made ? expression(std::make_shared<const regex_dfa>(std::move(*made)), false) : part{};
+  };
+  const part marked = sequence(text(std::string(f.begin) + std::string(f.before_name)), calls);
+  const bool goes_on = many && !f.ends_answer;
+  const part after = goes_on ? sequence(said({}), repeat(sequence(marked, said({})), 0, UINT32_MAX)) : literal("");
+  std::vector<part> answers;
+  if (!f.bare_begin.empty()) answers.push_back(sequence(text(f.bare_begin), calls, after));
+  if (!must_call)
+    answers.push_back(sequence(said(bare), optional_part(sequence(marked, after))));
+  else if (f.bare_begin.empty())
+    answers.push_back(sequence(marked, after));
+  to.root = answer;
+  to.subject = "tools";
+  to.rules.push_back({.name = "answer", .is_written = true, .right = choice(std::move(answers)), .is_markup = true});
+  to.rules.push_back({.name = "call",
+                      .is_written = true,
+                      .right = sequence(choice(std::move(names)), text(f.after_arguments)),
+                      .is_markup = true});
 }
 
 }  // namespace
 
 result<constraint> tool_constraint(const tools::tool_set& set, const tools::call_format& format, step_count& steps) {
   std::vector<const tools::tool*> allowed;
+  for (const auto& t : set.all) {
+    if (set.allowed.empty() || std::ranges::find(set.allowed, t.name) != set.allowed.end()) allowed.push_back(&t);
+  }
+  constraint c{.kind = grammar_kind::tools, .text = {}, .shape = {}, .state = {}};
+  // Returns why the tools cannot be held to these schemas together.
+  const auto hold_to = [&](json schemas) -> result<void> {
+    json text;
+    text["format"] = format.name;
+    text["must_call"] = set.call == tools::choice::required;
+    text["many"] = set.many;
+    text["tools"] = std::move(schemas);
+    c.text = dump_json(text);
+    if (c.text.size() > tools_bytes_max) {
+      return failure{errc::invalid_argument,
+                     "the tools have more than " + std::to_string(tools_bytes_max) +
+                         " bytes without their descriptions; expected fewer or smaller schemas"};
+    }
+    auto made = compile_tools(c.text, steps);
+    if (!made) return made.error();
+    return {};
+  };
+  json schemas = json::object();
+  bool are_objects = true;
+  for (const auto* t : allowed) {
+    auto& whole = schemas[t->name] = as_object(reduce(t->parameters, false));
+    are_objects = are_objects && whole["type"] == "object";
+  }
+  if (are_objects && hold_to(schemas)) return c;
+  // Then each tool has as much as it can alone, as long as there is room. The last ones accept any object.
+  step_count left(2 * schema_steps_max);  // for all of them
   const std::size_t least = dump_json(any_object()).size();
   std::size_t bytes = 1024;  // the text around the tools, then each tool with the shortest schema
-  for (const auto& t : set.all) {
-    const bool is_allowed =
-        set.allowed.empty() || std::find(set.allowed.begin(), set.allowed.end(), t.name) != set.allowed.end();
-    if (!is_allowed) continue;
-    allowed.push_back(&t);
-    bytes += t.name.size() + least + 8;
-  }
-  json callable = json::object();
-  schema_compiler schemas(steps);
+  for (const auto* t : allowed) bytes += t->name.size() + least + 8;
   for (const auto* t : allowed) {
-    REDLINE_TRY_ASSIGN(auto schema, usable_schema(*t, format, schemas));
+    auto& schema = schemas[t->name];
+    REDLINE_TRY_ASSIGN(schema, usable_schema(*t, std::move(schema), format, left));
     const std::size_t size = dump_json(schema).size();
     const std::size_t more = size - std::min(size, least);
-    // With very many tools, the last ones accept any object as arguments, unless they are strict.
-    if (bytes + more > tools_bytes_max && !t->strict) {
+    if (bytes + more > tools_bytes_max && !t->strict)
       schema = any_object();
-    } else {
+    else
       bytes += more;
-    }
-    callable[t->name] = std::move(schema);
   }
-  json text;
-  text["format"] = format.name;
-  text["must_call"] = set.call == tools::choice::required;
-  text["many"] = set.many;
-  text["tools"] = std::move(callable);
-  constraint c{.kind = grammar_kind::tools, .text = dump_json(text), .shape = {}, .state = {}};
-  if (c.text.size() > tools_bytes_max) {
-    return failure{errc::invalid_argument, "the schemas of all strict tools have more than " +
-                                               std::to_string(tools_bytes_max) + " bytes without their descriptions"};
+  steps.add(left.taken());
+  if (hold_to(schemas)) return c;
+  for (const auto* t : allowed) {
+    if (!t->strict) schemas[t->name] = any_object();
   }
+  REDLINE_TRY(hold_to(std::move(schemas)));
   return c;
 }
 
@@ -306,20 +234,30 @@ result<std::shared_ptr<const tool_automaton>> compile_tools(std::string_view tex
       !given.contains("tools") || !given["tools"].is_object() || given["tools"].empty()) {
     return wrong("is malformed");
   }
-  tool_automaton::rules rules;
-  rules.format = tools::find_format(given["format"].get_ref<const std::string&>());
-  if (rules.format == nullptr) return wrong("names an unknown format");
-  rules.must_call = given["must_call"].get<bool>();
-  rules.many = given["many"].get<bool>();
-  schema_compiler schemas(steps);
+  const auto* const format = tools::find_format(given["format"].get_ref<const std::string&>());
+  if (format == nullptr) return wrong("names an unknown format");
+  std::vector<callable_tool> callable;
+  // Each tool's schema is a document of its own within one, so that its references stay its own.
+  json document{{"$defs", json::object()}};
+  auto& schemas = document["$defs"];
   for (const auto& [name, schema] : given["tools"].items()) {
     if (name.empty() || name.size() > 256) return wrong("has a tool without a name");
-    auto one = compile_tool(name, schema, *rules.format, schemas);
-    if (!one) return of_tool(name, one.error());
-    rules.tools.push_back(std::move(*one));
+    schemas[name] = schema;
+    if (schema.is_object()) schemas[name]["$id"] = "tool:" + std::to_string(callable.size());
+    callable.push_back({name});
   }
-  std::sort(rules.tools.begin(), rules.tools.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return std::make_shared<const tool_automaton>(std::move(rules));
+  std::ranges::sort(callable, {}, &callable_tool::name);
+  std::vector<const json*> parts;
+  for (const auto& t : callable) parts.push_back(&schemas[t.name]);
+  step_count own(2 * schema_steps_max);
+  auto written = write_schema_rules(document, parts, options_of(*format), own);
+  if (written) add_calls(written->rules, callable, *format, given["must_call"].get<bool>(), given["many"].get<bool>());
+  auto made =
+      written ? rules_automaton::make(std::move(written->rules), own) : result<rules_automaton>(written.error());
+  steps.add(own.taken());
+  if (!made) return made.error();
+  for (std::size_t i = 0; i < written->elements.size(); ++i) callable[i].elements = std::move(written->elements[i]);
+  return std::make_shared<const tool_automaton>(std::move(*made), *format, std::move(callable));
 }
 
 }  // namespace redline::grammar

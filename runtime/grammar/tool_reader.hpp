@@ -26,9 +26,9 @@ struct answer_part {
   bool operator==(const answer_part&) const = default;
 };
 
-/// Splits an answer's text into what it says and what it calls, as it arrives. The automaton that constrained the
-/// answer finds the calls, so the two cannot disagree. An answer that deviates from it is text from there on. Only
-/// markup and whitespace around calls are dropped. Text that may be the beginning of a call is kept back.
+/// Splits an answer's text into what it says and what it calls, as it arrives. An answer that deviates from its format
+/// is text from there on. Only markup and whitespace around calls are dropped. Text that may be the beginning of a call
+/// is kept back.
 class tool_reader {
  public:
   explicit tool_reader(std::shared_ptr<const tool_automaton> rules);
@@ -42,26 +42,47 @@ class tool_reader {
   [[nodiscard]] std::uint32_t calls_count() const { return calls_; }
 
  private:
-  using phase = tool_automaton::phase;
+  /// What the next byte belongs to.
+  enum class region : std::uint8_t {
+    bare,         // perhaps the `bare_begin` of a call, at the beginning of the answer
+    text,         // text, or perhaps the `begin` of a call
+    header,       // the markup and name of a call
+    arguments,    // a JSON object
+    element,      // the markup and name of an element, or the end of the arguments
+    value,        // an element's value, or perhaps its end
+    after_value,  // a line feed
+    after_call,   // markup
+    broken,       // text to the end
+  };
   void take(char byte);
-  void read_call(phase before, phase now, char byte);
-  void begin_call(const std::string& name);
+  void take_text(char byte);
+  void take_header(char byte);
+  void take_argument(char byte);
+  void take_element(char byte);
+  void take_value(char byte);
+  void take_after_call(char byte);
+  void begin_call(const callable_tool& tool);
+  void end_call();
+  void give_up();
   void say(std::string_view text);
   void add_channels(const std::vector<tools::channel_reader::part>& parts);
   void add(answer_part::kind what, std::string_view text);
-  void add_escaped(char byte);
+  void add_value(std::string_view text);
 
   std::shared_ptr<const tool_automaton> rules_;
-  automaton_state state_;
+  region at_ = region::text;
   std::vector<answer_part> out_;
-  std::string held_;        // a possible beginning of a call, or the markup of one without its name yet
+  std::string held_;                        // what of the region was not told yet
+  std::size_t marked_ = 0;                  // header: bytes of held_ before `before_name`, or before the name
+  std::string_view before_name_;            // header: the markup between those and the name
+  const callable_tool* tool_ = nullptr;     // of the open call
+  const written_element* value_ = nullptr;  // the open element
+  std::uint32_t depth_ = 0;                 // arguments: open braces and brackets
+  bool in_string_ = false, is_escaped_ = false;
+  bool is_first_element_ = true;
   std::string whitespace_;  // whitespace after what was said
-  std::string value_;       // the end of an element's text, which may be markup
   std::optional<tools::channel_reader> channels_;
-  bool in_call_ = false;     // in a call whose name is complete
   bool after_call_ = false;  // nothing was said since the last call
-  bool first_element_ = true;
-  bool is_broken_ = false;
   std::uint32_t calls_ = 0;
 };
 

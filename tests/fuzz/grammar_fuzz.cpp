@@ -6,15 +6,16 @@
 #include "runtime/grammar/json_schema.hpp"
 #include "runtime/grammar/rules_automaton.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
+#include "runtime/grammar/tool_grammar.hpp"
+#include "runtime/grammar/tool_reader.hpp"
 #include "tests/fuzz/driver.hpp"
 
 using namespace redline;
 
 namespace {
 
-// The input: a kind of grammar; for JSON and GBNF the schema or the grammar and a zero byte; the number of cells, the
-// cells, the text.
-constexpr char json = 'j', copies = 'c', gbnf = 'g';
+// The input: a kind of grammar; except for copies its text and a zero byte; the number of cells, the cells, the text.
+constexpr char json = 'j', copies = 'c', gbnf = 'g', calls = 't';
 
 void check(bool good) {
   if (!good) std::abort();
@@ -50,6 +51,13 @@ void follow(const grammar::byte_automaton& m, grammar::automaton_state s, std::s
 std::vector<std::string> fuzz::seeds() {
   using namespace std::string_literals;
   return {
+      "t{\"format\":\"hermes\",\"must_call\":false,\"many\":true,\"tools\":{\"ab\":{\"properties\":{\"a\":{\"type\":\"integer\"}}},\"a\":{}}}\0\0"s +
+          "so <tool_call>\n{\"name\": \"ab\", \"arguments\": {\"a\": 1}}\n</tool_call> <",
+      "t{\"format\":\"qwen3-coder\",\"must_call\":true,\"many\":false,\"tools\":{\"ab\":{\"properties\":{\"a\":{\"pattern\":\"^x+$\"},\"b\":{},\"c\":{\"type\":\"integer\"}}}}}\0\0"s +
+          "<tool_call>\n<function=ab>\n<parameter=a>\nxx\n</parameter>\n<parameter=c>\n1\n</parameter>\n</function>\n</"
+          "tool_call>",
+      "t{\"format\":\"llama3\",\"must_call\":false,\"many\":true,\"tools\":{\"ab\":{\"type\":\"object\"}}}\0\0{\"name\": \"ab\", \"parameters\": {}}"s,
+      "t{\"format\":\"deepseek\",\"must_call\":true,\"many\":true,\"tools\":{\"ab\":{\"maxProperties\":0}}}\0\0"s,
       "j{\"enum\":[\"abc\",\"abd\",17,170]}\0\x05\x40\x09\x02\x01\x02"s + "bd\"",
       "j{\"type\":\"object\",\"properties\":{\"ab\":{\"type\":\"integer\",\"minimum\":3},\"abc\":{\"const\":[1]}},\"required\":[\"ab\"]}\0\0"s +
           "{\"ab\":12,\"abc\":[1]}",
@@ -86,7 +94,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   bytes.remove_prefix(1);
   std::shared_ptr<const grammar::byte_automaton> made;
   const grammar::byte_automaton* m = &programs;
-  if (kind == json || kind == gbnf) {
+  std::shared_ptr<const grammar::tool_automaton> with_calls;
+  if (kind == json || kind == gbnf || kind == calls) {
     const auto end = std::min(bytes.find('\0'), bytes.size());
     if (kind == json) {
       grammar::step_count steps(grammar::schema_steps_max);
@@ -94,6 +103,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check(steps.taken() < 2 * grammar::schema_steps_max);
       if (!compiled) return 0;
       made = *compiled;
+    } else if (kind == calls) {
+      grammar::step_count steps;
+      const auto compiled = grammar::compile_tools(bytes.substr(0, end), steps);
+      check(steps.taken() < 4 * grammar::schema_steps_max);
+      if (!compiled) return 0;
+      made = with_calls = *compiled;
     } else {
       grammar::step_count steps(grammar::rules_automaton::compile_steps_max);
       const auto compiled = grammar::rules_automaton::compile(bytes.substr(0, end), steps);
@@ -110,6 +125,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto count = std::min<std::size_t>(static_cast<std::uint8_t>(bytes.front()), bytes.size() - 1);
   const auto text = bytes.substr(1 + count);
   follow(*m, m->begin(), text, true);
+  if (with_calls) {
+    grammar::tool_reader reader(with_calls);
+    (void)reader.feed(text);
+    (void)reader.finish();
+  }
   std::vector<std::uint32_t> cells;
   // The last value stands for everything that is too large. In states of rules the place is above the frame.
   for (const char c : bytes.substr(1, count)) {

@@ -729,7 +729,12 @@ bool schema_reader::keyword_holds(const json& schema, const std::string& keyword
     return branch == nullptr || is(*branch);
   }
   if (keyword == "type") return (types_named(schema, of) & type_of_value(value)) != 0;
-  if (keyword == "enum") return std::ranges::find(of, value) != of.end();
+  if (keyword == "enum") {
+    // Lists are long, and mostly it is one of their own values that is looked for.
+    const bool is_own =
+        of.is_array() && !of.empty() && !std::less<>()(&value, &of.front()) && !std::less<>()(&of.back(), &value);
+    return is_own || (spend(of.size() / 16) && std::ranges::find(of, value) != of.end());
+  }
   if (keyword == "const") return of == value;
   const auto type = type_of_keyword(keyword);
   if ((type & type_of_value(value)) == 0) return true;

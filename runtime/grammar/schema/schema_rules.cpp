@@ -52,9 +52,9 @@ part string_character() {
 
 class writer {
  public:
-  writer(const json& schema, const schema_options& options, step_count& steps)
-      : document_(schema), reader_(document_, steps), is_closed_(options.is_closed), in_order_(options.in_order) {
-    add_rule("schema");
+  writer(const json& document, const std::vector<const json*>& parts, const schema_options& options, step_count& steps)
+      : document_(document), reader_(document_, steps), parts_(parts), options_(options) {
+    for (const json* one : parts) add_rule(document_.path_of(*one));
     const auto blanks_max = options.blanks_max;
     blank_ = blanks_max == 0
                  ? literal("")
@@ -64,17 +64,21 @@ class writer {
       const auto rule = add_rule("whitespace");
       rules_[rule].right = std::exchange(blank_, call(rule));
     }
-    rules_[0].right = call(rule_of({{&schema}}));
   }
 
-  result<grammar_rules> run() {
+  result<schema_rules> run() {
+    std::vector<std::vector<written_element>> elements(options_.elements ? parts_.size() : 0);
+    for (std::size_t i = 0; i < parts_.size() && !reader_.why(); ++i) {
+      part right = options_.elements ? elements_of(*parts_[i], elements[i]) : call(rule_of({{parts_[i]}}));
+      rules_[i].right = std::move(right);
+    }
     for (std::size_t i = 0; i < open_.size() && !reader_.why(); ++i) {
       const auto [rule, terms] = open_[i];
       part right = value(terms);
       rules_[rule].right = std::move(right);
     }
     if (reader_.why()) return *reader_.why();
-    return grammar_rules{.rules = std::move(rules_), .root = 0, .subject = "schema"};
+    return schema_rules{{.rules = std::move(rules_), .root = 0, .subject = "schema"}, std::move(elements)};
   }
 
  private:
@@ -267,10 +271,10 @@ class writer {
   }
 
   /// The texts of an expression, written once.
-  part texts_of(const std::shared_ptr<const regex_dfa>& texts, text_length length = {}) {
+  part texts_of(const texts_pointer& texts, text_length length = {}, bool is_escaped = true) {
     const bool has_length = length != text_length{};
-    return shared(expressions_[{texts, {length.least, length.most}}], "text of an expression",
-                  [&] { return has_length ? measured(texts, true, length) : expression(texts, true); });
+    return shared(expressions_[{texts, {length.least, length.most}, is_escaped}], "text of an expression",
+                  [&] { return has_length ? measured(texts, is_escaped, length) : expression(texts, is_escaped); });
   }
   std::shared_ptr<const regex_dfa> all_texts() {
     if (!all_texts_) {
@@ -318,7 +322,7 @@ class writer {
     }
     if (pattern.empty()) return texts;
     auto& steps = reader_.pattern_steps();
-    const auto these = regex_dfa::compile("(" + pattern + ")", {.is_json = true, .states_max = name_states_max}, steps);
+    const auto these = regex_dfa::compile("(" + pattern + ")", {.states_max = name_states_max}, steps);
     auto made = these ? texts->without(*these, name_states_max, steps) : result<regex_dfa>(these.error());
     if (!made && made.error().context != regex_dfa::no_text)
       reader_.refuse(where, "", "the excluded texts beside the patterns: " + made.error().context);
@@ -490,10 +494,15 @@ class writer {
     bool is_required = false;
     [[nodiscard]] part text() const { return sequence(literal(key), value); }
   };
+  struct named_member {
+    std::string name;
+    schema_terms terms;
+    bool is_required = false;
+  };
 
-  part object(const schema_clause& c, const json& where) {
+  /// The members that the clause names and allows. Nothing if one is required that is not allowed, and after an error.
+  std::optional<std::vector<named_member>> named_members(const schema_clause& c, std::set<std::string>& known) {
     std::vector<std::string> names;
-    std::set<std::string> known;
     const auto add_name = [&](const std::string& name) {
       (void)reader_.spend(1);
       if (known.insert(name).second) names.push_back(name);
@@ -506,24 +515,34 @@ class writer {
     for (const auto& name : c.required) add_name(name);
     for (const auto& [name, unused] : c.members) add_name(name);
     for (const auto& name : c.forbidden) known.insert(name);
-    std::vector<member> members;
+    std::vector<named_member> members;
     for (const auto& name : names) {
       const bool is_required = c.requires_member(name);
       auto terms = member_terms(c, name);
       const bool is_forbidden = c.forbidden.contains(name) || !terms || is_never(*terms);
-      if (reader_.why()) return {};
-      if (is_forbidden && is_required) return choice();
-      if (is_forbidden) continue;
-      members.push_back(
-          {json(name).dump() + ":", sequence(blank_, call(rule_of(std::move(*terms))), blank_), is_required});
+      if (reader_.why() || (is_forbidden && is_required)) return std::nullopt;
+      if (!is_forbidden) members.push_back({name, std::move(*terms), is_required});
     }
-    const bool is_closed = is_closed_ && !members.empty() && std::ranges::none_of(c.objects, [](const json* s) {
+    return members;
+  }
+  static bool is_counted(const schema_clause& c) {
+    return c.members_min > c.required.size() || c.members_max != UINT32_MAX;
+  }
+
+  part object(const schema_clause& c, const json& where) {
+    std::set<std::string> known;
+    auto named = named_members(c, known);
+    if (!named) return choice();
+    std::vector<member> members;
+    for (auto& [name, terms, is_required] : *named)
+      members.push_back(
+          {json(name).dump() + ":", sequence(blank_, call(rule_of(std::move(terms))), blank_), is_required});
+    const bool is_closed = options_.is_closed && !members.empty() && std::ranges::none_of(c.objects, [](const json* s) {
                              return s->contains("additionalProperties") || s->contains("patternProperties");
                            });
     const auto extra = is_closed ? std::nullopt : other_members(c, known, where);
     if (reader_.why()) return {};
-    const bool is_counted = c.members_min > c.required.size() || c.members_max != UINT32_MAX;
-    part inside = is_counted ? counted_members(c, members, extra, where) : listed_members(std::move(members), extra);
+    part inside = is_counted(c) ? counted_members(c, members, extra, where) : listed_members(std::move(members), extra);
     return sequence(literal("{"), blank_, std::move(inside), literal("}"));
   }
   static bool is_never(const schema_terms& terms) {
@@ -664,7 +683,7 @@ class writer {
       out.parts.push_back(std::move(m.value));
     }
     rule->has_others = extra.has_value();
-    rule->in_order = in_order_ || members.size() > selection_rule::any_order_max;
+    rule->in_order = options_.in_order || members.size() > selection_rule::any_order_max;
     if (extra) out.parts.push_back(std::move(*extra));
     out.selection = std::move(rule);
     return out;
@@ -719,9 +738,117 @@ class writer {
     return call(rule);
   }
 
+  // Objects as elements. What a string says stands there without quotes and escapes.
+
+  part elements_of(const json& schema, std::vector<written_element>& written) {
+    static const json any_object{{"type", "object"}};
+    std::vector<std::vector<named_member>> ways;
+    std::map<std::string, bool> is_text;
+    for (const auto& c : reader_.expand({{&schema}, {&any_object}})) {
+      if (c.values) reader_.refuse(schema, "", "listed objects are not supported in this model's form of calls");
+      if (is_counted(c))
+        reader_.refuse(schema, "", "counts of members are not supported in this model's form of calls");
+      std::set<std::string> known;
+      auto members = named_members(c, known);
+      if (reader_.why()) return {};
+      if (!members) continue;
+      for (const auto& m : *members) {
+        if (m.name.empty() || m.name.find_first_of("<>\n\r") != std::string::npos) {
+          reader_.refuse(schema, "properties",
+                         "has the name '" + m.name.substr(0, 64) + "', which this model's form of calls cannot write");
+          return {};
+        }
+        auto& known_as_text = is_text.try_emplace(m.name, false).first->second;
+        known_as_text = known_as_text || may_be_text(m.terms);
+      }
+      ways.push_back(std::move(*members));
+    }
+    std::vector<part> all;
+    for (auto& members : ways) all.push_back(elements(std::move(members), is_text));
+    for (const auto& [name, one] : is_text) written.push_back({name, one});
+    return choice(std::move(all));
+  }
+  part elements(std::vector<named_member> members, const std::map<std::string, bool>& is_text) {
+    if (members.empty()) return literal("");
+    grow(8 * (1 + members.size()));
+    const auto& markup = *options_.elements;
+    const std::string begin(markup.begin), end = std::string(markup.end) + "\n";
+    auto rule = std::make_shared<selection_rule>();
+    rule->least = 1;
+    part chosen{.what = part::kind::selection, .parts = {literal(end + begin)}};
+    bool is_any_required = false;
+    for (auto& [name, terms, is_required] : members) {
+      rule->keys.push_back(name + std::string(markup.after_name));
+      rule->required.push_back(is_required);
+      is_any_required = is_any_required || is_required;
+      chosen.parts.push_back(call(is_text.at(name) ? raw_texts(std::move(terms)) : rule_of(std::move(terms))));
+    }
+    chosen.selection = std::move(rule);
+    part all = sequence(literal(begin), std::move(chosen), literal(end));
+    return is_any_required ? all : optional_part(std::move(all));
+  }
+  bool may_be_text(const schema_terms& terms) {
+    return std::ranges::any_of(reader_.expand(terms), [](const schema_clause& c) {
+      if (!c.values) return (c.types & string_values) != 0;
+      return std::ranges::any_of(*c.values, [](const json* v) { return v->is_string(); });
+    });
+  }
+  /// The rule of the strings that match the terms.
+  std::uint32_t raw_texts(schema_terms terms) {
+    if (const auto known = raw_texts_.find(terms); known != raw_texts_.end()) return known->second;
+    static const json nowhere;
+    const auto rule = add_rule("the text of an element");
+    std::vector<part> ways;
+    for (const auto& c : reader_.expand(terms)) {
+      grow(c.values ? c.values->size() : 1);
+      if (c.values) {
+        for (const json* v : *c.values) {
+          const auto* const text = v->get_ptr<const std::string*>();
+          if (text != nullptr && text->find(options_.elements->end) == std::string::npos)
+            ways.push_back(literal(*text));
+        }
+      } else if ((c.types & string_values) != 0) {
+        ways.push_back(raw_text(c, terms.empty() ? nowhere : *terms.front().schema));
+      }
+    }
+    rules_[rule].right = choice(std::move(ways));
+    raw_texts_.emplace(std::move(terms), rule);
+    return rule;
+  }
+  part raw_text(const schema_clause& c, const json& where) {
+    const text_length length{c.length_min, c.length_max};
+    const std::string end(options_.elements->end);
+    if (c.texts.empty() && !excludes(c, string_values) && length == text_length{}) {
+      return shared(raw_text_, "any text of an element", [&] {
+        auto made = regex_dfa::bytes_without(end);
+        return made ? expression(std::make_shared<const regex_dfa>(std::move(*made)), false) : part{};
+      });
+    }
+    auto& steps = reader_.pattern_steps();
+    if (!texts_without_end_) {
+      const auto all = regex_dfa::compile("", {.how = regex_dfa::match::anywhere}, steps);
+      const auto with_end = regex_dfa::compile(quoted_for_pattern(end), {.how = regex_dfa::match::anywhere}, steps);
+      auto made = all && with_end ? all->without(*with_end, name_states_max, steps) : all;
+      if (!made) reader_.refuse(where, "", "the texts of elements: " + made.error().context);
+      if (!made) return {};
+      texts_without_end_ = std::make_shared<const regex_dfa>(std::move(*made));
+    }
+    auto texts = texts_without_end_;
+    if (!c.texts.empty()) {
+      const auto asked = all_of(c.texts, where);
+      auto made = asked ? asked->both(*texts, name_states_max, steps) : result<regex_dfa>(failure{});
+      if (asked && !made && made.error().context != regex_dfa::no_text)
+        reader_.refuse(where, "", "the patterns in this model's form of calls: " + made.error().context);
+      texts = made ? std::make_shared<const regex_dfa>(std::move(*made)) : nullptr;
+    }
+    if (texts && excludes(c, string_values)) texts = without(texts, c.excluded, where);
+    return texts ? texts_of(texts, length, false) : choice();
+  }
+
   const schema_document document_;
   schema_reader reader_;
-  const bool is_closed_, in_order_;
+  const std::vector<const json*>& parts_;
+  const schema_options& options_;
   std::vector<rule> rules_;
   std::size_t parts_count_ = 0;
   std::map<schema_terms, std::uint32_t> known_;
@@ -732,17 +859,20 @@ class writer {
   std::map<std::vector<std::string>, std::uint32_t> texts_but_;  // rules by what they leave out
   // Rules and expressions that are used again.
   using length_key = std::pair<std::uint32_t, std::uint32_t>;
-  texts_pointer all_texts_;
+  texts_pointer all_texts_, texts_without_end_;
   std::map<length_key, std::uint32_t> counted_;
   std::map<std::pair<std::uint32_t, number_bounds>, std::uint32_t> numbers_;
-  std::map<std::pair<texts_pointer, length_key>, std::uint32_t> expressions_;
+  std::map<std::tuple<texts_pointer, length_key, bool>, std::uint32_t> expressions_;
+  std::map<schema_terms, std::uint32_t> raw_texts_;  // rules of the insides of elements
+  std::uint32_t raw_text_ = 0;
   std::map<std::vector<std::pair<texts_pointer, bool>>, texts_pointer> together_;
 };
 
 }  // namespace
 
-result<grammar_rules> write_schema_rules(const json& schema, const schema_options& options, step_count& steps) {
-  return writer(schema, options, steps).run();
+result<schema_rules> write_schema_rules(const json& document, const std::vector<const json*>& parts,
+                                        const schema_options& options, step_count& steps) {
+  return writer(document, parts, options, steps).run();
 }
 
 }  // namespace redline::grammar

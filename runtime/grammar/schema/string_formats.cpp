@@ -42,9 +42,10 @@ namespace {
 #define NAME_SIGNS "A-Za-z0-9._~!$&'()*+,;=\\-"
 #define WIDE "\\u00a0-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\uffef"
 #define SIGN(MORE) "([" NAME_SIGNS ":@" MORE "]|" ESCAPED ")"
-#define AUTHORITY(MORE)                                                                                                \
-  "(([" NAME_SIGNS ":" MORE "]|" ESCAPED ")*@)?(([" NAME_SIGNS MORE "]|" ESCAPED ")*|\\[" IPV6_PATTERN "\\])(:[0-9]*)" \
-                                                                                                       "?"
+#define AUTHORITY(MORE)                                                                                \
+  "(([" NAME_SIGNS ":" MORE "]|" ESCAPED ")*@)?(([" NAME_SIGNS MORE "]|" ESCAPED ")*|\\[" IPV6_PATTERN \
+  "\\])(:[0-9]*)"                                                                                      \
+  "?"
 #define LATER_PATH(MORE) "(/" SIGN(MORE) "*)*"
 #define ROOTED(MORE) "//" AUTHORITY(MORE) LATER_PATH(MORE) "|/(" SIGN(MORE) "+" LATER_PATH(MORE) ")?"
 #define QUERY(MORE) "(\\?(" SIGN(MORE) "|[/?])*)?(#(" SIGN(MORE) "|[/?])*)?"

@@ -60,6 +60,7 @@ struct rule {
   std::size_t line = 0;  // of its definition; of its first use until then
   bool is_written = false;
   part right{};
+  bool is_markup = false;  // its own texts, without those of rules that it calls, surround values
 };
 
 /// A grammar that was read.

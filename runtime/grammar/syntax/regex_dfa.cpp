@@ -730,6 +730,49 @@ regex_dfa regex_dfa::multiples_of(std::uint32_t of) {
   return out;
 }
 
+result<regex_dfa> regex_dfa::bytes_without(std::string_view text, const std::vector<std::string>& beginnings) {
+  regex_dfa out;
+  const auto add = [&out] {
+    auto& made = out.states_.emplace_back();
+    made.next.fill(dead);
+    made.accepts = made.goes_on = true;
+    return static_cast<std::uint16_t>(out.states_.size() - 1);
+  };
+  add();
+  std::size_t bytes = 0;
+  for (const auto& one : beginnings) bytes += one.size();
+  if (bytes > bytes_without_max) return too_many_states(bytes_without_max);
+  // A tree of the beginnings, whose leaves are dead ends.
+  std::vector<std::pair<std::uint16_t, std::uint8_t>> leaves;
+  for (const auto& one : beginnings) {
+    std::uint16_t at = 0;
+    for (const char c : std::string_view(one).substr(0, one.size() - 1)) {
+      const auto byte = static_cast<std::uint8_t>(c);
+      if (out.states_[at].next[byte] == dead) {
+        const auto fresh = add();
+        out.states_[at].next[byte] = fresh;
+      }
+      at = out.states_[at].next[byte];
+    }
+    leaves.emplace_back(at, static_cast<std::uint8_t>(one.back()));
+  }
+  // Then a state for each number of bytes of `text` at the end.
+  const auto loop = beginnings.empty() ? std::uint16_t{0} : add();
+  for (std::size_t i = 1; i < text.size(); ++i) add();
+  const auto begin = static_cast<std::uint8_t>(text.front());
+  for (std::size_t s = 0; s < out.states_.size(); ++s) {
+    auto& next = out.states_[s].next;
+    for (std::size_t byte = 0; byte < next.size(); ++byte) {
+      if (next[byte] == dead) next[byte] = byte != begin ? loop : text.size() == 1 ? dead : loop + 1;
+    }
+    if (s <= loop) continue;
+    const bool is_last = s + 1 == out.states_.size();
+    next[static_cast<std::uint8_t>(text[s - loop])] = is_last ? dead : static_cast<std::uint16_t>(s + 1);
+  }
+  for (const auto& [at, byte] : leaves) out.states_[at].next[byte] = dead;
+  return out;
+}
+
 bool regex_dfa::matches(std::string_view text) const {
   std::uint32_t at = begin();
   for (const char c : text) {

@@ -23,6 +23,7 @@ struct text_length {
 class regex_dfa {
  public:
   static constexpr std::uint32_t states_max = 1024;
+  static constexpr std::uint32_t bytes_without_max = 1 << 14;
   static constexpr std::uint16_t dead = UINT16_MAX;
   static constexpr const char* no_text = "no text matches the expressions and their bounds";  // an error
   static constexpr std::uint64_t compile_steps_max = 1'000'000;                               // about 10 ms
@@ -64,6 +65,10 @@ class regex_dfa {
   [[nodiscard]] std::vector<std::vector<std::uint32_t>> completable(text_length length, step_count& steps) const;
   /// The digits of multiples of `of`, which is at least 1, without 0 and leading zeros.
   static regex_dfa multiples_of(std::uint32_t of);
+  /// All texts of any bytes that do not contain `text`, and do not begin with one of `beginnings`. The first byte of
+  /// `text` occurs only once in it and nowhere in those. Those have at most
+  /// bytes_without_max bytes together.
+  static result<regex_dfa> bytes_without(std::string_view text, const std::vector<std::string>& beginnings = {});
   [[nodiscard]] bool matches(std::string_view text) const;
 
   [[nodiscard]] std::uint32_t begin() const { return 0; }

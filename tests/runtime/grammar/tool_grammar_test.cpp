@@ -17,7 +17,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 using kind = answer_part::kind;
-using phase = tool_automaton::phase;
 
 tools::tool_set two_tools() {
   tools::tool edit{.name = "edit", .description = "Edits."};
@@ -44,6 +43,12 @@ std::string call_text(const tools::call_format& f, const std::string& name, cons
   const bool in_list = is_further && !f.next.empty();
   return (in_list ? std::string(f.next) : std::string(f.begin) + std::string(f.before_name)) + name +
          std::string(f.after_name) + arguments + std::string(f.after_arguments);
+}
+
+bool takes(const byte_automaton& rules, const std::string& text) {
+  automaton_state s = rules.begin();
+  return std::ranges::all_of(text, [&](char c) { return rules.advance(s, static_cast<std::uint8_t>(c)); }) &&
+         rules.is_accepting(s);
 }
 
 const std::string json_arguments =
@@ -324,12 +329,66 @@ TEST(tool_grammar, arguments_are_objects_whatever_stands_beside_their_schema) {
   set.all[0].parameters = json::parse(beside);
   set.all[0].strict = true;
   EXPECT_TRUE(tool_constraint(set, f));
-  const auto refused = tool_constraint(set, *tools::find_format("qwen3-coder"));
-  ASSERT_FALSE(refused) << "elements are held to their own schemas only";
-  EXPECT_NE(refused.error().context.find(
-                "tool 'f': schema: the keyword 'anyOf' is not supported in this model's form of calls"),
-            std::string::npos)
-      << refused.error().context;
+  const auto& elements = *tools::find_format("qwen3-coder");
+  const auto rules = compile(set, elements);
+  const std::string a = "<parameter=a>\nx\n</parameter>\n", b = "<parameter=b>\n1\n</parameter>\n";
+  for (const auto& some : {a, b, a + b}) EXPECT_TRUE(takes(*rules, call_text(elements, "f", some))) << some;
+  EXPECT_FALSE(takes(*rules, call_text(elements, "f", ""))) << "one of them is required";
+}
+
+TEST(tool_grammar, elements_say_what_they_cannot_be_held_to) {
+  const auto& f = *tools::find_format("qwen3-coder");
+  for (const auto& [schema, why] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"properties":{"a":{}},"maxProperties":1})", "schema: counts of members are not supported"},
+           {R"({"properties":{"a>":{}}})", "schema.properties: has the name 'a>'"},
+           {R"({"enum":[{},{"a":1}]})", "schema: listed objects are not supported"},
+           {R"({"type":"array"})", "schema: expected type object"}}) {
+    tools::tool_set set{.all = {{.name = "f", .strict = true}}};
+    set.all[0].parameters = json::parse(schema);
+    const auto refused = tool_constraint(set, f);
+    ASSERT_FALSE(refused) << schema;
+    EXPECT_NE(refused.error().context.find("tool 'f': " + why), std::string::npos) << refused.error().context;
+  }
+}
+
+// A member that may be a text is one wherever it may stand, so that the call means the same whichever way it was read.
+TEST(tool_grammar, elements_of_alternatives_are_read_in_one_way) {
+  const auto& f = *tools::find_format("qwen3-coder");
+  tools::tool_set set{.all = {{.name = "f", .strict = true}}};
+  set.all[0].parameters = json::parse(
+      R"({"anyOf":[{"properties":{"a":{"type":"string"},"b":{"const":1}},"required":["a","b"]},
+                   {"properties":{"a":{"type":["integer","string"]},"b":{"const":2}},"required":["a","b"]},
+                   {"properties":{"a":{"type":"integer"},"b":{"const":3}},"required":["a","b"]}]})");
+  const auto rules = compile(set, f);
+  for (const int b : {1, 2, 3}) {
+    const auto text =
+        call_text(f, "f", "<parameter=a>\n12\n</parameter>\n<parameter=b>\n" + std::to_string(b) + "\n</parameter>\n");
+    EXPECT_EQ(takes(*rules, text), b < 3) << b;
+    if (b < 3) {
+      EXPECT_EQ(read_in_any_pieces(rules, text)[1].text, R"({"a": "12", "b": )" + std::to_string(b) + "}");
+    }
+  }
+}
+
+TEST(tool_grammar, references_stay_in_their_own_schema) {
+  tools::tool_set set;
+  for (const auto* type : {"string", "integer"}) {
+    set.all.push_back({.name = std::string("f_") + type, .strict = true});
+    set.all.back().parameters = json{
+        {"$defs", {{"x", {{"type", type}}}}}, {"properties", {{"a", {{"$ref", "#/$defs/x"}}}}}, {"required", {"a"}}};
+  }
+  for (const auto* name : {"hermes", "qwen3-coder"}) {
+    const auto& f = *tools::find_format(name);
+    const auto rules = compile(set, f);
+    const auto arguments = [&](const char* value) {
+      return f.has_elements ? "<parameter=a>\n" + std::string(value) + "\n</parameter>\n"
+                            : R"({"a": )" + std::string(value) + "}";
+    };
+    EXPECT_TRUE(takes(*rules, call_text(f, "f_string", arguments(R"("x")"))));
+    EXPECT_TRUE(takes(*rules, call_text(f, "f_integer", arguments("7"))));
+    EXPECT_FALSE(takes(*rules, call_text(f, "f_integer", arguments(R"("x")"))));
+    EXPECT_EQ(takes(*rules, call_text(f, "f_string", arguments("7"))), f.has_elements) << "a text";
+  }
 }
 
 TEST(tool_grammar, schemas_of_many_tools_share_a_limit_of_work) {
@@ -344,7 +403,7 @@ TEST(tool_grammar, schemas_of_many_tools_share_a_limit_of_work) {
   const auto c = tool_constraint(set, *tools::find_format("hermes"), steps);
   ASSERT_TRUE(c) << "what takes too long is an object only";
   EXPECT_GT(steps.taken(), 2 * schema_steps_max);
-  EXPECT_LT(steps.taken(), 3 * schema_steps_max);
+  EXPECT_LT(steps.taken(), 6 * schema_steps_max);
   step_count again;
   EXPECT_TRUE(compile_tools(c->text, again)) << "the target does no more work";
 }
@@ -392,7 +451,6 @@ TEST(tool_grammar, many_and_large_schemas_are_bounded_in_bytes_and_work) {
   EXPECT_FALSE(tool_constraint(set, *tools::find_format("hermes")));
 }
 
-// Each property is compiled with the definitions that it refers to.
 TEST(tool_grammar, definitions_do_not_make_work_for_each_property) {
   tools::tool_set set{.all = {{.name = "tool"}}};
   auto& parameters = set.all[0].parameters;
@@ -408,11 +466,11 @@ TEST(tool_grammar, definitions_do_not_make_work_for_each_property) {
   };
   const auto [apart, size] = steps_of();
   EXPECT_GT(size, 20'000u) << "nothing refers to the definitions";
-  EXPECT_LT(apart, 2'000'000u);
+  EXPECT_LT(apart, 200'000u);
   for (int i = 0; i < 300; ++i) parameters["properties"]["p" + std::to_string(i)] = {{"$ref", "#/$defs/part7"}};
-  const auto [referring, small] = steps_of();
-  EXPECT_LT(small, 1000u) << "too much to hold arguments to: an object only";
-  EXPECT_LT(referring, 10'000'000u);
+  const auto [referring, held] = steps_of();
+  EXPECT_GT(held, 20'000u);
+  EXPECT_LT(referring, 400'000u);
 }
 
 TEST(tool_grammar, refuses_malformed_texts) {
@@ -460,7 +518,7 @@ TEST(tool_grammar, tokens_of_a_call_with_control_tokens_are_accepted_and_masks_a
     const auto tokenizer = tokenizer_with(controls);
     const auto trie = *token_trie::make(tokenizer);
     const compiled_grammar grammar(compile(two_tools(), f), trie);
-    const auto& rules = dynamic_cast<const tool_automaton&>(grammar.automaton());
+    const auto& rules = grammar.automaton();
     automaton_state s = rules.begin();
     const auto text = "so < " + call_text(f, "edit", arguments_in(f)) + std::string(f.end);
     for (std::string_view left = text; !left.empty();) {
@@ -473,7 +531,7 @@ TEST(tool_grammar, tokens_of_a_call_with_control_tokens_are_accepted_and_masks_a
             << name << " before " << left << ": " << tokenizer->piece(t, true);
       }
       const auto control = trie->control_at(left);
-      const bool in_markup = rules.is_markup(s) || tool_automaton::phase_of(s) == phase::text;
+      const bool in_markup = rules.is_markup(s);
       const auto only = grammar.jump_forward(s);
       const token t = only ? *only : in_markup && control ? *control : *trie->longest_token(rules, s, left);
       const auto piece = tokenizer->piece(t, true);
@@ -533,22 +591,82 @@ TEST(tool_grammar, every_valid_state_can_be_followed_safely) {
   std::mt19937 random(5);
   for (const auto& f : tools::all_formats()) {
     const auto rules = compile(two_tools(), f);
+    std::vector<automaton_state> real{rules->begin()};
+    for (const char c : "so " + call_text(f, "edit", arguments_in(f)) + std::string(f.end)) {
+      real.push_back(real.back());
+      ASSERT_TRUE(rules->advance(real.back(), static_cast<std::uint8_t>(c))) << f.name;
+    }
     std::size_t valid = 0;
     for (int i = 0; i < 20'000; ++i) {
-      std::vector<std::uint32_t> cells(4 + (random() % 3 == 0 ? 1 + 4 * (random() % 3) : 0));
-      for (auto& cell : cells) cell = random() % (random() % 3 == 0 ? 40 : 6);
-      cells[0] = random() % (static_cast<std::uint32_t>(phase::last_) + 1);
-      if (random() % 4 == 0) cells[1] |= (random() % 4) << 16;
-      automaton_state s(cells);
+      automaton_state s = real[random() % real.size()];
+      for (std::size_t changes = 1 + random() % 2; changes > 0; --changes) {
+        auto& cell = s[random() % s.size()];
+        cell = random() % 3 == 0 ? static_cast<std::uint32_t>(random()) : cell ^ std::uint32_t{1} << random() % 20;
+      }
       if (!rules->is_valid(s)) continue;
       ++valid;
       static_cast<void>(rules->known_run(s));
       static_cast<void>(rules->free_text_at(s));
+      static_cast<void>(rules->is_in_arguments(s));
       for (int step = 0; step < 6; ++step) {
         if (!rules->advance(s, static_cast<std::uint8_t>("<{\"}/pe\n>, ]12[="[random() % 16]))) break;
       }
     }
     EXPECT_GT(valid, 20U) << f.name;
+  }
+}
+
+// The grammar and the reader do not share an automaton, so they are compared on answers that the grammar allows.
+TEST(tool_grammar, the_reader_finds_the_calls_of_whatever_the_grammar_allows) {
+  std::mt19937 random(11);
+  constexpr std::string_view likely = "\"}\n</>,: ]1a\\";
+  for (const auto& f : tools::all_formats()) {
+    auto set = two_tools();
+    set.call = tools::choice::required;
+    const auto rules = compile(set, f);
+    std::size_t whole = 0;
+    for (int round = 0; round < 60; ++round) {
+      automaton_state s = rules->begin();
+      std::string text;
+      bool was_free = false;
+      while (text.size() < 600 && !rules->is_terminated(s) && !was_free) {
+        std::string next(tools::element_end);  // which no random bytes would find
+        automaton_state after = s;
+        const auto fits = [&](char c) { return rules->advance(after, static_cast<std::uint8_t>(c)); };
+        if (random() % 4 != 0 || !std::ranges::all_of(next, fits)) {
+          std::string allowed, closing, wide;
+          for (unsigned byte = 0; byte < 256; ++byte) {
+            const char c = static_cast<char>(byte);
+            after = s;
+            if (!fits(c)) continue;
+            (byte < 0x80 ? allowed : wide) += c;
+            if (likely.find(c) != std::string_view::npos) closing += c;
+          }
+          if (allowed.empty()) allowed = wide;  // within a character of the markup
+          ASSERT_FALSE(allowed.empty()) << f.name << ": a dead end after " << text;
+          const auto& from = !closing.empty() && random() % 8 != 0 ? closing : allowed;
+          next = from[random() % from.size()];
+        }
+        text += next;
+        for (const char c : next) ASSERT_TRUE(rules->advance(s, static_cast<std::uint8_t>(c)));
+        was_free = rules->is_free(s);  // a call is over
+      }
+      const auto parts = read_in_any_pieces(rules, text);
+      ASSERT_FALSE(parts.empty()) << text;
+      ASSERT_EQ(parts[0].what, kind::call) << f.name << ": " << text;
+      if (!rules->is_accepting(s)) continue;
+      ++whole;
+      ASSERT_GE(parts.size(), 3U) << text;
+      ASSERT_EQ(parts[2].what, kind::call_end) << text;
+      const auto arguments = json::parse(parts[1].text, nullptr, false);
+      ASSERT_TRUE(arguments.is_object()) << text;
+      if (parts[0].text != "edit") continue;
+      EXPECT_TRUE(arguments.at("path").is_string() && arguments.at("text").is_string()) << text;
+      for (const auto& [name, value] : arguments.items()) {
+        EXPECT_TRUE(name == "path" || name == "text" || (name == "line" && value.is_number_integer())) << text;
+      }
+    }
+    EXPECT_GT(whole, 10U) << f.name;
   }
 }
 
@@ -599,12 +717,6 @@ std::vector<json> text_schemas() {
     all.push_back(json::parse(text));
   }
   return all;
-}
-
-bool takes(const byte_automaton& rules, const std::string& text) {
-  automaton_state s = rules.begin();
-  return std::ranges::all_of(text, [&](char c) { return rules.advance(s, static_cast<std::uint8_t>(c)); }) &&
-         rules.is_accepting(s);
 }
 
 TEST(tool_grammar, texts_in_elements_are_those_that_the_same_schema_allows_as_json) {

@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 
 result<std::shared_ptr<const rules_automaton>> compile(const json& schema) {
   step_count steps(4'000'000);
-  REDLINE_TRY_ASSIGN(auto rules, write_schema_rules(schema, {}, steps));
-  return rules_automaton::compile(std::move(rules), steps);
+  REDLINE_TRY_ASSIGN(auto rules, write_schema_rules(schema, {&schema}, {}, steps));
+  return rules_automaton::compile(std::move(rules.rules), steps);
 }
 
 struct example {
