@@ -125,6 +125,39 @@ struct row_best {
   }
 };
 
+// The gated delta rule: what one head of a recurrent layer remembers of a sequence is a matrix S of [keys, values]. A
+// row makes it decay * S + key (outer) change with change = strength * (value - decay * S^T key), and reads S^T query.
+// Source: Yang, Kautz, Hatamizadeh, "Gated Delta Networks: Improving Mamba2 with Delta Rule" (2024), section 3.
+
+/// Columns of S, that is dimensions of values, that are stored together: S is [head_dim / 32][head_dim keys][32
+/// values].
+inline constexpr std::size_t delta_columns = 32;
+
+/// A change of S that is known.
+struct delta_update {
+  const float* key = nullptr;     // [head_dim]
+  const float* change = nullptr;  // [head_dim]
+  float decay = 1;
+};
+struct delta_row {
+  const float *query = nullptr, *key = nullptr, *value = nullptr;  // [head_dim] each
+  float decay = 1;                                                 // in (0, 1]
+  float strength = 1;                                              // in (0, 1)
+  float *change = nullptr, *out = nullptr;  // [head_dim] each, written; `change` for a later delta_update
+};
+/// Applies the updates to S, then the rows, of which the first `kept_count` change S and the others only a copy.
+struct delta_args {
+  float* state = nullptr;
+  std::size_t head_dim = 0;  // a multiple of delta_columns
+  const delta_update* updates = nullptr;
+  std::size_t update_count = 0;
+  const delta_row* rows = nullptr;
+  std::size_t row_count = 0;
+  std::size_t kept_count = 0;
+  std::size_t group_begin = 0, group_end = 0;  // groups of delta_columns columns to compute
+  float* scratch = nullptr;                    // [head_dim * delta_columns]
+};
+
 /// Every kernel of one target. All pointers are set. Kernels allocate nothing, are single-threaded and cannot fail. The
 /// bits of a result depend only on its own inputs (README.md defines bit-exact).
 struct kernel_table {
@@ -177,6 +210,12 @@ struct kernel_table {
   void (*clamped_swiglu)(float* gate, const float* up, std::size_t n);
   /// x[i] = cap * tanh(x[i] / cap).
   void (*soft_cap)(float* x, float cap, std::size_t n);
+  /// x[i] = x[i] * sigmoid(gate[i]).
+  void (*sigmoid_multiply)(const float* gate, float* x, std::size_t n);
+  /// out[i] = silu(sum over t of weights[t][i] * rows[t][i]), t ascending: a causal convolution of each channel.
+  /// weights: [taps, n]. rows: a pointer to [n] for each tap, the newest last.
+  void (*convolve_silu)(const float* const* rows, const float* weights, std::size_t taps, std::size_t n, float* out);
+  void (*delta_rule)(const delta_args& args);
   row_best (*best_of_row)(const float* x, std::size_t n);
   /// Rotates the leading rotary_dim dimensions and copies the rest. x, out: [head_dim], may be the same.
   void (*rotate)(rope_pairs pairs, const float* x, rope_angles angles, std::size_t rotary_dim, std::size_t head_dim,

@@ -7,6 +7,8 @@
 
 #include "kernels/ops/pointwise.inl.hpp"
 
+#include "kernels/ops/delta.inl.hpp"
+
 #include "kernels/ops/formats.inl.hpp"
 
 #include "kernels/ops/gemm.inl.hpp"
@@ -49,6 +51,9 @@ constexpr kernel_table make_table(std::string_view name) {
           .gelu_multiply = gelu_multiply,
           .clamped_swiglu = clamped_swiglu,
           .soft_cap = soft_cap,
+          .sigmoid_multiply = sigmoid_multiply,
+          .convolve_silu = convolve_silu,
+          .delta_rule = delta_rule,
           .best_of_row = best_of_row,
           .rotate = rotate,
           .store_kv = store_kv,

@@ -61,6 +61,13 @@ void silu_multiply(float* gate, const float* up, std::size_t n) {
   });
 }
 
+void sigmoid_multiply(const float* gate, float* x, std::size_t n) {
+  for_chunks(n, [&](std::size_t i, std::size_t lanes) {
+    const f32x16 g = load_some(gate + i, lanes);
+    store_some(x + i, div(load_some(x + i, lanes), add(broadcast(1.0F), exponential(sub(zero(), g)))), lanes);
+  });
+}
+
 /// x / (1 + e^(-2u)) with u = sqrt(2 / pi) (x + 0.044715 x^3), which is x / 2 (1 + tanh u).
 inline f32x16 gelu(f32x16 x) {
   const f32x16 twice_u = mul(x, fma(mul(x, x), broadcast(0.0713548163F), broadcast(1.59576912F)));

@@ -47,6 +47,20 @@ TEST_P(pointwise, silu_equals_the_definition) {
   }
 }
 
+TEST_P(pointwise, a_sigmoid_gate_equals_the_definition) {
+  for (const std::size_t n : ragged_sizes()) {
+    auto gate = uniforms(n + 1);
+    for (float& v : gate) v *= 120;
+    const auto x = uniforms(n + 1);
+    auto expected = x;
+    auto found = x;
+    scalar().sigmoid_multiply(gate.data(), expected.data(), n);
+    table().sigmoid_multiply(gate.data(), found.data(), n);
+    ASSERT_TRUE(same_bits(expected, found)) << n;
+    for (std::size_t i = 0; i < n; ++i) ASSERT_NEAR(found[i], x[i] / (1 + std::exp(-double{gate[i]})), 4e-7);
+  }
+}
+
 TEST_P(pointwise, softmax_and_scaled_sums_equal_the_definition) {
   for (const std::size_t n : ragged_sizes()) {
     if (n == 0) continue;
