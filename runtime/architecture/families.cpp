@@ -13,7 +13,7 @@ using hub_form::same, hub_form::rotated, hub_form::norm, hub_form::one_row, hub_
     hub_form::interleaved;
 using presence::always, presence::untied, presence::norm_shifts, presence::dense, presence::mixture,
     presence::shared_expert, presence::low_rank_queries, presence::direct_queries, presence::qkv_biases,
-    presence::own_head_norms;
+    presence::own_head_norms, presence::attention, presence::delta;
 using block = std::span<const tensor_row>;
 
 constexpr std::size_t name_bytes_max =
@@ -83,6 +83,34 @@ constexpr tensor_row shared_head_norms[] = {
     vector(query_norm, "attn_q_norm.weight", "self_attn.q_norm.weight", dim::head_dim, norm),
     vector(key_norm, "attn_k_norm.weight", "self_attn.k_norm.weight", dim::head_dim, norm),
 };
+
+/// Attention whose output is gated, in layers that are not recurrent.
+constexpr tensor_row gated_attention[] = {
+    matrix(query, "attn_q.weight", "self_attn.q_proj.weight", dim::queries_and_gates, dim::width, same, attention),
+    matrix(key, "attn_k.weight", "self_attn.k_proj.weight", dim::keys, dim::width, same, attention),
+    matrix(value, "attn_v.weight", "self_attn.v_proj.weight", dim::keys, dim::width, same, attention),
+    matrix(attention_output, "attn_output.weight", "self_attn.o_proj.weight", dim::width, dim::attended, same,
+           attention),
+    vector(query_norm, "attn_q_norm.weight", "self_attn.q_norm.weight", dim::head_dim, norm, attention),
+    vector(key_norm, "attn_k_norm.weight", "self_attn.k_norm.weight", dim::head_dim, norm, attention),
+};
+constexpr tensor_row delta_net[] = {
+    matrix(delta_input, "attn_qkv.weight", "linear_attn.in_proj_qkv.weight", dim::delta_channels, dim::width, same,
+           delta),
+    matrix(delta_gate, "attn_gate.weight", "linear_attn.in_proj_z.weight", dim::delta_values, dim::width, same, delta),
+    matrix(delta_convolution, "ssm_conv1d.weight", "linear_attn.conv1d.weight", dim::delta_channels, dim::delta_taps,
+           same, delta),
+    matrix(delta_decay_input, "ssm_alpha.weight", "linear_attn.in_proj_a.weight", dim::delta_value_heads, dim::width,
+           same, delta),
+    matrix(delta_strength, "ssm_beta.weight", "linear_attn.in_proj_b.weight", dim::delta_value_heads, dim::width, same,
+           delta),
+    vector(delta_decay_bias, "ssm_dt.bias", "linear_attn.dt_bias", dim::delta_value_heads, same, delta),
+    vector(delta_decay, "ssm_a", "linear_attn.A_log", dim::delta_value_heads, same, delta),
+    vector(delta_norm, "ssm_norm.weight", "linear_attn.norm.weight", dim::delta_head_dim, same, delta),
+    matrix(delta_output, "ssm_out.weight", "linear_attn.out_proj.weight", dim::width, dim::delta_values, same, delta),
+};
+constexpr tensor_row middle_norm[] = {
+    vector(feed_forward_norm, "post_attention_norm.weight", "post_attention_layernorm.weight", dim::width, norm)};
 
 constexpr tensor_row gated_feed_forward[] = {
     matrix(gate, "ffn_gate.weight", "mlp.gate_proj.weight", dim::feed_forward, dim::width, same, dense),
@@ -230,6 +258,7 @@ constexpr block glm4_layer[] = {input_norm, separate_qkv, attention_output_rows,
 constexpr block olmo2_layer[] = {separate_qkv, attention_output_rows, olmo_norms, gated_feed_forward};
 constexpr block phi3_layer[] = {input_norm, fused_qkv, attention_output_rows, feed_forward_norm_rows,
                                 fused_feed_forward};
+constexpr block qwen35_layer[] = {input_norm, gated_attention, delta_net, middle_norm, gated_feed_forward};
 constexpr block starcoder2_layer[] = {starcoder_input_norm, separate_qkv, attention_output_rows,
                                       starcoder_feed_forward};
 
@@ -301,6 +330,15 @@ constexpr family table[] = {
      .hub = qwen3_classes,
      .layer = qwen3_layer,
      .head_norms = head_norm::shared,
+     .window_unless_denied = false},
+    // Qwen 3.5 and 3.6: three of four layers keep a state instead of all tokens.
+    {.name = "qwen35",
+     .hub = {},
+     .layer = qwen35_layer,
+     .hub_norms_less_one = true,
+     .head_norms = head_norm::shared,
+     .gates_attention = true,
+     .attention_period = 4,
      .window_unless_denied = false},
     {.name = "qwen2moe",
      .hub = qwen2moe_classes,

@@ -34,8 +34,23 @@ struct latent_shape {
   std::uint32_t value_dim = 0;   // dimensions of a head's own value
 };
 
-/// What a layer's attention sees: all tokens, or a window of the last ones.
-enum class layer_kind : std::uint8_t { full, window };
+/// Gated DeltaNet: a layer that keeps, instead of all tokens, a matrix for each value head and the last rows of a short
+/// convolution. Value head h reads key head h modulo key_heads.
+/// Source: Yang, Kautz, Hatamizadeh, "Gated Delta Networks: Improving Mamba2 with Delta Rule" (2024).
+struct delta_shape {
+  std::uint32_t taps = 0;  // rows that the convolution sees, including its own
+  std::uint32_t key_heads = 0;
+  std::uint32_t value_heads = 0;  // a multiple of key_heads
+  std::uint32_t head_dim = 0;     // of queries, keys and values; a multiple of 32
+
+  [[nodiscard]] std::uint32_t keys() const { return key_heads * head_dim; }
+  [[nodiscard]] std::uint32_t values() const { return value_heads * head_dim; }
+  /// Channels of the convolution: queries, keys, values.
+  [[nodiscard]] std::uint32_t channels() const { return 2 * keys() + values(); }
+};
+
+/// What a layer sees of the tokens before: all of them, a window of the last ones, or a state.
+enum class layer_kind : std::uint8_t { full, window, delta };
 
 /// The numbers of one decoder; its family's row says how it computes. read_shape fills in all of them from a GGUF file,
 /// and later code relies on every one. A shape made for writing needs only what put_shape writes; there 0 means the
@@ -83,7 +98,8 @@ struct model_shape {
   std::uint32_t short_context = 0;  // LongRoPE: the longest context of its short factors, in tokens; 0 if there is none
 
   std::optional<latent_shape> latent;
-  std::uint32_t dense_layers = 0;  // layers before the first mixture
+  std::optional<delta_shape> delta;  // of the layers of that kind
+  std::uint32_t dense_layers = 0;    // layers before the first mixture
   bool normalises_experts = false;
   float expert_scale = 0;  // for the weights of a row's experts
   gating gates = gating::softmax;
@@ -115,6 +131,17 @@ struct model_shape {
   [[nodiscard]] layer_kind kind_of(std::size_t layer) const {
     return layer_kinds.empty() ? layer_kind::full : layer_kinds[layer];
   }
+  /// A shape for writing has its family's period.
+  [[nodiscard]] bool is_recurrent(std::size_t layer) const {
+    if (!layer_kinds.empty()) return layer_kinds[layer] == layer_kind::delta;
+    return delta && (layer + 1) % kind->attention_period != 0;
+  }
+  /// The number of layers with keys and values.
+  [[nodiscard]] std::uint32_t attention_layers() const {
+    std::uint32_t count = 0;
+    for (std::uint32_t layer = 0; layer < layers; ++layer) count += is_recurrent(layer) ? 0 : 1;
+    return count;
+  }
   /// Tokens that a row of the layer sees, in a read shape; 0 means all.
   [[nodiscard]] std::uint32_t window_of(std::size_t layer) const {
     return kind_of(layer) == layer_kind::window ? window : 0;
@@ -137,6 +164,7 @@ inline constexpr std::uint32_t cached_dim_max = 1024;  // limit of the kernels t
 inline constexpr std::uint32_t trained_context_max = 0x7fffffff;
 inline constexpr std::uint32_t vocabulary_max = 1U << 24;
 inline constexpr std::uint32_t experts_max = 1024;
+inline constexpr std::uint32_t delta_taps_max = 16;
 
 /// Refuses sizes that would make a file that no reader accepts; the failure names the size.
 result<void> check(const model_shape& shape);

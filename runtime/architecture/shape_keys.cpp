@@ -147,6 +147,43 @@ result<void> read_sizes(const gguf::gguf_file& file, const reader& keys, model_s
   return {};
 }
 
+/// Reads the sizes of recurrent layers, and which layers are recurrent.
+result<void> read_recurrent(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
+  delta_shape& d = c.delta.emplace();
+  REDLINE_TRY_ASSIGN(d.taps, keys.count("ssm.conv_kernel", delta_taps_max));
+  REDLINE_TRY_ASSIGN(d.head_dim, keys.count("ssm.state_size", head_dim_max));
+  REDLINE_TRY_ASSIGN(d.key_heads, keys.count("ssm.group_count", width_max / head_dim_max));
+  REDLINE_TRY_ASSIGN(d.value_heads, keys.count("ssm.time_step_rank", width_max / head_dim_max));
+  struct rule {
+    std::string_view name;
+    bool holds;
+    std::string wanted;
+    std::uint64_t found;
+  };
+  REDLINE_TRY_ASSIGN(const std::uint64_t inner, file.get_unsigned(keys.key("ssm.inner_size"), d.values()));
+  for (const rule& r : {rule{"ssm.state_size", d.head_dim % 32 == 0, "a multiple of 32", d.head_dim},
+                        {"ssm.time_step_rank", d.value_heads % d.key_heads == 0,
+                         "a multiple of the " + std::to_string(d.key_heads) + " of ssm.group_count", d.value_heads},
+                        {"ssm.inner_size", inner == d.values(), std::to_string(d.values()), inner}}) {
+    if (r.holds) continue;
+    return malformed(file, keys.key(r.name) + ": expected " + r.wanted + ", found " + std::to_string(r.found));
+  }
+  REDLINE_TRY_ASSIGN(const std::uint32_t period,
+                     keys.count("full_attention_interval", layers_max, c.kind->attention_period));
+  for (std::uint32_t i = 0; i < c.layers; ++i)
+    c.layer_kinds.push_back((i + 1) % period == 0 ? layer_kind::full : layer_kind::delta);
+  const std::string key = keys.key("attention.recurrent_layers");
+  if (file.find(key) == nullptr) return {};
+  REDLINE_TRY_ASSIGN(const gguf::array* flags, file.get_array(key));
+  if (flags->numbers.size() < c.layers) {
+    return malformed(file, key + ": expected a flag for each of " + std::to_string(c.layers) + " layers, found " +
+                               std::to_string(flags->numbers.size()));
+  }
+  for (std::uint32_t i = 0; i < c.layers; ++i)
+    c.layer_kinds[i] = flags->numbers[i] != 0 ? layer_kind::delta : layer_kind::full;
+  return {};
+}
+
 constexpr std::string_view log_multiplier = "rope.scaling.yarn_log_multiplier";
 
 /// Sets c.rope_magnitude to what the file states in addition to what follows from the factor.
@@ -509,6 +546,14 @@ void put_rope_scaling(const model_shape& s, const std::string& prefix, gguf::ggu
   if (s.rope_magnitude != 0) to.put_f32(prefix + "rope.scaling.attn_factor", s.rope_magnitude);
 }
 
+void put_recurrent(const delta_shape& d, const std::string& prefix, gguf::gguf_writer& to) {
+  to.put_u32(prefix + "ssm.conv_kernel", d.taps);
+  to.put_u32(prefix + "ssm.state_size", d.head_dim);
+  to.put_u32(prefix + "ssm.group_count", d.key_heads);
+  to.put_u32(prefix + "ssm.time_step_rank", d.value_heads);
+  to.put_u32(prefix + "ssm.inner_size", d.values());
+}
+
 }  // namespace
 
 result<model_shape> read_shape(const gguf::gguf_file& file) {
@@ -528,6 +573,7 @@ result<model_shape> read_shape(const gguf::gguf_file& file) {
   REDLINE_TRY(read_rope(file, keys, kind, c));
   REDLINE_TRY(refuse_extras(file, keys, kind, c));
   REDLINE_TRY(read_windows(file, keys, kind, c));
+  if (kind.attention_period != 0) REDLINE_TRY(read_recurrent(file, keys, c));
   REDLINE_TRY(read_factors(file, keys, c));
   REDLINE_TRY(read_vocabulary(file, c));
   const bool rms = kind.norm == norm_kind::rms;
@@ -539,6 +585,12 @@ result<model_shape> read_shape(const gguf::gguf_file& file) {
   if (kind.says_mixture) read_late_mixture(file, keys, c);
   c.tied_head = file.find_tensor("output.weight") == nullptr;
   return c;
+}
+
+bool keeps_states(const gguf::gguf_file& file) {
+  const auto name = file.get_string("general.architecture");
+  const family* const kind = name ? find_family(*name) : nullptr;
+  return kind != nullptr && kind->attention_period != 0;
 }
 
 void put_shape(const model_shape& s, gguf::gguf_writer& to) {
@@ -562,6 +614,7 @@ void put_shape(const model_shape& s, gguf::gguf_writer& to) {
   if (s.window != 0) to.put_u32(prefix + "attention.sliding_window", s.window);
   if (s.window_period != 0) to.put_u32(prefix + "attention.sliding_window_pattern", s.window_period);
   put_rope_scaling(s, prefix, to);
+  if (s.delta) put_recurrent(*s.delta, prefix, to);
   to.put_u32(prefix + "vocab_size", s.vocabulary);
 }
 

@@ -22,6 +22,15 @@ enum class role : std::uint8_t {
   latent_keys,
   latent_values,
   attention_output,
+  delta_input,  // recurrent layers (delta_shape): queries, keys and values, stacked
+  delta_gate,
+  delta_convolution,
+  delta_decay_input,
+  delta_strength,
+  delta_decay_bias,
+  delta_decay,
+  delta_norm,
+  delta_output,
   query_bias,
   key_bias,
   value_bias,
@@ -64,10 +73,11 @@ enum class dim : std::uint8_t {
   heads,
   kv_heads,
   head_dim,
-  queries,          // dimensions of all heads' own queries
-  keys,             // dimensions of all KV heads' keys, the same for values
-  query_key_value,  // sum of the three
-  attended,         // the input of attention's output projection
+  queries,            // dimensions of all heads' own queries
+  keys,               // dimensions of all KV heads' keys, the same for values
+  query_key_value,    // sum of the three
+  queries_and_gates,  // for each head its query and as many gates
+  attended,           // the input of attention's output projection
   feed_forward,
   gate_and_up,
   experts,
@@ -78,6 +88,11 @@ enum class dim : std::uint8_t {
   latent_and_rotated,
   plain_dim,
   value_dim,
+  delta_channels,
+  delta_values,
+  delta_value_heads,
+  delta_head_dim,
+  delta_taps,
 };
 
 /// How a Hugging Face hub folder stores what a GGUF file has as one tensor of rows.
@@ -106,6 +121,8 @@ enum class presence : std::uint8_t {
   qkv_biases,
   own_head_norms,
   selection_bias,  // a mixture whose router has such a bias
+  attention,       // the layer is not recurrent
+  delta,           // the layer is recurrent
 };
 
 /// A tensor that layers of a family have, or that the model has once. Matrices are [rows, columns], and with a count

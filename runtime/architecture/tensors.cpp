@@ -30,6 +30,10 @@ bool is_present(presence when, const model_shape& s, std::uint32_t layer) {
       return s.own_head_norms;
     case presence::selection_bias:
       return s.is_mixture(layer) && s.selection_bias;
+    case presence::attention:
+      return !s.is_recurrent(layer);
+    case presence::delta:
+      return s.is_recurrent(layer);
   }
   return false;
 }
@@ -70,6 +74,7 @@ std::uint64_t size_of(dim d, const model_shape& s) {
   const std::uint64_t queries = std::uint64_t{s.heads} * s.own_head_dim();
   const std::uint64_t keys = std::uint64_t{s.kv_heads} * s.head_dim;
   const latent_shape latent = s.latent.value_or(latent_shape());
+  const delta_shape delta = s.delta.value_or(delta_shape());
   switch (d) {
     case dim::none:
       return 0;
@@ -89,6 +94,8 @@ std::uint64_t size_of(dim d, const model_shape& s) {
       return keys;
     case dim::query_key_value:
       return queries + 2 * keys;
+    case dim::queries_and_gates:
+      return 2 * queries;
     case dim::attended:
       return s.attended_width();
     case dim::feed_forward:
@@ -111,6 +118,16 @@ std::uint64_t size_of(dim d, const model_shape& s) {
       return latent.plain_dim;
     case dim::value_dim:
       return latent.value_dim;
+    case dim::delta_channels:
+      return delta.channels();
+    case dim::delta_values:
+      return delta.values();
+    case dim::delta_value_heads:
+      return delta.value_heads;
+    case dim::delta_head_dim:
+      return delta.head_dim;
+    case dim::delta_taps:
+      return delta.taps;
   }
   return 0;
 }

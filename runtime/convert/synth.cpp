@@ -217,6 +217,20 @@ const std::array shapes = std::to_array<synth_shape>({
       .gates = architecture::gating::sigmoid,
       .selection_bias = true},
      "glm-4.7-flash"},
+    {{.kind = of("qwen35"),
+      .layers = 24,
+      .width = 1024,
+      .heads = 8,
+      .kv_heads = 2,
+      .head_dim = 256,
+      .feed_forward = 3584,
+      .vocabulary = 248320,
+      .context = 262144,
+      .rope_base = 1e7F,
+      .norm_epsilon = 1e-6F,
+      .rotary_dim = 64,
+      .delta = architecture::delta_shape{.taps = 4, .key_heads = 16, .value_heads = 16, .head_dim = 128}},
+     "qwen3.5-0.8b"},
     {{of("qwen2"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{of("llama"), 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{of("qwen3moe"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
@@ -225,6 +239,11 @@ const std::array shapes = std::to_array<synth_shape>({
            s.yarn = {.factor = 8, .original_context = 256};
            s.yarn_log_multiplier = 1;
            s.temperature_scale = 0.1F;
+         }),
+    tiny("qwen35", "tiny-qwen35",
+         [](auto& s) {
+           s.layers = 4;
+           s.delta = {.taps = 4, .key_heads = 2, .value_heads = 4, .head_dim = 64};
          }),
     tiny("mellum", "tiny-mellum",
          [](auto& s) {
@@ -409,7 +428,10 @@ class model_writer {
       case role::key_norm:
       case role::query_down_norm:
       case role::latent_norm:
+      case role::delta_norm:
         return {1, 0.1F};
+      case role::delta_decay:
+        return {-0.3F, 0.03F};
       case role::attention_post_norm:
       case role::feed_forward_post_norm:
         return {residual_gain, 0.1F * residual_gain};
@@ -421,6 +443,7 @@ class model_writer {
         return gain(1.5F);
       case role::latent_keys:  // they compute keys from the vector, transposed
         return gain(1.5F * std::sqrt(static_cast<float>(t.columns) / static_cast<float>(t.rows)));
+      case role::delta_output:
       case role::attention_output:  // averaging over positions makes values small
         return gain(2 * residual_gain);
       case role::down:

@@ -57,6 +57,7 @@ struct amount {
 [[nodiscard]] constexpr amount amount_of(pool_size size) {
   amount out = pages(size.pages);
   out[kind::window_page] = size.window_pages;
+  out[kind::state_slot] = size.state_slots;
   return out;
 }
 

@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "runtime/base/assert.hpp"
+#include "runtime/kv/state_storage.hpp"
 #include "runtime/kv/window_storage.hpp"
 
 namespace redline::kv {
 
 cache::cache(pool_size size) : pool_(size) {
   if (pool_.windows() != nullptr) add(std::make_unique<window_storage>(pool_));
+  if (size.state_slots != 0) add(std::make_unique<state_storage>(pool_, size.state_slots, size.state_records));
 }
 
 void cache::add(std::unique_ptr<storage> more) {
@@ -53,7 +55,9 @@ void cache::offer(sequence_id sequence, tenant_id scope, std::span<const token> 
   const auto it = tables_.find(sequence);
   if (it == tables_.end()) return;
   const std::vector<page_id> whole = it->second.whole_pages(static_cast<std::uint32_t>(exact.size() / page_tokens));
-  prefixes_.add(pool_, scope, exact, whole);
+  prefixes_.add(pool_, scope, exact, whole, [&](std::size_t i, page_id known) {
+    return std::ranges::any_of(kinds_, [&](const auto& k) { return k->is_richer(sequence, i, whole[i], known); });
+  });
   for (const auto& each : kinds_) each->offer(sequence, it->second, whole);
   forget_given_up();
 }
@@ -81,6 +85,7 @@ void cache::splice(sequence_id sequence, const table_splice& s) {
   page_table& table = tables_[sequence];
   table.truncate(pool_, s.keep_count);
   table.splice(pool_, s.at, s.removed_count, s.shift);
+  for (const auto& each : kinds_) each->note_splice(sequence, s.at);
   if (s.policy != splice_policy::eager) return;
   const auto moves = table.apply_offsets(pool_, s.at);
   moves_.insert(moves_.end(), moves.begin(), moves.end());
@@ -150,7 +155,12 @@ std::variant<allocated, kv_lost, shortage> cache::allocate(std::span<const run_r
     for (const auto& each : kinds_) each->describe(runs[i], table, out.runs[i]);
     for (const auto& each : kinds_) each->note_pass(runs[i], table);
   }
+  for (const auto& each : kinds_) each->take_copies(out.copies);
   return out;
+}
+
+void cache::put_back(sequence_id sequence) {
+  for (const auto& each : kinds_) each->put_back(sequence);
 }
 
 void cache::release(sequence_id sequence) {

@@ -16,7 +16,8 @@ namespace redline::kv {
 /// The memory of a pass: one entry per run, in order, and the copies to do first.
 struct allocated {
   std::vector<run_memory> runs;
-  std::vector<token_move> moves;  // to be done in order
+  std::vector<token_move> moves;   // to be done in order
+  std::vector<state_copy> copies;  // likewise, after them
 };
 /// These sequences continue from a position before which some KV is gone.
 struct kv_lost {
@@ -58,6 +59,8 @@ class cache {
   /// Allocates the memory for a pass, for all runs or none. A sequence may have at most one run, within its length. No
   /// other pass may begin before this one is done.
   [[nodiscard]] std::variant<allocated, kv_lost, shortage> allocate(std::span<const run_range> runs);
+  /// Called for the sequences of a pass that was not computed, before `rewind`. The copies before it were made.
+  void put_back(sequence_id sequence);
   /// Frees all memory of the sequence.
   void release(sequence_id sequence);
   /// Resets to the initial state: nothing is used or cached.

@@ -48,8 +48,8 @@ std::vector<page_id> prefix_index::find(tenant_id tenant, std::span<const token>
   return pages;
 }
 
-void prefix_index::add(page_pool& pool, tenant_id tenant, std::span<const token> tokens,
-                       std::span<const page_id> pages) {
+void prefix_index::add(page_pool& pool, tenant_id tenant, std::span<const token> tokens, std::span<const page_id> pages,
+                       const std::function<bool(std::size_t, page_id)>& is_richer) {
   REDLINE_ASSERT(tokens.size() >= pages.size() * page_tokens, "every page has its tokens");
   std::vector<node_id> path;
   for (std::size_t i = 0; i < pages.size(); ++i) {
@@ -70,8 +70,10 @@ void prefix_index::add(page_pool& pool, tenant_id tenant, std::span<const token>
       nodes_.emplace(id, std::move(n));
       if (parent != 0) nodes_.at(parent).children.push_back(id);
       pool.keep(pages[i]);
-    } else if (node& known = nodes_.at(id); pool.windows() != nullptr && !pool.windows()->of(known.page) &&
-                                            pool.windows()->of(pages[i]) && !pool.is_kept(pages[i])) {
+    } else if (node& known = nodes_.at(id);
+               !pool.is_kept(pages[i]) &&
+               ((pool.windows() != nullptr && !pool.windows()->of(known.page) && pool.windows()->of(pages[i])) ||
+                (is_richer && is_richer(i, known.page)))) {
       pool.give_up(std::exchange(known.page, pages[i]));
       pool.keep(pages[i]);
     }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <unordered_map>
@@ -33,8 +34,9 @@ class prefix_index {
   /// The pages of the longest cached prefix of `tokens`, whole pages only. Marks them as used now.
   std::vector<page_id> find(tenant_id tenant, std::span<const token> tokens);
   /// Caches that pages[i] contains tokens [i * page_tokens, (i + 1) * page_tokens). Pages already cached for the same
-  /// tokens stay, except those whose window pages are gone.
-  void add(page_pool& pool, tenant_id tenant, std::span<const token> tokens, std::span<const page_id> pages);
+  /// tokens stay, except those whose window pages are gone, and those for which is_richer says that pages[i] has more.
+  void add(page_pool& pool, tenant_id tenant, std::span<const token> tokens, std::span<const page_id> pages,
+           const std::function<bool(std::size_t i, page_id known)>& is_richer = {});
   /// Evicts pages until the pool has `count` free ones. Returns false, with nothing evicted, if that is not possible.
   bool make_room(page_pool& pool, std::uint32_t count);
   void clear(page_pool& pool);

@@ -8,6 +8,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/kv/amount.hpp"
 #include "runtime/kv/page_table.hpp"
+#include "runtime/kv/state_use.hpp"
 
 namespace redline::kv {
 
@@ -25,7 +26,8 @@ struct run_range {
 struct run_memory {
   std::vector<piece> table;         // up to the run's end
   std::vector<piece> window_table;  // from the first token that a row of the run sees in a layer with a window
-  static constexpr auto fields(auto& self) { return std::tie(self.table, self.window_table); }
+  state_use state;                  // if the model has recurrent layers
+  static constexpr auto fields(auto& self) { return std::tie(self.table, self.window_table, self.state); }
 };
 
 /// The memory that one kind of layer has for sequences in addition to the pages of their tables. A length counts tokens
@@ -59,8 +61,18 @@ class storage {
   [[nodiscard]] virtual std::uint32_t adopt(sequence_id sequence, page_table& table) = 0;
   /// Called when the table's first pages are cached for others.
   virtual void offer(sequence_id sequence, const page_table& table, std::span<const page_id> pages) = 0;
+  /// Whether the sequence's page has more for its prefix than the page that is cached for it. index: in the table.
+  [[nodiscard]] virtual bool is_richer(sequence_id, std::size_t /*index*/, page_id /*own*/, page_id /*known*/) const {
+    return false;
+  }
   /// Called when a cached page is evicted.
   virtual void forget(page_id page) = 0;
+  /// Called after tokens from `at` on were removed, inserted or moved.
+  virtual void note_splice(sequence_id, std::uint32_t /*at*/) {}
+  /// Called before `rewind` if the run was not computed.
+  virtual void put_back(sequence_id) {}
+  /// Adds the states to copy before the next pass.
+  virtual void take_copies(std::vector<state_copy>&) {}
   virtual void release(sequence_id sequence) = 0;
   virtual void clear() = 0;
   /// Aborts if the state is inconsistent.

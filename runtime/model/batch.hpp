@@ -5,6 +5,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/kv/page_table.hpp"
+#include "runtime/kv/state_use.hpp"
 
 namespace redline::model {
 
@@ -22,6 +23,7 @@ struct run {
   /// If layers with a window have separate storage: the slots there of the run's tokens, and of the earlier tokens that
   /// its first row sees. Otherwise empty.
   std::span<const kv::piece> window_table = {};
+  kv::state_use state = {};  // for models with recurrent layers
 
   [[nodiscard]] std::uint32_t logits_count() const {
     return logits_begin < tokens.size() ? static_cast<std::uint32_t>(tokens.size()) - logits_begin : 0;

@@ -34,7 +34,8 @@ measured_pass measure(transformer& t, std::uint32_t rows, std::uint32_t logits, 
               .first_position = static_cast<position>(context),
               .table = table,
               .logits_begin = rows - logits,
-              .window_table = std::span(window_table).first(t.size().window_pages == 0 ? 0 : 1)};
+              .window_table = std::span(window_table).first(t.size().window_pages == 0 ? 0 : 1),
+              .state = {.begins = false, .kept = rows}};
   measured_pass best{.rows = rows, .logits = logits, .context = context, .took = microseconds::max()};
   for (int i = 0; i < 2; ++i) {
     const std::uint64_t experts = t.experts().experts;

@@ -230,13 +230,14 @@ std::vector<kv::piece> first_of(std::span<const kv::piece> pieces, std::uint32_t
 
 result<std::unique_ptr<transformer>> make_transformer(const prompt_case& c, worker_team& team) {
   static_assert(2 * chunk_sizes.back() <= prompt_tokens, "the largest chunk fits twice");
-  return transformer::create(c.w, c.table, team, {.pages_count = all_pages, .kv = c.kv, .rows_max = prompt_tokens});
+  return transformer::create(c.w, c.table, team,
+                             {.pages_count = all_pages, .state_slots = 2, .kv = c.kv, .rows_max = prompt_tokens});
 }
 
 /// Logits of every token, from one run.
 result<std::vector<float>> at_once(const prompt_case& c, worker_team& team, std::span<const kv::piece> pieces) {
   REDLINE_TRY_ASSIGN(const auto t, make_transformer(c, team));
-  const run whole{.tokens = c.tokens, .table = pieces};
+  const run whole{.tokens = c.tokens, .table = pieces, .state = {.kept = static_cast<std::uint32_t>(c.tokens.size())}};
   const auto logits = t->forward({&whole, 1});
   return std::vector<float>(logits.begin(), logits.end());
 }
@@ -250,9 +251,15 @@ result<std::vector<float>> in_chunks(const prompt_case& c, worker_team& team, st
     const auto own = first_of(pieces, done + size);
     const auto neighbours = first_of(neighbours_place, done + size);
     const auto chunk = c.tokens.subspan(done, size);
-    const run batch[] = {
-        {.tokens = chunk, .first_position = static_cast<position>(done), .table = neighbours, .logits_begin = size},
-        {.tokens = chunk, .first_position = static_cast<position>(done), .table = own}};
+    const run batch[] = {{.tokens = chunk,
+                          .first_position = static_cast<position>(done),
+                          .table = neighbours,
+                          .logits_begin = size,
+                          .state = {.slot = 1, .begins = done == 0, .kept = size}},
+                         {.tokens = chunk,
+                          .first_position = static_cast<position>(done),
+                          .table = own,
+                          .state = {.begins = done == 0, .kept = size}}};
     const auto logits = t->forward(batch);
     all.insert(all.end(), logits.begin(), logits.end());
     done += size;

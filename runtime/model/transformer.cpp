@@ -11,6 +11,7 @@
 
 #include "kernels/machine/memory.hpp"
 #include "runtime/base/portable_math.hpp"
+#include "runtime/model/delta_layers.hpp"
 #include "runtime/model/feed_forward.hpp"
 #include "runtime/model/kv_moves.hpp"
 #include "runtime/model/latent_projections.hpp"
@@ -92,6 +93,7 @@ struct transformer::state {
 
   // The two halves of a layer.
   void remember_and_attend(std::size_t layer);
+  void follow_state(std::size_t layer);
   void add_feed_forward(std::size_t layer);
 
   // The steps inside a layer.
@@ -110,7 +112,7 @@ struct transformer::state {
                                                      std::size_t kv_head) const;
   void attend(std::size_t layer, std::span<const row_block> blocks);
   bool split_contexts(std::size_t layer, std::span<const row_block> blocks);
-  void keep_wanted_rows();
+  void keep_wanted_rows(float* read, std::size_t read_width);
   const float* picked_rows(std::span<const std::uint32_t> which);
   void make_logits(const float* from, std::size_t count);
 
@@ -139,16 +141,18 @@ struct transformer::state {
   row_products products;
   feed_forward hidden;
   std::optional<latent_projections> latents;
+  std::optional<delta_layers> deltas;
   std::vector<rope_cache> ropes;
   std::array<std::uint64_t, 2> bytes_of_page;  // by storage
   std::array<kernels::memory_block, 2> kv;     // page by page, each [layers of the storage][kv head] of kv_head_bytes
-  std::vector<std::size_t> place_in_page;      // by layer: the number of earlier layers in its storage
+  std::vector<std::size_t> place_in_page;      // by layer: the number of earlier ones in its storage, or with a state
   times spent;
 
   // Activations of the current rows; the widths are fixed, see the constructor.
   std::size_t attention_width;
   std::size_t kv_width;
   float_buffer x, normed, query, key, value, attended, delta;
+  float_buffer query_gate;  // [rows, attention_width], if the family gates attention
   float_buffer logits;
   float_buffer picked;                  // rows of one step of the output head
   std::vector<kernels::row_best> best;  // for these rows
@@ -201,9 +205,11 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       logits(std::size_t{how.logits_rows_max} * config.vocabulary),
       scratch(team.size()) {
   if (config.latent) latents.emplace(config, products, how.rows_max);
-  std::array<std::size_t, 2> layers_count = {};
+  if (config.delta) deltas.emplace(config, products, how.rows_max, how.state_slots, how.records_max);
+  if (config.kind->gates_attention) query_gate = float_buffer(how.rows_max * attention_width);
+  std::array<std::size_t, 3> layers_count = {};
   for (std::size_t layer = 0; layer < config.layers; ++layer)
-    place_in_page.push_back(layers_count[storage_of(layer)]++);
+    place_in_page.push_back(layers_count[config.is_recurrent(layer) ? 2 : storage_of(layer)]++);
 }
 
 std::span<const float> transformer::forward(std::span<const run> batch) {
@@ -253,6 +259,9 @@ std::size_t transformer::forward_body(std::span<const run> batch) {
       case architecture::layer_kind::window:
         s.remember_and_attend(layer);
         break;
+      case architecture::layer_kind::delta:
+        s.follow_state(layer);
+        break;
     }
     if (s.rows == 0) return 0;  // only KV was requested
     s.add_feed_forward(layer);
@@ -274,11 +283,31 @@ void transformer::state::remember_and_attend(std::size_t layer) {
     return;
   }
   timed(spent.attention, [&] { attend(layer, last ? wanted_blocks : blocks); });
-  if (last) keep_wanted_rows();
+  if (config.kind->gates_attention) {
+    for_rows([&](std::size_t row) {
+      const std::size_t at = row * attention_width;
+      table.sigmoid_multiply(query_gate.data() + at, attended.data() + at, attention_width);
+    });
+  }
+  if (last) keep_wanted_rows(attended.data(), attention_width);
   timed(spent.output, [&] {
     const float* seen = latents ? latents->write(l, attended.data(), rows) : attended.data();
     multiply(seen, {{l.output, delta.data(), or_null(l.output_bias)}});
   });
+}
+
+/// The first half of a recurrent layer, likewise.
+void transformer::state::follow_state(std::size_t layer) {
+  const layer_weights& l = w->layers[layer];
+  const bool last = layer + 1 == w->layers.size();
+  float* mixed = nullptr;
+  timed(spent.recurrence, [&] { mixed = deltas->compute(place_in_page[layer], l, normed.data(), rows); });
+  if (last && wanted_rows.empty()) {
+    rows = 0;
+    return;
+  }
+  if (last) keep_wanted_rows(mixed, config.delta->values());
+  timed(spent.output, [&] { multiply(mixed, {{l.output, delta.data()}}); });
 }
 
 /// Adds the output of the first half, then that of the second half.
@@ -342,6 +371,7 @@ void transformer::state::prepare(std::span<const run> batch) {
   for (const run& r : batch) {
     if (!r.tokens.empty()) prepare_run(r);
   }
+  if (deltas) deltas->begin(batch);
   rows = tokens.size();
   REDLINE_ASSERT(rows <= how.rows_max, "a batch has at most rows_max rows");
   reserve_scratch();
@@ -526,6 +556,11 @@ void transformer::state::multiply(const float* rows_of_x, std::initializer_list<
 
 void transformer::state::make_queries_keys_values(const layer_weights& l) {
   if (latents) return latents->read(l, normed.data(), rows, query.data(), key.data(), value.data());
+  if (config.kind->gates_attention) {
+    return multiply(
+        normed.data(),
+        {{l.query, query.data()}, {l.query_gate, query_gate.data()}, {l.key, key.data()}, {l.value, value.data()}});
+  }
   multiply(normed.data(), {{l.query, query.data(), or_null(l.query_bias)},
                            {l.key, key.data(), or_null(l.key_bias)},
                            {l.value, value.data(), or_null(l.value_bias)}});
@@ -663,14 +698,15 @@ bool transformer::state::split_contexts(std::size_t layer, std::span<const row_b
   return true;
 }
 
-/// After the last attention a row matters only for its own logits: drops the rows that want none.
-void transformer::state::keep_wanted_rows() {
+/// After the last first half a row matters only for its own logits: drops the rows that want none. read: [rows,
+/// read_width], what the output projection reads.
+void transformer::state::keep_wanted_rows(float* read, std::size_t read_width) {
   for (std::size_t to = 0; to < wanted_rows.size();
        ++to) {  // ascending, so a row never overwrites one that is still needed
     const std::size_t from = wanted_rows[to];
     if (from == to) continue;
     std::copy_n(x.data() + from * config.width, config.width, x.data() + to * config.width);
-    std::copy_n(attended.data() + from * attention_width, attention_width, attended.data() + to * attention_width);
+    std::copy_n(read + from * read_width, read_width, read + to * read_width);
     if (!w->layers.back().reads_one_norm()) continue;  // otherwise the feed-forward part reads attention's input
     std::copy_n(normed.data() + from * config.width, config.width, normed.data() + to * config.width);
   }
@@ -691,6 +727,7 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
   }
   const std::size_t kv_heads = s.config.kv_heads;
   s.team.parallel_for(s.config.layers * kv_heads, [&](std::size_t item, std::uint32_t) {
+    if (s.config.is_recurrent(item / kv_heads)) return;
     const kernels::kv_view kv = s.kv_of(item / kv_heads, item % kv_heads);
     const auto& turns = angles[s.rope_of(item / kv_heads)];
     const bool is_windowed = s.storage_of(item / kv_heads) == 1;
@@ -707,10 +744,15 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
   });
 }
 
+void transformer::copy_states(std::span<const kv::state_copy> copies) {
+  if (state_->deltas) state_->deltas->copy(copies);
+}
+
 std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) const {
   const model_shape& config = state_->config;
-  REDLINE_ASSERT(layer < config.layers && slot < state_->slots_count(state_->storage_of(layer)),
-                 "the key is within the storage");
+  REDLINE_ASSERT(
+      layer < config.layers && !config.is_recurrent(layer) && slot < state_->slots_count(state_->storage_of(layer)),
+      "the key is within the storage");
   std::vector<float> out;
   out.reserve(std::size_t{config.kv_heads} * config.head_dim);
   for (std::uint32_t head = 0; head < config.kv_heads; ++head)
@@ -719,7 +761,11 @@ std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) 
 }
 
 std::uint64_t page_bytes(const model_shape& config, kv_type type) {
-  return std::uint64_t{config.layers} * config.kv_heads * head_stride(config, type);
+  return std::uint64_t{config.attention_layers()} * config.kv_heads * head_stride(config, type);
+}
+
+std::uint64_t state_bytes(const model_shape& config, std::uint32_t records_max) {
+  return config.delta ? delta_layers::slot_bytes(config, records_max) : 0;
 }
 
 std::uint64_t window_page_bytes(const model_shape& config, kv_type type) {
@@ -729,7 +775,8 @@ std::uint64_t window_page_bytes(const model_shape& config, kv_type type) {
 
 std::uint64_t storage_bytes(const model_shape& config, kv_type type, const kv::pool_size& size) {
   const std::uint64_t windows = window_page_bytes(config, type);
-  return size.pages * (page_bytes(config, type) - (size.window_pages == 0 ? 0 : windows)) + size.window_pages * windows;
+  return size.pages * (page_bytes(config, type) - (size.window_pages == 0 ? 0 : windows)) +
+         size.window_pages * windows + size.state_slots * state_bytes(config, size.state_records);
 }
 
 std::uint32_t window_of(const model_shape& config) {
@@ -753,7 +800,10 @@ std::uint64_t buffer_bytes(const model_shape& config, std::uint32_t rows_max, st
                                              std::uint64_t{config.heads} * (latent.plain_dim + config.rotated());
   const std::uint64_t per_row = 3ULL * config.width + 2 * attention + 2 * keys + 2 * hidden + of_experts + of_latents;
   const std::uint64_t logits = std::uint64_t{logits_rows_max == 0 ? rows_max : logits_rows_max} * config.vocabulary;
-  return (rows_max * per_row + logits) * sizeof(float);
+  const bool has_gates = config.kind != nullptr && config.kind->gates_attention;
+  const std::uint64_t gates = has_gates ? attention * sizeof(float) : 0;
+  const std::uint64_t of_deltas = gates + (config.delta ? delta_layers::row_bytes(config) : 0);
+  return (rows_max * per_row + logits) * sizeof(float) + rows_max * of_deltas;
 }
 
 result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const weights> w,
@@ -761,6 +811,11 @@ result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const w
                                                          options how) {
   REDLINE_ASSERT(w != nullptr && w->table == &table, "weights are packed for the table that multiplies them");
   if (window_of(w->config) == 0) how.window_pages_count = 0;
+  if (w->config.delta && how.state_slots == 0) {
+    return failure{errc::unsupported_format, "the layers of a " + std::string(w->config.family_name()) +
+                                                 " model keep states of sequences, which cannot be served yet; "
+                                                 "expected a model whose layers all have attention"};
+  }
   const std::uint64_t bytes = page_bytes(w->config, how.kv);
   constexpr std::uint64_t slots_max = std::uint64_t{1} << 32;
   if (how.rows_max == 0 ||
@@ -787,7 +842,13 @@ const model_shape& transformer::config() const { return state_->config; }
 kernels::worker_team& transformer::team() const { return state_->team; }
 kv::pool_size transformer::size() const {
   const bool has_windows = state_->how.window_pages_count != 0;
-  return {state_->how.pages_count, state_->how.window_pages_count, has_windows ? window_of(state_->config) : 0};
+  kv::pool_size size{state_->how.pages_count, state_->how.window_pages_count,
+                     has_windows ? window_of(state_->config) : 0};
+  if (state_->deltas) {
+    size.state_slots = state_->how.state_slots;
+    size.state_records = state_->how.records_max;
+  }
+  return size;
 }
 std::uint32_t transformer::rows_max() const { return state_->how.rows_max; }
 std::uint32_t transformer::logits_rows_max() const { return state_->how.logits_rows_max; }

@@ -41,6 +41,8 @@ result<std::shared_ptr<const weights>> load_weights(
 [[nodiscard]] std::uint64_t window_page_bytes(const model_shape& config, kv_type type);
 /// Bytes of the storage for this many pages and window pages.
 [[nodiscard]] std::uint64_t storage_bytes(const model_shape& config, kv_type type, const kv::pool_size& size);
+/// Bytes of the state of one sequence with this many records (state_run), in models with recurrent layers.
+[[nodiscard]] std::uint64_t state_bytes(const model_shape& config, std::uint32_t records_max);
 /// Tokens that a row of a layer with a window sees, including its own; 0 if no layer has one.
 [[nodiscard]] std::uint32_t window_of(const model_shape& config);
 
@@ -58,6 +60,8 @@ class transformer {
   struct options {
     std::uint32_t pages_count = 0;
     std::uint32_t window_pages_count = 0;  // separate storage for layers with a window; 0 means shared storage
+    std::uint32_t state_slots = 0;         // for models with recurrent layers: states of sequences,
+    std::uint32_t records_max = 0;         // and the most rows of a run that a state need not have afterwards
     kv_type kv = kv_type::f16;
     std::uint32_t rows_max = 512;  // maximum rows of one pass; buffers are sized for them
     std::uint32_t logits_rows_max =
@@ -83,6 +87,7 @@ class transformer {
     double query_key_value = 0;
     double store = 0;  // rotating and storing keys and values
     double attention = 0;
+    double recurrence = 0;    // recurrent layers, without their output projection
     double output = 0;        // the output projection of attention
     double feed_forward = 0;  // gate, up and down
     double norms = 0;
@@ -97,13 +102,16 @@ class transformer {
   /// the storage.
   void move_tokens(std::span<const kv::token_move> moves);
 
+  /// Copies states of sequences between their slots, one after the other.
+  void copy_states(std::span<const kv::state_copy> copies);
+
   /// The stored keys of one slot (of the layer's storage), for all heads of a layer consecutively; for benchmarks.
   [[nodiscard]] std::vector<float> key_at(std::uint32_t layer, std::uint32_t slot) const;
 
   /// Computes the batch's keys and values into their slots, and logits. Returns [rows with logits, vocabulary] in batch
   /// order, valid until the next call. The caller guarantees: at most rows_max() rows, of which at most
   /// logits_rows_max() want logits; token ids within the vocabulary; slots within the storage, none written twice;
-  /// window tables that cover what is seen.
+  /// window tables that cover what is seen; states that belong to the tokens before the run.
   std::span<const float> forward(std::span<const run> batch);
 
   /// Computes a pass without the output head, for callers that may not need all rows: the head is then computed in

@@ -56,6 +56,9 @@ std::vector<std::uint64_t> rows_of_each(const gguf::tensor& t, const model_shape
   if (c.kind != nullptr && c.kind->has_fused_gate() && t.name.ends_with(".ffn_up.weight")) {
     fused = {c.feed_forward, c.feed_forward};
   }
+  if (c.kind != nullptr && c.kind->gates_attention && t.name.ends_with(".attn_q.weight")) {
+    fused = {size_of(dim::queries, c), size_of(dim::queries, c)};
+  }
   const bool fits = std::accumulate(fused.begin(), fused.end(), std::uint64_t{0}) == t.dimensions[1];
   return fits ? fused : std::vector{t.dimensions[1]};
 }
@@ -75,7 +78,8 @@ constexpr weight_type turned_type = weight_type::f32;
 std::uint64_t matrix_bytes(const gguf::tensor& t, const model_shape& c, const kernels::kernel_table& table) {
   const std::optional<weight_type> type = matrix_type(t.type);
   const bool has_rows = t.dimensions.size() == 2 || t.dimensions.size() == 3;
-  const bool is_matrix = has_rows && !t.name.ends_with(".bias") && !t.name.ends_with("_norm.weight");
+  const bool is_matrix = has_rows && !t.name.ends_with(".bias") && !t.name.ends_with("_norm.weight") &&
+                         !t.name.ends_with(".ssm_conv1d.weight");
   if (!type || !is_matrix || c.is_extra(t.name) || t.dimensions[0] % kernels::block_columns(*type) != 0) return 0;
   if (t.dimensions.size() == 3) return t.dimensions[2] * matrix_bytes(*type, t.dimensions[1], t.dimensions[0], table);
   if (c.latent && t.name.ends_with(keys_and_values)) {
@@ -135,6 +139,49 @@ class loader {
     if (odd == values.end()) return values;
     return failure{errc::file_malformed,
                    file_.path() + ": tensor '" + t->gguf + "': expected finite numbers, found " + std::to_string(*odd)};
+  }
+
+  /// The same for numbers that are not positive.
+  result<std::vector<float>> not_positive(const tensor* t) {
+    REDLINE_TRY_ASSIGN(std::vector<float> values, finite(t));
+    const auto odd = std::ranges::find_if(values, [](float x) { return x > 0; });
+    if (odd == values.end()) return values;
+    return failure{errc::file_malformed, file_.path() + ": tensor '" + t->gguf +
+                                             "': expected no positive numbers, found " + std::to_string(*odd)};
+  }
+
+  /// Reads a matrix of floats, transposed: [columns, rows].
+  result<std::vector<float>> transposed(const tensor* t) {
+    if (t == nullptr) return std::vector<float>();
+    REDLINE_TRY_ASSIGN(const std::vector<float> rows, floats(t->gguf, t->dimensions(), t->rows * t->columns));
+    std::vector<float> out(rows.size());
+    for (std::uint64_t row = 0; row < t->rows; ++row) {
+      for (std::uint64_t column = 0; column < t->columns; ++column)
+        out[column * t->rows + row] = rows[row * t->columns + column];
+    }
+    return out;
+  }
+
+  /// Reads a matrix whose rows belong to two matrices by turns, `together` rows at a time.
+  result<std::vector<kernels::packed_weights>> by_turns(const tensor& of, std::uint64_t together) {
+    REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(of.gguf, of.dimensions()));
+    REDLINE_TRY_ASSIGN(const weight_type type, block_type(*t, of.columns));
+    const std::uint64_t bytes = together * kernels::row_bytes(type, of.columns), rows = of.rows / 2;
+    try {
+      std::vector<std::byte> apart(t->bytes.size());
+      for (std::uint64_t i = 0; i < of.rows / together; ++i) {
+        const std::uint64_t to = i % 2 * (rows / together) + i / 2;
+        std::copy_n(t->bytes.data() + i * bytes, bytes, apart.data() + to * bytes);
+      }
+      std::vector<kernels::packed_weights::request> requests;
+      for (const std::byte* source : {apart.data(), apart.data() + apart.size() / 2})
+        requests.push_back({rows, source, take(matrix_bytes(type, rows, of.columns, table_))});
+      auto packed = kernels::packed_weights::pack_all(table_, team_, type, of.columns, requests);
+      done(*t);
+      return packed;
+    } catch (const std::bad_alloc&) {
+      return no_memory(*t);
+    }
   }
 
   /// Reads a tensor of several stacked matrices.
@@ -394,6 +441,12 @@ result<void> load_inputs_of_attention(loader& from, const model_shape& c, const 
     l.query = std::move(parts[0]);
     l.key = std::move(parts[1]);
     l.value = std::move(parts[2]);
+  } else if (c.kind->gates_attention) {
+    REDLINE_TRY_ASSIGN(auto both, from.by_turns(*t.find(role::query), c.head_dim));
+    l.query = std::move(both[0]);
+    l.query_gate = std::move(both[1]);
+    REDLINE_TRY_ASSIGN(l.key, from.matrix(t.find(role::key)));
+    REDLINE_TRY_ASSIGN(l.value, from.matrix(t.find(role::value)));
   } else {
     const tensor* const direct = t.find(role::query);
     REDLINE_TRY_ASSIGN(l.query, from.matrix(direct != nullptr ? direct : t.find(role::query_up)));
@@ -410,13 +463,31 @@ result<void> load_inputs_of_attention(loader& from, const model_shape& c, const 
   return {};
 }
 
+/// Loads the inputs of a recurrent layer.
+result<void> load_delta(loader& from, const tensor_list& t, delta_weights& w) {
+  REDLINE_TRY_ASSIGN(w.input, from.matrix(t.find(role::delta_input)));
+  REDLINE_TRY_ASSIGN(w.gate, from.matrix(t.find(role::delta_gate)));
+  REDLINE_TRY_ASSIGN(w.decay_input, from.matrix(t.find(role::delta_decay_input)));
+  REDLINE_TRY_ASSIGN(w.strength, from.matrix(t.find(role::delta_strength)));
+  REDLINE_TRY_ASSIGN(w.convolution, from.transposed(t.find(role::delta_convolution)));
+  REDLINE_TRY_ASSIGN(w.decay_bias, from.finite(t.find(role::delta_decay_bias)));
+  REDLINE_TRY_ASSIGN(w.decay, from.not_positive(t.find(role::delta_decay)));
+  REDLINE_TRY_ASSIGN(w.norm, from.vector(t.find(role::delta_norm)));
+  return {};
+}
+
 result<layer_weights> load_layer(loader& from, const model_shape& c, std::uint32_t index) {
   const tensor_list t(layer_tensors(c, index));
   layer_weights l;
   REDLINE_TRY_ASSIGN(l.attention_norm,
                      load_norm(from, c, t.find(role::attention_norm), t.find(role::attention_norm_shift)));
-  REDLINE_TRY(load_inputs_of_attention(from, c, t, l));
-  REDLINE_TRY_ASSIGN(l.output, from.matrix(t.find(role::attention_output)));
+  if (c.is_recurrent(index)) {
+    REDLINE_TRY(load_delta(from, t, l.delta));
+    REDLINE_TRY_ASSIGN(l.output, from.matrix(t.find(role::delta_output)));
+  } else {
+    REDLINE_TRY(load_inputs_of_attention(from, c, t, l));
+    REDLINE_TRY_ASSIGN(l.output, from.matrix(t.find(role::attention_output)));
+  }
   REDLINE_TRY_ASSIGN(l.output_bias, from.vector(t.find(role::attention_output_bias)));
   REDLINE_TRY_ASSIGN(l.sinks, from.vector(t.find(role::sinks)));
   REDLINE_TRY_ASSIGN(l.feed_forward_norm,

@@ -42,11 +42,22 @@ struct latent_weights {
   std::vector<kernels::packed_weights> of_value;  // by head: [value_dim, rank]
 };
 
+/// A recurrent layer (delta_shape).
+struct delta_weights {
+  kernels::packed_weights input, gate;            // [channels, width], [values, width]
+  kernels::packed_weights decay_input, strength;  // [value_heads, width]
+  std::vector<float> convolution;                 // [taps, channels]
+  std::vector<float> decay_bias, decay;           // [value_heads]; decay is negative
+  std::vector<float> norm;                        // [head_dim]
+};
+
 /// One decoder layer. Matrices are [outputs, inputs]; an empty bias means none.
 struct layer_weights {
   norm_weights attention_norm;
   kernels::packed_weights query, key, value, output;  // key, value: empty with latents
+  kernels::packed_weights query_gate;                 // [heads * head_dim, width], if the family gates attention
   latent_weights latents;
+  delta_weights delta;  // empty if the layer has attention; `output` is the output projection of either
   std::vector<float> query_bias, key_bias, value_bias, output_bias;
   std::vector<float> query_norm, key_norm;  // [head_dim], or for all heads of a row; empty for no normalization
   std::vector<float> head_shift;            // [head_dim] zeros, if heads have layer norms

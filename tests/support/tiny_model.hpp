@@ -26,7 +26,8 @@ namespace redline::test {
 struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
                                        // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4",
-                                       // "command-r" (with norms of heads), "deepseek2", "mellum", "mistral3"
+                                       // "command-r" (with norms of heads), "deepseek2", "mellum", "mistral3",
+                                       // "qwen35"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type; so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -50,7 +51,8 @@ struct tiny_shape {
   std::uint32_t query_rank = 0;
   bool one_latent_matrix = false;  // as in older files: keys and values of all heads are in one tensor
   std::uint32_t dense_layers = 0;
-  bool by_sigmoid = false;  // experts are chosen as in DeepSeek 3, in two groups if their number is even
+  std::uint32_t delta_head_dim = 32;  // qwen35: even layers have a state, with two heads of keys and four of values
+  bool by_sigmoid = false;            // experts are chosen as in DeepSeek 3, in two groups if their number is even
 };
 
 struct tiny_tensor {
@@ -294,6 +296,16 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     m.metadata[a + "rope.scaling.original_context_length"] = s.context / 8;
     m.metadata[a + "rope.scaling.attn_factor"] = 1.25F;
   }
+  const bool qwen35 = s.architecture == "qwen35";
+  const std::uint32_t delta_keys = 2 * s.delta_head_dim, delta_values = 4 * s.delta_head_dim;
+  if (qwen35) {
+    m.metadata[a + "ssm.conv_kernel"] = 4U;
+    m.metadata[a + "ssm.state_size"] = s.delta_head_dim;
+    m.metadata[a + "ssm.group_count"] = 2U;
+    m.metadata[a + "ssm.time_step_rank"] = 4U;
+    m.metadata[a + "ssm.inner_size"] = delta_values;
+    m.metadata[a + "full_attention_interval"] = 2U;
+  }
   add_tiny_tokenizer(m);
 
   tiny_random random(s.seed);
@@ -328,7 +340,19 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   for (std::uint32_t i = 0; i < s.layers; ++i) {
     const std::string b = "blk." + std::to_string(i) + ".";
     if (!olmo2) norm(b + "attn_norm");
-    if (phi3) {
+    const bool has_state = qwen35 && i % 2 == 0;
+    if (has_state) {
+      matrix(b + "attn_qkv.weight", 2 * delta_keys + delta_values, s.width);
+      matrix(b + "attn_gate.weight", delta_values, s.width);
+      add(b + "ssm_conv1d.weight", gguf::tensor_type::f32, {4, 2 * delta_keys + delta_values}, 0.3F, 0.5F);
+      matrix(b + "ssm_alpha.weight", 4, s.width);
+      matrix(b + "ssm_beta.weight", 4, s.width);
+      bias(b + "ssm_dt.bias", 4);
+      add(b + "ssm_a", gguf::tensor_type::f32, {4}, -0.3F, 0.2F);
+      add(b + "ssm_norm.weight", gguf::tensor_type::f32, {s.delta_head_dim}, 1, 0.2F);
+      add(b + "ssm_out.weight", tiny_fits(s.matrices, delta_values) ? s.matrices : gguf::tensor_type::q8_0,
+          {delta_values, s.width}, 0, 2 / std::sqrt(static_cast<float>(delta_values)));
+    } else if (phi3) {
       matrix(b + "attn_qkv.weight", q + 2 * kv, s.width);
     } else if (deepseek) {
       const auto down_norm = [&](const std::string& name, std::uint32_t length) {
@@ -356,7 +380,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
         of_heads("attn_v_b.weight", value, rank);
       }
     } else {
-      matrix(b + "attn_q.weight", q, s.width);
+      matrix(b + "attn_q.weight", qwen35 ? 2 * q : q, s.width);
       matrix(b + "attn_k.weight", kv, s.width);
       matrix(b + "attn_v.weight", kv, s.width);
     }
@@ -365,7 +389,8 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       bias(b + "attn_k.bias", kv);
       bias(b + "attn_v.bias", kv);
     }
-    if (s.architecture == "qwen3" || s.architecture == "qwen3moe" || s.architecture == "mellum" || gemma3) {
+    if (s.architecture == "qwen3" || s.architecture == "qwen3moe" || s.architecture == "mellum" || gemma3 ||
+        (qwen35 && !has_state)) {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
     }
@@ -373,12 +398,12 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {q}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {kv}, 1, 0.2F);
     }
-    matrix(b + "attn_output.weight", s.width, deepseek ? s.heads * value : q);
+    if (!has_state) matrix(b + "attn_output.weight", s.width, deepseek ? s.heads * value : q);
     if (command_r) {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim, s.heads}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim, s.kv_heads}, 1, 0.2F);
     }
-    if (!olmo2 && !command_r) norm(b + (gpt_oss ? "post_attention_norm" : "ffn_norm"));
+    if (!olmo2 && !command_r) norm(b + (gpt_oss || qwen35 ? "post_attention_norm" : "ffn_norm"));
     if (has_post_norms) {
       norm(b + "post_attention_norm");
       norm(b + "post_ffw_norm");

@@ -115,6 +115,37 @@ TEST(shape_keys, reads_granites_multipliers) {
   EXPECT_THAT(read_shape(*m.file()).error().context, HasSubstr("granite.logit_scale: expected a positive number"));
 }
 
+TEST(shape_keys, reads_recurrent_layers_and_which_they_are) {
+  const tiny_model m = make_tiny_model({.architecture = "qwen35", .layers = 5});
+  const auto kinds = [](const tiny_model& of) {
+    const auto c = read_shape(*of.file());
+    EXPECT_TRUE(c) << c.error().describe();
+    std::string out;
+    for (std::size_t layer = 0; c && layer < c->layers; ++layer) out += c->is_recurrent(layer) ? 'r' : 'a';
+    return out;
+  };
+  EXPECT_EQ(kinds(m), "rarar");
+  const auto c = *read_shape(*m.file());
+  EXPECT_EQ(c.attention_layers(), 2U);
+  EXPECT_EQ(c.delta->channels(), 2 * 2 * 32 + 4 * 32U);
+  tiny_model other = m;
+  other.metadata.erase("qwen35.full_attention_interval");
+  EXPECT_EQ(kinds(other), "rrrar") << "every fourth layer has attention";
+  other.metadata["qwen35.attention.recurrent_layers"] = std::vector<std::int32_t>{0, 1, 1, 0, 0, 0};
+  EXPECT_EQ(kinds(other), "arraa") << "the file says it layer by layer";
+  for (const auto& [key, value, text] :
+       {std::tuple{"ssm.state_size", 48U, "ssm.state_size: expected a multiple of 32, found 48"},
+        {"ssm.time_step_rank", 5U, "ssm.time_step_rank: expected a multiple of the 2 of ssm.group_count, found 5"},
+        {"ssm.inner_size", 64U, "ssm.inner_size: expected 128, found 64"},
+        {"ssm.conv_kernel", 17U, "ssm.conv_kernel: expected 1 to 16, found 17"}}) {
+    tiny_model bad = m;
+    bad.metadata["qwen35." + std::string(key)] = value;
+    EXPECT_THAT(read_shape(*bad.file()).error().context, HasSubstr(text));
+  }
+  other.metadata["qwen35.attention.recurrent_layers"] = std::vector<std::int32_t>{0, 1};
+  EXPECT_THAT(read_shape(*other.file()).error().context, HasSubstr("a flag for each of 5 layers, found 2"));
+}
+
 TEST(shape_keys, reads_windows_as_each_family_places_them) {
   using numbers = std::vector<std::uint32_t>;
   const auto windows = [](const tiny_model& m) {
@@ -130,7 +161,8 @@ TEST(shape_keys, reads_windows_as_each_family_places_them) {
   gemma3.metadata["gemma3.attention.sliding_window_pattern"] = std::vector<std::int32_t>{1, 0, 0, 1, 1, 0, 0};
   EXPECT_EQ(windows(gemma3), (numbers{20, 0, 0, 20, 20, 0, 0}));
   gemma3.metadata["gemma3.attention.sliding_window_pattern"] = std::vector<std::int32_t>{1, 0};
-  EXPECT_THAT(read_shape(*gemma3.file()).error().context, HasSubstr("one number for each of 7 layers, found 2 entries"));
+  EXPECT_THAT(read_shape(*gemma3.file()).error().context,
+              HasSubstr("one number for each of 7 layers, found 2 entries"));
   gemma3.metadata.erase("gemma3.attention.sliding_window_pattern");
   gemma3.metadata.erase("gemma3.attention.sliding_window");
   EXPECT_EQ(windows(gemma3), numbers());

@@ -83,7 +83,9 @@ std::vector<float> logits_of(const gguf::gguf_file& file, const std::vector<toke
 
 TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
   std::vector<std::string> names{"mixtral", "deepseek3"};
-  for (const architecture::family& f : architecture::families()) names.emplace_back(f.name);
+  for (const architecture::family& f : architecture::families()) {
+    if (!f.hub.empty()) names.emplace_back(f.name);
+  }
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     for (const bool tied : {true, false}) {

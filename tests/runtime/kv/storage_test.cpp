@@ -1,7 +1,7 @@
-// A third kind of memory with the verbs of `storage`: recurrent state, with a model that computes from it. Whatever is
-// drafted, taken back, preempted or shared, a run finds the state of exactly the tokens before it.
+// The states of recurrent layers, with a model that computes from them. Whatever is drafted, taken back, preempted or
+// shared, a run finds the state of exactly the tokens before it.
 
-#include "runtime/kv/storage.hpp"
+#include "runtime/kv/state_storage.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,13 +10,11 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/kv/cache.hpp"
 #include "tests/support/rounds.hpp"
-#include "tests/support/slot_storage.hpp"
 
 namespace redline::kv {
 namespace {
 
 constexpr std::uint32_t pages_count = 24, slots_count = 5, drafts_max = 6;
-constexpr std::uint64_t poison = 0xdead;
 
 std::uint64_t step(std::uint64_t state, token t) {
   return state * 6364136223846793005ULL + static_cast<std::uint64_t>(t) + 1;
@@ -27,46 +25,37 @@ std::uint64_t state_of(std::span<const token> tokens) {
   return state;
 }
 
-/// The states and records that a target model would have.
+/// The states and records that a target model has.
 class recurrent_model {
  public:
-  explicit recurrent_model(test::slot_storage& slots) : slots_(slots) {}
-
+  void copy(const std::vector<state_copy>& copies) {
+    for (const auto& [from, to] : copies) states_[to] = states_[from];
+  }
   /// Runs tokens after `before`, and returns whether the state that it found belongs to them.
-  bool run(sequence_id sequence, std::span<const token> before, std::span<const token> tokens) {
-    catch_up();
-    const auto& r = slots_.runs.at(sequence.value);
-    if (r.base == 0 && r.records == 0) states_[r.slot] = 7;  // a sequence begins
-    std::uint64_t state = states_[r.slot];
-    for (std::uint32_t i = 0; i < r.records; ++i) state = step(state, records_[sequence.value].at(i));
-    const bool is_right = state == state_of(before) && r.base + r.records == before.size();
-    auto& record = records_[sequence.value];
-    record.clear();
-    std::uint32_t length = r.base + r.records;
-    for (const token t : tokens) {
-      if (length >= r.base_after) record.push_back(t);
-      if (length < r.base_after) state = step(state, t);
-      ++length;
-      if (const auto at = r.snapshots.find(length); at != r.snapshots.end()) states_[at->second] = state;
+  bool run(std::span<const token> before, std::span<const token> tokens, const state_use& use) {
+    if (use.begins) states_[use.slot] = 7;
+    std::uint64_t state = states_[use.slot];
+    auto& records = records_[use.slot];
+    auto all = std::vector<token>(records.begin(), records.begin() + use.records);
+    all.insert(all.end(), tokens.begin(), tokens.begin() + use.kept);
+    bool is_right = use.records > 0 || state == state_of(before);
+    auto next = use.snapshots.begin();
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      state = step(state, all[i]);
+      if (i + 1 == use.records) is_right = state == state_of(before);
+      if (next == use.snapshots.end() || next->rows != i + 1) continue;
+      states_[next->slot] = state;
+      ++next;
     }
-    states_[r.slot] = state;
+    EXPECT_EQ(next, use.snapshots.end());
+    records.assign(tokens.begin() + use.kept, tokens.end());
+    states_[use.slot] = state;
     return is_right;
-  }
-  /// Applies the copies between slots.
-  void catch_up() {
-    for (const auto& [from, to] : slots_.copies) states_[to] = states_[from];
-    slots_.copies.clear();
-  }
-  void poison_freed() {
-    catch_up();
-    for (const std::uint32_t slot : slots_.freed) states_[slot] = poison;
-    slots_.freed.clear();
   }
 
  private:
-  test::slot_storage& slots_;
   std::map<std::uint32_t, std::uint64_t> states_;
-  std::map<std::uint64_t, std::vector<token>> records_;
+  std::map<std::uint32_t, std::vector<token>> records_;
 };
 
 struct one_sequence {
@@ -74,14 +63,16 @@ struct one_sequence {
   std::uint32_t known = 0;  // how many of them have memory
 };
 
+pool_size size_with_states(std::uint32_t slots) {
+  pool_size size(pages_count);
+  size.state_slots = slots;
+  size.state_records = drafts_max + 1;
+  return size;
+}
+
 class recurrent_world {
  public:
-  explicit recurrent_world(std::uint64_t seed) : chance_(seed), memory_(pages_count) {
-    auto slots = std::make_unique<test::slot_storage>(slots_count, drafts_max);
-    slots_ = slots.get();
-    memory_.add(std::move(slots));
-    model_.emplace(*slots_);
-  }
+  explicit recurrent_world(std::uint64_t seed) : chance_(seed), memory_(size_with_states(slots_count)) {}
 
   void act() {
     const std::uint64_t s = 1 + chance_() % 8;
@@ -98,7 +89,6 @@ class recurrent_world {
       default:
         pass();
     }
-    model_->poison_freed();
     memory_.check_integrity();
   }
   std::uint64_t passes = 0, adopted = 0, resumed = 0, recomputed = 0;
@@ -117,7 +107,6 @@ class recurrent_world {
     one_sequence& q = all_.at(s);
     q.known = memory_.adopt({s}, {1}, std::span(q.log).first(q.log.size() - 1));
     adopted += q.known;
-    model_->catch_up();
   }
   void end(std::uint64_t s) {
     if (all_.erase(s) == 0) return;
@@ -157,17 +146,26 @@ class recurrent_world {
     }
     const auto got = memory_.allocate(runs);
     ASSERT_TRUE(std::holds_alternative<allocated>(got));
+    const auto& memory = std::get<allocated>(got);
+    model_.copy(memory.copies);
+    if (chance_() % 10 == 0) {  // the target could not compute it
+      for (const run_range& run : runs) {
+        memory_.put_back(run.sequence);
+        EXPECT_EQ(memory_.rewind(run.sequence, run.first), run.first);
+      }
+      return;
+    }
     ++passes;
-    for (const run_range& run : runs) compute(run);
+    for (std::size_t i = 0; i < runs.size(); ++i) compute(runs[i], memory.runs[i].state);
   }
-  void compute(const run_range& run) {
+  void compute(const run_range& run, const state_use& use) {
     one_sequence& q = all_.at(run.sequence.value);
     const std::span<const token> log(q.log);
     std::vector<token> tokens(log.begin() + run.first, log.begin() + run.first + (run.count - run.drafts_count));
     std::vector<token> drafts(run.drafts_count);
     for (token& t : drafts) t = static_cast<token>(chance_() % 50);
     tokens.insert(tokens.end(), drafts.begin(), drafts.end());
-    EXPECT_TRUE(model_->run(run.sequence, log.first(run.first), tokens)) << run.sequence.value << " at " << run.first;
+    EXPECT_TRUE(model_.run(log.first(run.first), tokens, use)) << run.sequence.value << " at " << run.first;
     const auto accepted = static_cast<std::uint32_t>(chance_() % (run.drafts_count + 1));
     const bool is_whole = run.first + run.count - run.drafts_count == q.log.size();
     q.log.insert(q.log.end(), drafts.begin(), drafts.begin() + accepted);
@@ -182,12 +180,11 @@ class recurrent_world {
 
   std::mt19937_64 chance_;
   cache memory_;
-  test::slot_storage* slots_ = nullptr;
-  std::optional<recurrent_model> model_;
+  recurrent_model model_;
   std::map<std::uint64_t, one_sequence> all_;
 };
 
-TEST(storage, a_recurrent_state_is_that_of_the_tokens_before_it_whatever_happens) {
+TEST(state_storage, a_recurrent_state_is_that_of_the_tokens_before_it_whatever_happens) {
   std::uint64_t passes = 0, adopted = 0, resumed = 0, recomputed = 0;
   for (std::uint64_t seed = 1; seed <= test::rounds(40, 5); ++seed) {
     recurrent_world world(seed);
@@ -206,16 +203,73 @@ TEST(storage, a_recurrent_state_is_that_of_the_tokens_before_it_whatever_happens
   EXPECT_GT(recomputed, 100u) << "there is no state for the middle of a log";
 }
 
-TEST(storage, a_kind_bounds_what_a_run_may_draft_and_who_may_begin) {
-  cache memory(pages_count);
-  memory.add(std::make_unique<test::slot_storage>(1, 4));
-  EXPECT_EQ(memory.next({1}).drafts_max, 4u);
+TEST(state_storage, a_kind_bounds_what_a_run_may_draft_and_who_may_begin) {
+  cache memory(size_with_states(1));
+  EXPECT_EQ(memory.next({1}).drafts_max, drafts_max);
   EXPECT_EQ(memory.next({1}).tokens_within(memory.free()), pages_count * page_tokens);
   ASSERT_TRUE(std::holds_alternative<allocated>(memory.allocate(std::vector<run_range>{{{1}, 0, 3, 0}})));
   EXPECT_EQ(memory.next({2}).tokens_within(memory.free()), 0u) << "the slot is taken, although there are pages";
   EXPECT_TRUE(std::holds_alternative<shortage>(memory.allocate(std::vector<run_range>{{{2}, 0, 3, 0}})));
   memory.release({1});
   EXPECT_TRUE(std::holds_alternative<allocated>(memory.allocate(std::vector<run_range>{{{2}, 0, 3, 0}})));
+}
+
+TEST(state_storage, keeps_a_state_at_the_end_of_a_prompt_and_one_in_its_answer) {
+  cache memory(size_with_states(8));
+  std::vector<token> log(3 * page_tokens + 5, 1);
+  const auto pass = [&](std::uint32_t first, std::uint32_t count, std::uint32_t drafts = 0) {
+    const run_range run{{1}, first, count, drafts};
+    const auto got = memory.allocate({&run, 1});
+    return std::get<allocated>(got).runs[0].state;
+  };
+  const auto prompt = pass(0, 3 * page_tokens + 5);
+  ASSERT_EQ(prompt.snapshots.size(), 1U) << "at the last border only";
+  EXPECT_EQ(prompt.snapshots[0].rows, 3 * page_tokens);
+  EXPECT_EQ(prompt.kept, 3 * page_tokens + 4) << "the last row may be computed again";
+  EXPECT_TRUE(prompt.begins);
+  memory.offer({1}, {1}, log);
+  std::size_t copies = 0;
+  for (std::uint32_t i = 0; i < 3 * page_tokens; ++i) {
+    log.push_back(2);
+    const auto use = pass(static_cast<std::uint32_t>(log.size()) - 1, 1);
+    EXPECT_EQ(use.records, 1U);
+    EXPECT_EQ(use.kept, 0U);
+    copies += use.snapshots.size();
+  }
+  EXPECT_EQ(copies, 3U) << "at each border, into the slot of the one before";
+  EXPECT_EQ(memory.free()[kind::state_slot], 7U) << "what no sequence needs is free";
+  memory.offer({1}, {1}, log);
+  memory.release({1});
+  EXPECT_EQ(memory.adopt({2}, {1}, log), 6 * page_tokens) << "the answer, if the next turn has it as it was";
+  memory.release({2});
+  const std::vector<token> other(log.begin(), log.begin() + 3 * page_tokens + 5);
+  EXPECT_EQ(memory.adopt({2}, {1}, other), 3 * page_tokens) << "the next turn begins behind the prompt";
+}
+
+TEST(state_storage, a_cached_page_with_a_state_replaces_one_whose_state_is_gone) {
+  cache memory(size_with_states(2));
+  const std::vector<token> log(page_tokens + 2, 1), others(page_tokens + 2, 2);
+  const auto compute = [&](std::uint64_t sequence, const std::vector<token>& tokens) {
+    const run_range run{{sequence}, 0, page_tokens + 2, 0};
+    ASSERT_TRUE(std::holds_alternative<allocated>(memory.allocate({&run, 1})));
+    memory.offer({sequence}, {1}, tokens);
+    memory.release({sequence});
+  };
+  compute(1, log);
+  compute(2, others);  // takes the slot of the first one's state
+  EXPECT_EQ(memory.adopt({3}, {1}, log), 0U) << "the page is cached, its state is not";
+  memory.release({3});
+  compute(4, log);
+  EXPECT_EQ(memory.adopt({5}, {1}, log), page_tokens);
+}
+
+TEST(state_storage, an_edit_within_the_state_begins_again) {
+  cache memory(size_with_states(2));
+  const run_range run{{1}, 0, 50, 0};
+  ASSERT_TRUE(std::holds_alternative<allocated>(memory.allocate({&run, 1})));
+  memory.splice({1}, {.keep_count = 50, .at = 10, .removed_count = 5, .shift = -5});
+  const run_range next{{1}, 45, 1, 0};
+  EXPECT_TRUE(std::holds_alternative<kv_lost>(memory.allocate({&next, 1})));
 }
 
 }  // namespace

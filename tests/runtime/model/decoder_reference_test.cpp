@@ -92,8 +92,40 @@ test::tiny_model reference_deepseek2(const std::string& name) {
   return m;
 }
 
+test::tiny_model reference_qwen35() {
+  test::tiny_model m = test::make_tiny_model({.architecture = "qwen35"});
+  std::uint64_t number = 0;
+  const auto set = [&](const std::string& tensor, float centre, float spread) {
+    test::tiny_tensor& t = m.tensor(tensor);
+    t.payload = test::tiny_encode(t.type, hashed(number++, t.payload.size() / sizeof(float), centre, spread));
+  };
+  set("token_embd.weight", 0, 0.5F);
+  set("output_norm.weight", 1, 0.25F);
+  for (const std::string b : {"blk.0.", "blk.1."}) {
+    set(b + "attn_norm.weight", 1, 0.25F);
+    if (b == "blk.0.") {
+      set(b + "attn_qkv.weight", 0, 0.25F);
+      set(b + "attn_gate.weight", 0, 0.25F);
+      set(b + "ssm_conv1d.weight", 0, 0.5F);
+      set(b + "ssm_alpha.weight", 0, 0.25F);
+      set(b + "ssm_beta.weight", 0, 0.25F);
+      set(b + "ssm_dt.bias", 0, 0.5F);
+      set(b + "ssm_a", -0.5F, 0.25F);
+      set(b + "ssm_norm.weight", 1, 0.25F);
+      set(b + "ssm_out.weight", 0, 0.25F);
+    } else {
+      for (const char* each : {"attn_q", "attn_k", "attn_v", "attn_output"}) set(b + each + ".weight", 0, 0.25F);
+      for (const char* each : {"attn_q_norm", "attn_k_norm"}) set(b + each + ".weight", 1, 0.25F);
+    }
+    set(b + "post_attention_norm.weight", 1, 0.25F);
+    for (const char* each : {"ffn_gate", "ffn_up", "ffn_down"}) set(b + each + ".weight", 0, 0.25F);
+  }
+  return m;
+}
+
 test::tiny_model reference_model(const std::string& name) {
   if (name.starts_with("deepseek2")) return reference_deepseek2(name);
+  if (name == "qwen35") return reference_qwen35();
   const bool llama = name == "llama", mixtral = name == "mixtral", granite = name == "granite";
   const bool gpt_oss = name == "gpt-oss", gemma2 = name == "gemma2", gemma3 = name == "gemma3";
   const std::string architecture = mixtral                         ? "llama"
@@ -221,13 +253,13 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
     text >> count;
     std::vector<token> tokens(count);
     for (token& t : tokens) text >> t;
-    auto t =
-        transformer::create(reference_weights(name, table, team), table, team, {.pages_count = 1, .kv = kv_type::f32});
+    auto t = transformer::create(reference_weights(name, table, team), table, team,
+                                 {.pages_count = 1, .state_slots = 1, .kv = kv_type::f32});
     ASSERT_TRUE(t);
     kv::page_pool pool(1);
     kv::page_table pages;
     ASSERT_TRUE(pages.append(pool, static_cast<std::uint32_t>(count)));
-    const run r{tokens, 0, pages.pieces(), 0};
+    const run r{.tokens = tokens, .table = pages.pieces(), .state = {.kept = static_cast<std::uint32_t>(count)}};
     const auto logits = (*t)->forward({&r, 1});
     for (int i = 0; i < 3; ++i, ++rows_checked) {
       std::size_t row = 0;
@@ -239,7 +271,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 75);
+  EXPECT_EQ(rows_checked, 78);
 }
 
 // Covers both layouts of rotation (qwen2's halves, llama's neighbors with half of a head rotated), windows, and layers

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of twenty-five tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of twenty-six tiny decoders, computed in float64 from the published definitions.
 
 This script shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so
 that both sides have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after
@@ -42,6 +42,9 @@ greater sum; their weights are the sigmoids alone, and sum to one before they ar
 Case "command-r": like mixtral without experts, tied head; norms by mean and variance without a shift; attention and the
 feed-forward part read the same norm, and both outputs are added; logits are multiplied by 0.25. "command-r-plus": each
 head of Q and K has such a norm with its own weights.
+Case "qwen35": the second layer is like one of qwen3, and each head's output is multiplied by sigmoids of as many gates
+as it has numbers. The first is a Gated DeltaNet, token by token from the published equations: two heads of queries and
+keys, four of values, 32 numbers each; value head h reads key head h mod 2.
 
 The script also writes decoder_splices.txt: the logits of the last token after a log was changed in the middle, where
 later tokens kept their keys and values. Keys are stored unrotated here, and rotated exactly to their token's current
@@ -60,6 +63,7 @@ OLMO2 = ("olmo2", "olmo2-windows")
 PHI3, PHI3_WINDOW, PHI3_ROTARY = ("phi3", "phi3-short"), 5, 12
 LONG_FACTORS, SHORT_FACTORS = np.array([1, 1.25, 2, 5, 11, 30]), np.array([1, 1, 1.125, 1.5, 2, 2.5])
 GEMMAS = ("gemma", "gemma2", "gemma3")
+DELTA_KEYS, DELTA_VALUES, DELTA_DIM, TAPS = 2, 4, 32, 4
 EPSILON, BASE = 1e-5, 10000.0
 TOKENS = [5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142]
 
@@ -343,6 +347,73 @@ def deepseek2_logits(kind, tokens, cache, at):
     return rms_norm(x, w["norm"]) @ w["embedding"].T
 
 
+def qwen35_weights():
+    number = iter(range(1000))
+    draw = lambda *shape, centre=0, spread=0.25: tensor(next(number), shape, centre, spread)
+    ones = lambda length: draw(length, centre=1)
+    w = {"embedding": draw(VOCABULARY, WIDTH, spread=0.5), "norm": ones(WIDTH), "layers": []}
+    values, channels = DELTA_VALUES * DELTA_DIM, (2 * DELTA_KEYS + DELTA_VALUES) * DELTA_DIM
+    for i in range(LAYERS):
+        l = {"attn_norm": ones(WIDTH)}
+        if i == 0:
+            l |= {"input": draw(channels, WIDTH), "z": draw(values, WIDTH), "taps": draw(channels, TAPS, spread=0.5),
+                  "alpha": draw(DELTA_VALUES, WIDTH), "beta": draw(DELTA_VALUES, WIDTH),
+                  "dt": draw(DELTA_VALUES, spread=0.5), "a": draw(DELTA_VALUES, centre=-0.5),
+                  "state_norm": ones(DELTA_DIM), "o": draw(WIDTH, values)}
+        else:
+            l |= {"q": draw(HEADS, 2, HEAD_DIM, WIDTH), "k": draw(KV_HEADS * HEAD_DIM, WIDTH),
+                  "v": draw(KV_HEADS * HEAD_DIM, WIDTH), "o": draw(WIDTH, HEADS * HEAD_DIM),
+                  "qn": ones(HEAD_DIM), "kn": ones(HEAD_DIM)}
+        w["layers"].append(l | {"ffn_norm": ones(WIDTH), "gate": draw(FEED_FORWARD, WIDTH),
+                                "up": draw(FEED_FORWARD, WIDTH), "down": draw(WIDTH, FEED_FORWARD)})
+    return w
+
+
+def delta_net(l, h):
+    """The recurrence as published: the state forgets, then learns what it did not know, then is read."""
+    sigmoid = lambda x: 1 / (1 + np.exp(-x))
+    unit = lambda x: x / np.sqrt((x * x).sum() + 1e-6)
+    u = np.concatenate([np.zeros((TAPS - 1, len(l["input"]))), h @ l["input"].T])
+    out = np.zeros((len(h), DELTA_VALUES, DELTA_DIM))
+    states = np.zeros((DELTA_VALUES, DELTA_DIM, DELTA_DIM))
+    for t, x in enumerate(h):
+        mixed = silu((u[t:t + TAPS] * l["taps"].T).sum(0)).reshape(-1, DELTA_DIM)
+        for head in range(DELTA_VALUES):
+            q = unit(mixed[head % DELTA_KEYS]) / np.sqrt(DELTA_DIM)
+            k = unit(mixed[DELTA_KEYS + head % DELTA_KEYS])
+            v = mixed[2 * DELTA_KEYS + head]
+            s = states[head]
+            s *= np.exp(l["a"][head] * np.log1p(np.exp(l["alpha"][head] @ x + l["dt"][head])))
+            s += np.outer(k, sigmoid(l["beta"][head] @ x) * (v - s.T @ k))
+            out[t, head] = s.T @ q
+    z = (h @ l["z"].T).reshape(out.shape)
+    return (rms_norm(out, l["state_norm"]) * silu(z)).reshape(len(h), -1) @ l["o"].T
+
+
+def qwen35_logits(tokens):
+    w, n = qwen35_weights(), len(tokens)
+    positions = np.arange(n, dtype=np.float64)
+    x = w["embedding"][tokens]
+    for l in w["layers"]:
+        h = rms_norm(x, l["attn_norm"])
+        if "input" in l:
+            x = x + delta_net(l, h)
+        else:
+            q, gate = np.moveaxis(np.einsum("nw,hgdw->nhgd", h, l["q"]), 2, 0)
+            k, v = ((h @ l[name].T).reshape(n, KV_HEADS, HEAD_DIM) for name in "kv")
+            q, k = rope_qwen2(rms_norm(q, l["qn"]), positions), rope_qwen2(rms_norm(k, l["kn"]), positions)
+            k, v = (np.repeat(t, HEADS // KV_HEADS, axis=1) for t in (k, v))
+            score = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(HEAD_DIM)
+            score[:, ~np.tri(n, dtype=bool)] = -np.inf
+            p = np.exp(score)
+            p /= p.sum(-1, keepdims=True)
+            seen = np.einsum("hij,jhd->ihd", p, v) / (1 + np.exp(-gate))
+            x = x + seen.reshape(n, -1) @ l["o"].T
+        h = rms_norm(x, l["ffn_norm"])
+        x = x + (silu(h @ l["gate"].T) * (h @ l["up"].T)) @ l["down"].T
+    return rms_norm(x, w["norm"]) @ w["embedding"].T
+
+
 class Cache:
     """For each layer the unrotated keys and the values, in the log's order, and the positions of the tokens."""
 
@@ -359,6 +430,8 @@ class Cache:
 
 def logits(kind, tokens=TOKENS, cache=None, at=0):
     """Computes the logits of tokens that follow the first `at` of the cache and attend to those."""
+    if kind == "qwen35":
+        return qwen35_logits(tokens)
     if kind in DEEPSEEK2:
         return deepseek2_logits(kind, tokens, cache, at)
     llama = kind == "llama"
@@ -442,7 +515,7 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", "mistral3", *COMMAND_R, *DEEPSEEK2):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", "mistral3", *COMMAND_R, *DEEPSEEK2, "qwen35"):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):

@@ -1,0 +1,201 @@
+#include "runtime/kv/state_storage.hpp"
+
+#include <algorithm>
+
+#include "runtime/base/assert.hpp"
+
+namespace redline::kv {
+
+amount state_storage::free() const {
+  amount out;
+  out[kind::state_slot] = static_cast<std::uint32_t>(taken_.size() - held_.size());
+  return out;
+}
+
+void state_storage::add_growth(sequence_id sequence, const page_table&, growth& to) const {
+  if (!held_.contains(sequence)) to.opening[kind::state_slot] = 1;
+  to.drafts_max = std::min(to.drafts_max, records_max_ - 1);
+}
+
+/// There is a state only for the rows of the last run and for what came before them.
+std::uint32_t state_storage::resume_at(sequence_id sequence, const page_table&, std::uint32_t length) const {
+  const auto at = held_.find(sequence);
+  return at == held_.end() || length < at->second.base ? 0 : std::min(length, at->second.end());
+}
+
+void state_storage::rewind(sequence_id sequence, page_table& table) {
+  const auto at = held_.find(sequence);
+  if (at == held_.end()) return;
+  if (table.token_count() < at->second.base) return release(sequence);
+  at->second.records = table.token_count() - at->second.base;
+}
+
+bool state_storage::pin(sequence_id sequence, page_table&, std::uint32_t length) {
+  const auto at = held_.find(sequence);
+  return length == (at == held_.end() ? 0 : at->second.end());
+}
+
+void state_storage::extend(const run_range& run, page_table&) {
+  auto [at, is_new] = held_.try_emplace(run.sequence);
+  holding& h = at->second;
+  if (is_new) h.slot = take_for_sequence();
+  h.base_before = h.base;
+  h.records_before = h.records;
+  h.use = {.slot = h.slot, .begins = h.end() == 0, .records = h.records, .kept = run.count - 1 - run.drafts_count};
+  h.base = run.first + h.use.kept;
+  h.records = 1 + run.drafts_count;
+  const bool is_prompt = run.drafts_count == 0 && run.count > 1;
+  const std::uint32_t last = h.base / page_tokens * page_tokens;
+  for (std::uint32_t length = (h.base_before / page_tokens + 1) * page_tokens; length <= last; length += page_tokens) {
+    const bool is_last = length % spacing != 0;
+    if (is_last && length != last) continue;
+    const auto replaced = std::ranges::find_if(
+        h.borders, [&](const auto& b) { return is_last && b.second.is_last && b.second.is_prompt == is_prompt; });
+    if (replaced != h.borders.end()) {
+      give(replaced->second.slot);
+      h.borders.erase(replaced);
+    }
+    const auto slot = take_spare();
+    if (!slot) break;
+    h.borders[length] = {*slot, is_prompt, is_last};
+    h.use.snapshots.push_back({length - h.base_before, *slot});
+  }
+}
+
+void state_storage::describe(const run_range& run, const page_table&, run_memory& out) const {
+  out.state = held_.at(run.sequence).use;
+}
+
+std::uint32_t state_storage::adopt(sequence_id sequence, page_table& table) {
+  const auto pages = table.whole_pages(~0U);
+  for (std::size_t count = pages.size(); count > 0; --count) {
+    const auto known = snapshots_.find(pages[count - 1]);
+    if (known == snapshots_.end()) continue;
+    known->second.used = ++clock_;
+    if (held_.size() == taken_.size()) return 0;
+    const auto to = take_spare(pages[count - 1]);
+    if (!to) return 0;
+    copies_.push_back({known->second.slot, *to});
+    holding& h = held_[sequence];
+    h.slot = *to;
+    h.base = static_cast<std::uint32_t>(count) * page_tokens;
+    return h.base;
+  }
+  return 0;
+}
+
+bool state_storage::is_richer(sequence_id sequence, std::size_t index, page_id, page_id known) const {
+  const auto at = held_.find(sequence);
+  const auto length = static_cast<std::uint32_t>(index + 1) * page_tokens;
+  return at != held_.end() && at->second.borders.contains(length) && !snapshots_.contains(known);
+}
+
+void state_storage::offer(sequence_id sequence, const page_table&, std::span<const page_id> pages) {
+  const auto at = held_.find(sequence);
+  if (at == held_.end()) return;
+  holding& h = at->second;
+  for (auto& [length, b] : h.borders) {
+    const std::size_t index = length / page_tokens - 1;
+    if (index >= pages.size() || !pool_.is_kept(pages[index]) ||
+        !snapshots_.try_emplace(pages[index], snapshot{b.slot, ++clock_}).second) {
+      give(b.slot);
+      continue;
+    }
+    if (!b.is_last) continue;
+    auto& last = b.is_prompt ? h.of_prompt : h.of_answer;
+    if (last) forget(*last);
+    last = pages[index];
+  }
+  h.borders.clear();
+}
+
+void state_storage::forget(page_id page) {
+  const auto at = snapshots_.find(page);
+  if (at == snapshots_.end()) return;
+  give(at->second.slot);
+  snapshots_.erase(at);
+}
+
+void state_storage::release(sequence_id sequence) {
+  const auto at = held_.find(sequence);
+  if (at == held_.end()) return;
+  drop_borders(at->second, 0);
+  give(at->second.slot);
+  held_.erase(at);
+}
+
+/// A state cannot lose a token that is in it.
+void state_storage::note_splice(sequence_id sequence, std::uint32_t at) {
+  const auto known = held_.find(sequence);
+  if (known != held_.end() && at < known->second.end()) release(sequence);
+}
+
+void state_storage::put_back(sequence_id sequence) {
+  const auto at = held_.find(sequence);
+  if (at == held_.end()) return;
+  holding& h = at->second;
+  drop_borders(h, h.base_before + 1);
+  h.base = h.base_before;
+  h.records = h.records_before;
+}
+
+void state_storage::clear() {
+  taken_.assign(taken_.size(), false);
+  held_.clear();
+  snapshots_.clear();
+  copies_.clear();
+}
+
+void state_storage::take_copies(std::vector<state_copy>& to) {
+  to.insert(to.end(), copies_.begin(), copies_.end());
+  copies_.clear();
+}
+
+void state_storage::drop_borders(holding& h, std::uint32_t from) {
+  const auto first = h.borders.lower_bound(from);
+  for (auto at = first; at != h.borders.end(); ++at) give(at->second.slot);
+  h.borders.erase(first, h.borders.end());
+}
+
+std::optional<std::uint32_t> state_storage::take_unused() {
+  const auto at = std::ranges::find(taken_, false);
+  if (at == taken_.end()) return std::nullopt;
+  *at = true;
+  return static_cast<std::uint32_t>(at - taken_.begin());
+}
+
+/// Takes an unused slot, or that of the snapshot whose last use is longest ago.
+std::optional<std::uint32_t> state_storage::take_spare(std::optional<page_id> except) {
+  if (const auto unused = take_unused()) return unused;
+  auto oldest = snapshots_.end();
+  for (auto at = snapshots_.begin(); at != snapshots_.end(); ++at) {
+    if (at->first != except && (oldest == snapshots_.end() || at->second.used < oldest->second.used)) oldest = at;
+  }
+  if (oldest == snapshots_.end()) return std::nullopt;
+  forget(page_id(oldest->first));
+  return take_unused();
+}
+
+/// Takes any slot that is not a sequence's own.
+std::uint32_t state_storage::take_for_sequence() {
+  auto slot = take_spare();
+  for (auto at = held_.begin(); !slot && at != held_.end(); ++at) {
+    if (at->second.borders.empty()) continue;
+    // If it is one of this pass, it is not made then.
+    const auto last = std::prev(at->second.borders.end());
+    std::erase_if(at->second.use.snapshots, [&](const auto& s) { return s.slot == last->second.slot; });
+    give(last->second.slot);
+    at->second.borders.erase(last);
+    slot = take_unused();
+  }
+  REDLINE_ASSERT(slot.has_value(), "a slot was free when the pass was planned");
+  return *slot;
+}
+
+void state_storage::check_integrity() const {
+  std::size_t owned = held_.size() + snapshots_.size();
+  for (const auto& [sequence, h] : held_) owned += h.borders.size();
+  REDLINE_ASSERT(owned == static_cast<std::size_t>(std::ranges::count(taken_, true)), "a slot has one owner");
+}
+
+}  // namespace redline::kv

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/kv/storage.hpp"
+
+namespace redline::kv {
+
+/// The states of recurrent layers as a kind of memory: a slot for each sequence (state_use), and copies of states at
+/// borders of cached pages, which make these prefixes usable, in slots that no sequence needs. It has only numbers; the
+/// model has the states.
+///
+/// A state is copied where a run passes a multiple of `spacing` tokens, and at the last page border of each run. Of the
+/// latter a sequence keeps the last of its prompt and the last of its answer, so that the next turn of a chat finds one
+/// of them.
+class state_storage final : public storage {
+ public:
+  static constexpr std::uint32_t spacing = 2048;
+
+  /// slots: at least 1. records_max: rows of a run that a slot can have records of, at least 1. pool: that of the
+  /// tables; it outlives this.
+  state_storage(const page_pool& pool, std::uint32_t slots, std::uint32_t records_max)
+      : pool_(pool), records_max_(records_max), taken_(slots, false) {}
+
+  [[nodiscard]] amount free() const override;
+  void add_growth(sequence_id sequence, const page_table& table, growth& to) const override;
+  [[nodiscard]] std::uint32_t resume_at(sequence_id sequence, const page_table& table,
+                                        std::uint32_t length) const override;
+  void rewind(sequence_id sequence, page_table& table) override;
+  [[nodiscard]] bool pin(sequence_id sequence, page_table& table, std::uint32_t length) override;
+  void extend(const run_range& run, page_table& table) override;
+  void describe(const run_range& run, const page_table& table, run_memory& out) const override;
+  void note_pass(const run_range&, page_table&) override {}
+  [[nodiscard]] std::uint32_t adopt(sequence_id sequence, page_table& table) override;
+  void offer(sequence_id sequence, const page_table& table, std::span<const page_id> pages) override;
+  [[nodiscard]] bool is_richer(sequence_id sequence, std::size_t index, page_id own, page_id known) const override;
+  void forget(page_id page) override;
+  void note_splice(sequence_id sequence, std::uint32_t at) override;
+  void put_back(sequence_id sequence) override;
+  void release(sequence_id sequence) override;
+  void clear() override;
+  void take_copies(std::vector<state_copy>& to) override;
+  void check_integrity() const override;
+
+ private:
+  /// A copied state that is not offered yet.
+  struct border {
+    std::uint32_t slot = 0;
+    bool is_prompt = false;
+    bool is_last = false;  // not at a multiple of `spacing`: a later one replaces it
+  };
+  struct holding {
+    std::uint32_t slot = 0;
+    std::uint32_t base = 0;                   // how many tokens the slot's state covers
+    std::uint32_t records = 0;                // later rows that can be applied
+    std::map<std::uint32_t, border> borders;  // by length
+    // The pages of its last borders in prompt and answer, which the next ones replace.
+    std::optional<page_id> of_prompt, of_answer;
+    state_use use;                                      // of the last run
+    std::uint32_t base_before = 0, records_before = 0;  // of which these were the numbers
+    [[nodiscard]] std::uint32_t end() const { return base + records; }
+  };
+  struct snapshot {
+    std::uint32_t slot = 0;
+    std::uint64_t used = 0;
+  };
+
+  std::optional<std::uint32_t> take_unused();
+  std::optional<std::uint32_t> take_spare(std::optional<page_id> except = std::nullopt);
+  std::uint32_t take_for_sequence();
+  void drop_borders(holding& h, std::uint32_t from);
+  void give(std::uint32_t slot) { taken_[slot] = false; }
+
+  const page_pool& pool_;
+  std::uint32_t records_max_;
+  std::vector<bool> taken_;  // by slot
+  std::unordered_map<sequence_id, holding> held_;
+  std::unordered_map<page_id, snapshot> snapshots_;  // by cached page
+  std::uint64_t clock_ = 0;
+  std::vector<state_copy> copies_;  // for the next pass
+};
+
+}  // namespace redline::kv

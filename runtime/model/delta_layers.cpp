@@ -1,0 +1,233 @@
+#include "runtime/model/delta_layers.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/assert.hpp"
+#include "runtime/base/portable_math.hpp"
+
+namespace redline::model {
+namespace {
+
+constexpr float length_epsilon = 1e-6F;  // added to the sum of squares of a query or key
+
+float sigmoid(float x) { return static_cast<float>(1 / (1 + portable_exp(-double{x}))); }
+/// log(1 + e^x)
+double softplus(double x) { return std::max(x, 0.0) + portable_log(1 + portable_exp(-std::abs(x))); }
+
+}  // namespace
+
+delta_layers::delta_layers(const model_shape& config, row_products& products, std::size_t rows_max, std::uint32_t slots,
+                           std::uint32_t records_max)
+    : config_(config),
+      shape_(*config.delta),
+      products_(products),
+      records_max_(records_max),
+      layers_(config.layers - config.attention_layers()),
+      memory_(slots * slot_bytes(config, records_max)),
+      inputs_(rows_max * shape_.channels()),
+      mixed_(rows_max * shape_.channels()),
+      gates_(rows_max * shape_.values()),
+      decays_(rows_max * shape_.value_heads),
+      strengths_(rows_max * shape_.value_heads),
+      changes_(rows_max * shape_.values()),
+      outputs_(rows_max * shape_.values()),
+      // rms_norm divides by the root of the mean of squares; a query is also divided by the root of head_dim.
+      query_scale_(shape_.head_dim, 1 / static_cast<float>(shape_.head_dim)),
+      key_scale_(shape_.head_dim, 1 / std::sqrt(static_cast<float>(shape_.head_dim))),
+      scratch_(products.team().size()) {
+  REDLINE_ASSERT(
+      shape_.taps >= 1 && shape_.taps <= architecture::delta_taps_max && shape_.head_dim % kernels::delta_columns == 0,
+      "the shape was checked when it was read");
+}
+
+std::size_t delta_layers::layer_floats(const model_shape& config, std::uint32_t records_max) {
+  const auto& s = *config.delta;
+  const std::size_t record = std::size_t{s.channels()} + s.keys() + s.values() + s.value_heads;
+  const std::size_t floats =
+      std::size_t{s.values()} * s.head_dim + (s.taps - 1) * std::size_t{s.channels()} + records_max * record;
+  return kernels::round_up(floats, 16);  // whole cache lines
+}
+std::uint64_t delta_layers::slot_bytes(const model_shape& config, std::uint32_t records_max) {
+  return (config.layers - config.attention_layers()) * layer_floats(config, records_max) * sizeof(float);
+}
+std::uint64_t delta_layers::row_bytes(const model_shape& config) {
+  const auto& s = *config.delta;
+  return (2 * std::uint64_t{s.channels()} + 3 * std::uint64_t{s.values()} + 2 * s.value_heads) * sizeof(float);
+}
+
+delta_layers::view delta_layers::view_of(std::uint32_t slot, std::size_t place) const {
+  const std::size_t floats = layer_floats(config_, records_max_);
+  const std::uint64_t at = slot * slot_bytes(config_, records_max_) + place * floats * sizeof(float);
+  REDLINE_ASSERT(at + floats * sizeof(float) <= memory_.size(), "the slot is within the storage");
+  view v{};
+  v.matrices = reinterpret_cast<float*>(memory_.data() + at);
+  v.history = v.matrices + std::size_t{shape_.values()} * shape_.head_dim;
+  v.inputs = v.history + (shape_.taps - 1) * std::size_t{shape_.channels()};
+  v.keys = v.inputs + records_max_ * std::size_t{shape_.channels()};
+  v.changes = v.keys + records_max_ * std::size_t{shape_.keys()};
+  v.decays = v.changes + records_max_ * std::size_t{shape_.values()};
+  return v;
+}
+
+void delta_layers::copy(std::span<const kv::state_copy> copies) {
+  products_.team().parallel_for(copies.empty() ? 0 : layers_, [&](std::size_t place, std::uint32_t) {
+    for (const kv::state_copy& c : copies) {
+      const view from = view_of(c.from, place), to = view_of(c.to, place);
+      if (c.from != c.to) std::copy(from.matrices, from.inputs, to.matrices);
+    }
+  });
+}
+
+void delta_layers::begin(std::span<const run> batch) {
+  parts_.clear();
+  part_of_row_.clear();
+  for (const run& r : batch) {
+    if (r.tokens.empty()) continue;
+    const part p{part_of_row_.size(), static_cast<std::uint32_t>(r.tokens.size()), r.state};
+    REDLINE_ASSERT(
+        p.state.records <= records_max_ && p.state.kept <= p.row_count && p.row_count - p.state.kept <= records_max_,
+        "a slot has room for the records of a run");
+    for (const auto& copy : p.state.snapshots)
+      REDLINE_ASSERT(copy.rows > 0 && copy.rows <= p.state.records + p.state.kept && copy.slot != p.state.slot,
+                     "a state is copied after a kept row");
+    for (std::size_t place = 0; p.state.begins && place < layers_; ++place) {
+      const view v = view_of(p.state.slot, place);
+      std::fill(v.matrices, v.inputs, 0.0F);
+    }
+    part_of_row_.insert(part_of_row_.end(), p.row_count, static_cast<std::uint32_t>(parts_.size()));
+    parts_.push_back(p);
+  }
+}
+
+float* delta_layers::compute(std::size_t place, const layer_weights& layer, const float* x, std::size_t rows) {
+  const delta_weights& w = layer.delta;
+  products_.multiply(x, rows,
+                     {{w.input, inputs_.data()},
+                      {w.gate, gates_.data()},
+                      {w.decay_input, decays_.data()},
+                      {w.strength, strengths_.data()}});
+  products_.for_rows(rows, [&](std::size_t row) { convolve(layer, parts_[part_of_row_[row]], place, row); });
+  const std::size_t heads = shape_.value_heads;
+  products_.team().parallel_for(parts_.size() * heads, [&](std::size_t item, std::uint32_t worker) {
+    scan(parts_[item / heads], place, item % heads, worker);
+  });
+  products_.team().parallel_for(parts_.size(), [&](std::size_t item, std::uint32_t) { remember(parts_[item], place); });
+  products_.for_rows(rows, [&](std::size_t row) {
+    float* const out = outputs_.data() + row * shape_.values();
+    float* const gate = gates_.data() + row * shape_.values();
+    const auto& table = products_.table();
+    for (std::size_t at = 0; at < shape_.values(); at += shape_.head_dim)
+      table.rms_norm(out + at, w.norm.data(), config_.norm_epsilon, shape_.head_dim, out + at);
+    table.silu_multiply(gate, out, shape_.values());
+  });
+  return gates_.data();
+}
+
+/// Makes a row's queries, keys and values, and the numbers by which it changes the state.
+void delta_layers::convolve(const layer_weights& layer, const part& p, std::size_t place, std::size_t row) {
+  const auto& table = products_.table();
+  const view v = view_of(p.state.slot, place);
+  const std::size_t channels = shape_.channels(), before = shape_.taps - 1;
+  // The input of the row that came `back` rows before this one: of this pass, a record, or older.
+  const auto input = [&](std::size_t back) -> const float* {
+    const std::size_t of_pass = row - p.first_row;
+    if (back <= of_pass) return inputs_.data() + (row - back) * channels;
+    back -= of_pass + 1;
+    if (back < p.state.records) return v.inputs + (p.state.records - 1 - back) * channels;
+    return v.history + (before - 1 - (back - p.state.records)) * channels;
+  };
+  const float* taps[architecture::delta_taps_max];
+  for (std::size_t tap = 0; tap < shape_.taps; ++tap) taps[tap] = input(before - tap);
+  float* const mixed = mixed_.data() + row * channels;
+  table.convolve_silu(taps, layer.delta.convolution.data(), shape_.taps, channels, mixed);
+  const float epsilon = length_epsilon / static_cast<float>(shape_.head_dim);
+  for (std::size_t at = 0; at < 2 * std::size_t{shape_.keys()}; at += shape_.head_dim) {
+    const auto& scale = at < shape_.keys() ? query_scale_ : key_scale_;
+    table.rms_norm(mixed + at, scale.data(), epsilon, shape_.head_dim, mixed + at);
+  }
+  for (std::size_t head = 0; head < shape_.value_heads; ++head) {
+    float& decay = decays_.data()[row * shape_.value_heads + head];
+    float& strength = strengths_.data()[row * shape_.value_heads + head];
+    const double rate = double{layer.delta.decay[head]} * softplus(double{decay} + layer.delta.decay_bias[head]);
+    decay = static_cast<float>(portable_exp(rate));
+    strength = sigmoid(strength);
+  }
+}
+
+/// Runs one head of a run through its state.
+void delta_layers::scan(const part& p, std::size_t place, std::size_t head, std::uint32_t worker) {
+  const view v = view_of(p.state.slot, place);
+  const std::size_t d = shape_.head_dim, key_at = head % shape_.key_heads * d, value_at = head * d;
+  scratch& s = scratch_[worker];
+  s.updates.clear();
+  s.rows.clear();
+  s.columns.resize(d * kernels::delta_columns);
+  for (std::size_t i = 0; i < p.state.records; ++i) {
+    s.updates.push_back({v.keys + i * shape_.keys() + key_at, v.changes + i * shape_.values() + value_at,
+                         v.decays[i * shape_.value_heads + head]});
+  }
+  for (std::size_t row = p.first_row; row < p.first_row + p.row_count; ++row) {
+    const float* const mixed = mixed_.data() + row * shape_.channels();
+    s.rows.push_back({.query = mixed + key_at,
+                      .key = mixed + shape_.keys() + key_at,
+                      .value = mixed + 2 * std::size_t{shape_.keys()} + value_at,
+                      .decay = decays_.data()[row * shape_.value_heads + head],
+                      .strength = strengths_.data()[row * shape_.value_heads + head],
+                      .change = changes_.data() + row * shape_.values() + value_at,
+                      .out = outputs_.data() + row * shape_.values() + value_at});
+  }
+  // The records and rows up to each copy of the state are a call of their own.
+  std::size_t updates = 0, rows = 0;
+  const auto run_to = [&](std::size_t updates_end, std::size_t rows_end) {
+    const std::size_t kept_end = std::min<std::size_t>(rows_end, p.state.kept);
+    products_.table().delta_rule({.state = v.matrices + value_at * d,
+                                  .head_dim = d,
+                                  .updates = s.updates.data() + updates,
+                                  .update_count = updates_end - updates,
+                                  .rows = s.rows.data() + rows,
+                                  .row_count = rows_end - rows,
+                                  .kept_count = kept_end - std::min(rows, kept_end),
+                                  .group_begin = 0,
+                                  .group_end = d / kernels::delta_columns,
+                                  .scratch = s.columns.data()});
+    updates = updates_end;
+    rows = rows_end;
+  };
+  for (const auto& copy : p.state.snapshots) {
+    const std::size_t applied = std::min<std::size_t>(copy.rows, p.state.records);
+    run_to(applied, copy.rows - applied);
+    std::copy_n(v.matrices + value_at * d, d * d, view_of(copy.slot, place).matrices + value_at * d);
+  }
+  run_to(p.state.records, p.row_count);
+}
+
+/// Leaves the convolution's last rows, and records of the rows that were not kept.
+void delta_layers::remember(const part& p, std::size_t place) {
+  const view v = view_of(p.state.slot, place);
+  const std::size_t channels = shape_.channels(), before = shape_.taps - 1;
+  const std::size_t records = p.state.records, kept = p.state.kept;
+  // The rows in order: history, records, those of this pass. The history becomes the last ones before `end`, of which
+  // those before it in memory are not needed any more.
+  const auto write_history = [&](std::size_t end, float* to) {
+    for (std::size_t i = 0; i < before; ++i) {
+      const std::size_t from = i + end;
+      const float* const row = from < before ? v.history + from * channels
+                               : from < before + records
+                                   ? v.inputs + (from - before) * channels
+                                   : inputs_.data() + (p.first_row + from - before - records) * channels;
+      if (row != to + i * channels) std::copy_n(row, channels, to + i * channels);
+    }
+  };
+  for (const auto& copy : p.state.snapshots) write_history(copy.rows, view_of(copy.slot, place).history);
+  write_history(records + kept, v.history);
+  for (std::size_t i = kept; i < p.row_count; ++i) {
+    const std::size_t row = p.first_row + i, to = i - kept;
+    std::copy_n(inputs_.data() + row * channels, channels, v.inputs + to * channels);
+    std::copy_n(mixed_.data() + row * channels + shape_.keys(), shape_.keys(), v.keys + to * shape_.keys());
+    std::copy_n(changes_.data() + row * shape_.values(), shape_.values(), v.changes + to * shape_.values());
+    std::copy_n(decays_.data() + row * shape_.value_heads, shape_.value_heads, v.decays + to * shape_.value_heads);
+  }
+}
+
+}  // namespace redline::model
