@@ -32,6 +32,12 @@ double attention_weights(const architecture::model_shape& m) {
   return queries + width * m.head_dim + heads * l.rank * (l.plain_dim + l.value_dim) + width * m.attended_width();
 }
 
+/// The same for a recurrent layer, whose state takes as many steps as three matrices of its size.
+double delta_weights(const architecture::model_shape& m) {
+  const auto& d = *m.delta;
+  return 1.0 * m.width * (d.channels() + 2.0 * d.values() + 2 * d.value_heads) + 3.0 * d.values() * d.head_dim;
+}
+
 /// The same for a layer's feed-forward part.
 double feed_forward_weights(const architecture::model_shape& m, std::uint32_t layer) {
   if (!m.is_mixture(layer)) return 3.0 * m.width * m.feed_forward;
@@ -58,7 +64,7 @@ result<std::unique_ptr<forward_probe>> forward_probe::create(const gguf::gguf_fi
   const weight_bytes bytes = bytes_of(file, model::shape_of(*weights));
   const std::uint32_t pages = (how.tokens_max + kv::page_tokens - 1) / kv::page_tokens;
   const transformer::options storage{
-      .pages_count = pages, .kv = how.kv, .rows_max = how.rows_max, .profile = how.profile};
+      .pages_count = pages, .state_slots = 1, .kv = how.kv, .rows_max = how.rows_max, .profile = how.profile};
   REDLINE_TRY_ASSIGN(auto made, transformer::create(std::move(weights), table, team, storage));
   return std::unique_ptr<forward_probe>(new forward_probe(std::move(made), bytes, pages, how));
 }
@@ -113,7 +119,8 @@ void forward_probe::pass(std::uint32_t rows, bool logits) {
                      .table = table_.pieces(),
                      .logits_begin = !logits          ? rows
                                      : how_.last_only ? rows - 1
-                                                      : 0};
+                                                      : 0,
+                     .state = {.begins = first == 0, .kept = rows}};
   model_->forward({&r, 1});
 }
 
@@ -122,10 +129,12 @@ void forward_probe::count_work(forward_cell& c) const {
   const double rows = c.rows;
   const double heads_width = 1.0 * m.head_dim * m.heads;
   double layers = 0;
-  for (std::uint32_t i = 0; i < m.layers; ++i) layers += attention_weights(m) + feed_forward_weights(m, i);
+  for (std::uint32_t i = 0; i < m.layers; ++i)
+    layers += (m.is_recurrent(i) ? delta_weights(m) : attention_weights(m)) + feed_forward_weights(m, i);
   const double logits_rows = how_.last_only ? 1 : rows;
   double seen = 0, read = 0;  // keys over all layers: per row, and each once
   for (std::uint32_t i = 0; i < m.layers; ++i) {
+    if (m.is_recurrent(i)) continue;
     const double window = m.window_of(i) == 0 ? c.context + rows : m.window_of(i);
     for (std::uint32_t row = 0; row < c.rows; ++row) seen += std::min(window, c.context + row + 1.0);
     read += std::min(window + rows - 1, c.context + rows);
@@ -135,7 +144,8 @@ void forward_probe::count_work(forward_cell& c) const {
   c.attention_flops = 2 * seen * (2 * heads_width + m.heads * kernels::multiply_adds_per_exponential);
   const double experts = m.mixture_layers() == 0 ? 0 : c.experts / (1.0 * m.mixture_layers() * m.experts);
   c.bytes = static_cast<double>(weights_.always) + experts * static_cast<double>(weights_.experts) +
-            kv_bytes_per_token * read / m.layers;
+            kv_bytes_per_token * read / m.attention_layers() +
+            static_cast<double>(2 * model::state_bytes(m, 0));  // read and written once
 }
 
 }  // namespace redline::actors::cli

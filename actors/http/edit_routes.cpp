@@ -88,6 +88,13 @@ void edit_routes::open(const route_context& r) {
 void edit_routes::open_with(const caller& who, const api::open_session_request& parsed,
                             std::shared_ptr<const served_model> model, workspace files) {
   if (const auto why = room_for(who.tenant)) return replies_.refuse(who, *why);
+  if (model->keeps_states && parsed.cache.policy != kv::splice_policy::exact) {
+    return replies_.refuse(
+        who, api::bad_field("cache.policy",
+                            "Layers of this model keep a state that cannot lose tokens, so only the policy 'exact' can "
+                            "be used.",
+                            "unsupported_parameter"));
+  }
   const auto partners = model->answers->partners_for(draft::method::regular, context_.self());
   if (!partners) return replies_.refuse(who, api::error_of(partners.error(), who.request_id));
   const session_id id{context_.env().random() | 1};

@@ -224,7 +224,14 @@ api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services
                                                           const api::generation_request& request, std::int64_t now) {
   std::vector<prompt_to_answer> out;
   const auto& builder = *model.prompts;
-  const bool evicts = request.evicting(services.eviction_defaults).policy != kv::eviction_policy::off;
+  const auto policy = request.evicting(services.eviction_defaults).policy;
+  const bool evicts = policy != kv::eviction_policy::off;
+  if (model.keeps_states && evicts && policy != kv::eviction_policy::reevaluate) {
+    return api::bad_field("redline.eviction.policy",
+                          "Layers of this model keep a state that cannot lose tokens, so '" +
+                              std::string(kv::name_of(policy)) + "' cannot be used: ask for 'reevaluate' or 'off'.",
+                          "unsupported_parameter");
+  }
   // Refuses a text that is too long before tokenizing it. An evicting conversation may leave out older turns.
   const auto check = [&](std::size_t bytes, const std::string& field) {
     const auto why = evicts ? std::nullopt : model.answers->check_length(bytes, field);

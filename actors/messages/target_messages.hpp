@@ -45,9 +45,10 @@ struct forward_batch {
 
   std::uint64_t batch = 0;
   std::vector<batch_run> runs;
-  std::vector<kv::token_move> moves;  // carried out before the pass, in order
+  std::vector<kv::token_move> moves;   // carried out before the pass, in order
+  std::vector<kv::state_copy> copies;  // likewise, after them
   [[nodiscard]] std::uint64_t subject() const { return batch; }
-  static constexpr auto fields(auto& self) { return std::tie(self.batch, self.runs, self.moves); }
+  static constexpr auto fields(auto& self) { return std::tie(self.batch, self.runs, self.moves, self.copies); }
 };
 
 /// The result of one run. Its tokens are empty when it wanted no logits, or when there is no answer.

@@ -255,6 +255,7 @@ pool_request engine::pool_request_for(const architecture::model_shape& config) c
 std::uint32_t engine::draft_pages() const {
   architecture::model_shape config = draft_config_;
   config.layer_kinds.clear();
+  config.delta.reset();
   config.window = 0;
   return choose_pool(config, draft_kv, pool_request_for(draft_config_)).pages;
 }
@@ -370,6 +371,8 @@ result<void> engine::add_target() {
   const std::uint32_t pages = target_pool_.pages;
   const model::transformer::options how{.pages_count = pages,
                                         .window_pages_count = target_pool_.window_pages,
+                                        .state_slots = target_pool_.state_slots,
+                                        .records_max = target_pool_.state_records,
                                         .kv = options_.kv,
                                         .rows_max = options_.scheduling.budget.rows_max,
                                         .logits_rows_max = options_.scheduling.budget.logits_max};

@@ -35,7 +35,32 @@ result<void> memory_plan::check(const std::string& model) const {
                                              gib(buffers_bytes) + ": " + help + ", or raise the limit"};
 }
 
+namespace {
+
+/// The states of recurrent layers.
+void choose_states(const architecture::model_shape& config, const pool_request& request, kv::pool_size& size) {
+  constexpr std::uint32_t drafts_max = 32, prefixes = 16;
+  size.state_records = std::min(request.rows_max, drafts_max + 1);
+  const std::uint64_t bytes = model::state_bytes(config, size.state_records);
+  const std::uint64_t wanted = std::uint64_t{request.sequences_max} + prefixes;
+  size.state_slots = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(request.bytes_max / 2 / bytes, 2, wanted));
+}
+
+}  // namespace
+
 kv::pool_size choose_pool(const architecture::model_shape& config, model::kv_type type, const pool_request& request) {
+  if (config.delta) {
+    kv::pool_size states(0);
+    choose_states(config, request, states);
+    architecture::model_shape without = config;
+    without.delta.reset();
+    pool_request rest = request;
+    rest.bytes_max -= std::min(rest.bytes_max, states.state_slots * model::state_bytes(config, states.state_records));
+    kv::pool_size all = choose_pool(without, type, rest);
+    all.state_slots = states.state_slots;
+    all.state_records = states.state_records;
+    return all;
+  }
   constexpr std::uint64_t pages_max = 1U << 24;
   const auto pages_for = [](std::uint64_t tokens) { return (tokens + kv::page_tokens - 1) / kv::page_tokens; };
   const std::uint64_t all_bytes = model::page_bytes(config, type);

@@ -32,7 +32,8 @@ struct pool_request {
 
 /// The pages for every sequence at full length, as far as the bytes allow. Layers with a window get window pages where
 /// that takes less: enough for the windows of one sequence at full length and as many others as fit, since even a short
-/// sequence needs a window. The rest of the bytes are pages.
+/// sequence needs a window. Models with recurrent layers get states in at most half of the bytes: one for every
+/// sequence and some for prefixes. The rest of the bytes are pages.
 [[nodiscard]] kv::pool_size choose_pool(const architecture::model_shape& config, model::kv_type type,
                                         const pool_request& request);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/prompts/known_phrases.hpp"
+#include "runtime/architecture/shape_keys.hpp"
 #include "runtime/base/hex.hpp"
 #include "runtime/base/size_limits.hpp"
 #include "runtime/base/utf8.hpp"
@@ -227,6 +228,7 @@ result<model_fetcher::parsed_header> model_fetcher::parse(const std::string& byt
   REDLINE_TRY_ASSIGN(auto prompts, prompt_builder::make(out.tokenizer));
   out.prompts = std::make_shared<prompt_builder>(std::move(prompts));
   out.known_phrases = known_phrases(*file);
+  out.keeps_states = architecture::keeps_states(*file);
   return out;
 }
 
@@ -281,6 +283,7 @@ void model_fetcher::make_model(models::value_type& m) {
     made->prompts = from.prompts;
     made->draft_defaults = defaults;
     made->known_phrases = from.known_phrases;
+    made->keeps_states = from.keeps_states;
     made->answers = std::make_shared<answer_factory>(
         answer_factory::parts{.tokenizer = from.tokenizer,
                               .token_trie = from.token_trie,

@@ -388,8 +388,9 @@ batch_run cache_manager::make_run(const scheduler::planned_run& planned) {
 }
 
 void cache_manager::send_pass(std::vector<batch_run> runs, kv::allocated memory) {
-  forward_batch pass{.batch = ++batch_, .runs = std::move(runs), .moves = std::move(memory.moves)};
-  has_moves_ = !pass.moves.empty();
+  forward_batch pass{
+      .batch = ++batch_, .runs = std::move(runs), .moves = std::move(memory.moves), .copies = std::move(memory.copies)};
+  has_moves_ = !pass.moves.empty() || !pass.copies.empty();
   for (std::size_t i = 0; i < pass.runs.size(); ++i) pass.runs[i].memory = std::move(memory.runs[i]);
   queue_.begin(plan_);
   is_pass_out_ = true;
@@ -479,6 +480,7 @@ void cache_manager::answer_rounds(const batch_done& m, microseconds took) {
 void cache_manager::put_back_pass() {
   queue_.put_back(plan_);
   for (const auto& run : plan_.runs) {
+    memory_.put_back(run.sequence);
     if (queue_.holds(run.sequence)) trim_memory(run.sequence);
   }
 }

@@ -71,6 +71,13 @@ result<void> target_model::check_moves(const forward_batch& m) const {
                                                   ": tokens are moved to or from slots outside of the window pages"};
     }
   }
+  const std::uint32_t states = transformer_->size().state_slots;
+  for (const auto& copy : m.copies) {
+    if (copy.from < states && copy.to < states) continue;
+    return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ": a state is copied from slot " +
+                                                std::to_string(copy.from) + " to " + std::to_string(copy.to) +
+                                                ", expected slots below " + std::to_string(states)};
+  }
   return {};
 }
 
@@ -95,7 +102,7 @@ result<void> target_model::check_tokens(const forward_batch& m, const batch_run&
 result<void> target_model::check_memory(const forward_batch& m, const batch_run& run) const {
   const auto wrong = [&](const std::string& why) { return wrong_run(m, run, why); };
   const kv::pool_size size = transformer_->size();
-  const auto& [table, window_table] = run.memory;
+  const auto& [table, window_table, state] = run.memory;
   // Each piece may have its own offset, and keys are rotated once for each offset.
   if (table.size() > pieces_max) return wrong("more than " + std::to_string(pieces_max) + " pieces");
   if (window_table.size() > pieces_max - table.size()) return wrong("too many pieces");
@@ -122,6 +129,18 @@ result<void> target_model::check_memory(const forward_batch& m, const batch_run&
   if (seen != expected) {
     return wrong("a window table of " + std::to_string(seen) + " tokens, expected " + std::to_string(expected));
   }
+  if (size.state_slots != 0) {
+    const auto rows = static_cast<std::uint32_t>(run.tokens.size());
+    bool is_good = state.slot < size.state_slots && state.records <= size.state_records && state.kept <= rows &&
+                   rows - std::min(rows, state.kept) <= size.state_records;
+    std::uint32_t last = 0;
+    for (const auto& s : state.snapshots) {
+      is_good = is_good && s.rows > last && s.rows <= state.records + state.kept && s.slot < size.state_slots &&
+                s.slot != state.slot;
+      last = s.rows;
+    }
+    if (!is_good) return wrong("a state outside of the storage");
+  }
   const std::uint32_t context = transformer_->config().context;
   if (covered > context) return wrong("a position beyond the model's context of " + std::to_string(context));
   return {};
@@ -131,9 +150,15 @@ result<void> target_model::check(const forward_batch& m) const {
   if (const auto good = check_moves(m); !good) return good;
   std::uint64_t rows = 0;
   std::uint64_t logits_rows = 0;
+  std::vector<char> written(transformer_->size().state_slots);
   for (const auto& run : m.runs) {
     if (const auto good = check_tokens(m, run); !good) return good;
     if (const auto good = check_memory(m, run); !good) return good;
+    if (!written.empty()) {
+      bool is_first = std::exchange(written[run.memory.state.slot], 1) == 0;
+      for (const auto& s : run.memory.state.snapshots) is_first = is_first && std::exchange(written[s.slot], 1) == 0;
+      if (!is_first) return wrong_run(m, run, "a state that another run writes, too");
+    }
     rows += run.tokens.size();
     logits_rows += run.tokens.size() - run.logits_begin;
   }
@@ -297,6 +322,7 @@ void target_model::on(const forward_batch& m) {
     return;
   }
   transformer_->move_tokens(m.moves);  // even if a grammar is missing: the manager does not send them again
+  transformer_->copy_states(m.copies);
   for (std::size_t i = 0; i < m.runs.size(); ++i) {
     if (m.runs[i].grammar.kind != grammar::grammar_kind::none && !(*grammars)[i]) done.lacks_grammars = true;
   }
@@ -311,7 +337,8 @@ void target_model::on(const forward_batch& m) {
                      .first_position = run.first_position,
                      .table = run.memory.table,
                      .logits_begin = run.logits_begin,
-                     .window_table = run.memory.window_table});
+                     .window_table = run.memory.window_table,
+                     .state = run.memory.state});
   }
   const std::uint64_t experts_before = transformer_->experts().experts;
   transformer_->forward_body(batch);

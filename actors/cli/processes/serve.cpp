@@ -23,6 +23,7 @@
 #include "actors/pool/model_fetcher.hpp"
 #include "actors/prompts/known_phrases.hpp"
 #include "actors/serving/draft_model.hpp"
+#include "runtime/architecture/shape_keys.hpp"
 #include "runtime/base/replacement_file.hpp"
 #include "runtime/base/tenant_share.hpp"
 
@@ -70,7 +71,10 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
     model->answers = std::make_shared<answer_factory>(std::move(parts));
     model->prompts = std::make_shared<prompt_builder>(std::move(prompts));
     model->draft_defaults = defaults;
-    if (e.target_file()) model->known_phrases = known_phrases(*e.target_file());
+    if (e.target_file()) {
+      model->known_phrases = known_phrases(*e.target_file());
+      model->keeps_states = architecture::keeps_states(*e.target_file());
+    }
     s->models->publish(std::move(model));
   } else {
     const model_fetcher_options options{.shelf = s->models,

@@ -1,6 +1,6 @@
-// Models whose layers have windows, served with few window pages. Answers and log-probabilities are, bit for bit, those
-// of a pool in which all layers keep everything, while sequences share prefixes, have drafts refused, take pages from
-// each other, and lose their target model.
+// Models whose layers have windows or states, served with little of that memory. Answers and log-probabilities are, bit
+// for bit, those of a pool that has enough, while sequences share prefixes, have drafts refused, take memory from each
+// other, and lose their target model.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ std::vector<token> random_text(std::size_t count, std::uint64_t seed) {
 }
 
 /// Five prompts that share 200 tokens, some of which continue others; one asks for its prompt's log-probabilities.
-std::vector<generation_spec> questions() {
+std::vector<generation_spec> questions(draft::method how = draft::method::lookup) {
   std::vector<generation_spec> all;
   for (std::uint64_t number = 1; number <= 5; ++number) {
     generation_spec& g = all.emplace_back();
@@ -48,7 +48,7 @@ std::vector<generation_spec> questions() {
     g.tokens_max = 60;
     g.context_max = 1024;
     g.ignore_end = true;
-    g.draft.how = draft::method::lookup;
+    g.draft.how = how;
     if (number == 4) g.prompt_logprobs = 2;
   }
   return all;
@@ -58,10 +58,10 @@ class listener final : public actor::actor_of<listener> {
  public:
   using accepts =
       actor::protocol<begin_sessions, session_admitted, session_text, session_finished, actor::undeliverable>;
-  listener(actor::actor_context& context, answers& to) : actor_of(context), to_(to) {}
+  listener(actor::actor_context& context, answers& to, draft::method how) : actor_of(context), to_(to), how_(how) {}
   void on_start() { begin_next(); }
   void on(const begin_sessions&) {
-    for (const auto& g : questions()) {
+    for (const auto& g : questions(how_)) {
       // The first two start together, the others one after the other.
       if (g.session.value != next_ && !(next_ == 1 && g.session.value == 2)) continue;
       const session_partners partners{.manager = {test::manager_where}, .client = context().self()};
@@ -91,10 +91,12 @@ class listener final : public actor::actor_of<listener> {
   void begin_next() { context().after(microseconds{1000}, begin_sessions{}); }
 
   answers& to_;
+  draft::method how_;
   std::uint64_t next_ = 1;
 };
 
-answers serve(const test::tiny_shape& shape, std::uint32_t window_pages, bool loses_target) {
+answers serve(const test::tiny_shape& shape, kv::pool_size size, bool loses_target,
+              draft::method how = draft::method::lookup) {
   configure_log(log_level::off, log_format::text);
   const kernels::kernel_table& table = *kernels::process_table().table;
   kernels::worker_team team(1);
@@ -105,17 +107,18 @@ answers serve(const test::tiny_shape& shape, std::uint32_t window_pages, bool lo
   options.budget.prompt_chunk_rows_max = 48;
   answers out;
   test::actor_world world{7};
-  const kv::pool_size size(pages_count, window_pages,
-                           window_pages == 0 ? 0 : model::window_of(model::shape_of(*weights)));
+  if (size.window_pages != 0) size.window = model::window_of(model::shape_of(*weights));
   test::add_target(world, options, size, [&] {
     return std::move(*model::transformer::create(weights, table, team,
                                                  {.pages_count = size.pages,
                                                   .window_pages_count = size.window_pages,
+                                                  .state_slots = size.state_slots,
+                                                  .records_max = size.state_records,
                                                   .kv = model::kv_type::f32,
                                                   .rows_max = 64}));
   });
-  world.add_worker(1, 1).add<listener>(9, "listener", test::roomy,
-                                       [&](actor::actor_context& c) { return std::make_unique<listener>(c, out); });
+  world.add_worker(1, 1).add<listener>(
+      9, "listener", test::roomy, [&](actor::actor_context& c) { return std::make_unique<listener>(c, out, how); });
   std::size_t steps = 0;
   EXPECT_TRUE(world.run_until([&] { return out.finished.size() == questions().size(); }, microseconds{600'000'000},
                               [&] {
@@ -134,22 +137,56 @@ TEST_P(window_pages, give_the_answers_of_a_pool_that_keeps_everything) {
     shape.experts_used = 3;
     shape.expert_feed_forward = 32;
   }
-  const answers plain = serve(shape, 0, false);
+  const answers plain = serve(shape, pages_count, false);
   ASSERT_EQ(plain.scores.at(4).size(), questions()[3].prompt.size() - 1);
   EXPECT_GT(plain.finished.at(3).stats.cached_tokens, 0U);
   for (const std::uint32_t pages : {12U, 40U}) {  // 12 is little more than one sequence needs for its window
     for (const bool loses_target : {false, true}) {
       SCOPED_TRACE(std::to_string(pages) + (loses_target ? " pages, target lost" : " pages"));
-      const answers few = serve(shape, pages, loses_target);
+      const answers few = serve(shape, {pages_count, pages}, loses_target);
       EXPECT_EQ(few.tokens, plain.tokens);
       EXPECT_EQ(few.scores, plain.scores);
       for (const auto& [number, done] : few.finished) EXPECT_EQ(done.reason, finish_reason::length) << number;
     }
   }
-  EXPECT_GT(serve(shape, 40, false).finished.at(3).stats.cached_tokens, 0U) << "a prefix whose windows are cached";
+  EXPECT_GT(serve(shape, {pages_count, 40}, false).finished.at(3).stats.cached_tokens, 0U)
+      << "a prefix whose windows are cached";
 }
 
 INSTANTIATE_TEST_SUITE_P(families, window_pages, ::testing::Values("gemma3", "gpt-oss"));
+
+kv::pool_size with_states(std::uint32_t slots, std::uint32_t records) {
+  kv::pool_size size(pages_count);
+  size.state_slots = slots;
+  size.state_records = records;
+  return size;
+}
+
+TEST(states, give_the_same_answers_with_every_number_of_slots_and_records) {
+  const test::tiny_shape shape{.architecture = "qwen35", .layers = 3, .seed = 3};
+  const answers plain = serve(shape, with_states(20, 17), false, draft::method::regular);
+  ASSERT_EQ(plain.scores.at(4).size(), questions()[3].prompt.size() - 1);
+  for (const auto& [number, done] : plain.finished) EXPECT_EQ(done.reason, finish_reason::length) << number;
+  for (const auto& [slots, records] : {std::pair(20U, 17U), {2U, 5U}, {1U, 1U}, {5U, 33U}}) {
+    for (const bool loses_target : {false, true}) {
+      SCOPED_TRACE(std::to_string(slots) + " slots, " + std::to_string(records) + " records" +
+                   (loses_target ? ", target lost" : ""));
+      const answers few = serve(shape, with_states(slots, records), loses_target);
+      EXPECT_EQ(few.tokens, plain.tokens);
+      EXPECT_EQ(few.scores, plain.scores);
+      for (const auto& [number, done] : few.finished) EXPECT_EQ(done.reason, finish_reason::length) << number;
+    }
+  }
+}
+
+TEST(states, of_cached_prefixes_are_reused) {
+  const test::tiny_shape shape{.architecture = "qwen35", .layers = 3, .seed = 3};
+  const answers many = serve(shape, with_states(20, 17), false);
+  // The third prompt continues the second, whose state was kept at the last page border of its prompt.
+  EXPECT_GT(many.finished.at(3).stats.cached_tokens, 250U);
+  const answers none = serve(shape, with_states(1, 17), false);
+  EXPECT_EQ(none.finished.at(3).stats.cached_tokens, 0U) << "there is no slot for the states of prefixes";
+}
 
 }  // namespace
 }  // namespace redline::actors
