@@ -20,8 +20,8 @@ class state_storage final : public storage {
  public:
   static constexpr std::uint32_t spacing = 2048;
 
-  /// slots: at least 1. records_max: rows of a run that a slot can have records of, at least 1. pool: that of the
-  /// tables; it outlives this.
+  /// slots: at least 1. records_max: rows of a run that a slot can have records of; at least 2, since a prompt that is
+  /// scored advances by drafted tokens. pool: that of the tables; it outlives this.
   state_storage(const page_pool& pool, std::uint32_t slots, std::uint32_t records_max)
       : pool_(pool), records_max_(records_max), taken_(slots, false) {}
 

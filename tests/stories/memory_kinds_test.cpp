@@ -167,7 +167,7 @@ TEST(states, give_the_same_answers_with_every_number_of_slots_and_records) {
   const answers plain = serve(shape, with_states(20, 17), false, draft::method::regular);
   ASSERT_EQ(plain.scores.at(4).size(), questions()[3].prompt.size() - 1);
   for (const auto& [number, done] : plain.finished) EXPECT_EQ(done.reason, finish_reason::length) << number;
-  for (const auto& [slots, records] : {std::pair(20U, 17U), {2U, 5U}, {1U, 1U}, {5U, 33U}}) {
+  for (const auto& [slots, records] : {std::pair(20U, 17U), {2U, 5U}, {1U, 2U}, {5U, 33U}}) {
     for (const bool loses_target : {false, true}) {
       SCOPED_TRACE(std::to_string(slots) + " slots, " + std::to_string(records) + " records" +
                    (loses_target ? ", target lost" : ""));
