@@ -1,4 +1,4 @@
-// Recurrent layers: however a sequence is cut into passes, whoever shares them, and whatever is drafted and taken back,
+// Recurrent layers: however a sequence is cut into passes, whatever shares them, and whatever is drafted and taken back,
 // its rows have the same bits.
 
 #include "runtime/model/delta_layers.hpp"
