@@ -546,12 +546,15 @@ void put_rope_scaling(const model_shape& s, const std::string& prefix, gguf::ggu
   if (s.rope_magnitude != 0) to.put_f32(prefix + "rope.scaling.attn_factor", s.rope_magnitude);
 }
 
-void put_recurrent(const delta_shape& d, const std::string& prefix, gguf::gguf_writer& to) {
+void put_recurrent(const delta_shape& d, std::uint32_t rotated, const std::string& prefix, gguf::gguf_writer& to) {
   to.put_u32(prefix + "ssm.conv_kernel", d.taps);
   to.put_u32(prefix + "ssm.state_size", d.head_dim);
   to.put_u32(prefix + "ssm.group_count", d.key_heads);
   to.put_u32(prefix + "ssm.time_step_rank", d.value_heads);
   to.put_u32(prefix + "ssm.inner_size", d.values());
+  // Pairs by the coordinate of an image that rotates them; all coordinates of a text are the position.
+  const auto pairs = static_cast<std::int32_t>(rotated / 2);
+  to.put_i32s(prefix + "rope.dimension_sections", std::array{(pairs + 2) / 3, (pairs + 1) / 3, pairs / 3, 0});
 }
 
 }  // namespace
@@ -614,7 +617,7 @@ void put_shape(const model_shape& s, gguf::gguf_writer& to) {
   if (s.window != 0) to.put_u32(prefix + "attention.sliding_window", s.window);
   if (s.window_period != 0) to.put_u32(prefix + "attention.sliding_window_pattern", s.window_period);
   put_rope_scaling(s, prefix, to);
-  if (s.delta) put_recurrent(*s.delta, prefix, to);
+  if (s.delta) put_recurrent(*s.delta, s.rotated(), prefix, to);
   to.put_u32(prefix + "vocab_size", s.vocabulary);
 }
 
