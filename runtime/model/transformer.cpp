@@ -813,7 +813,7 @@ result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const w
   if (window_of(w->config) == 0) how.window_pages_count = 0;
   if (w->config.delta && how.state_slots == 0) {
     return failure{errc::unsupported_format, "the layers of a " + std::string(w->config.family_name()) +
-                                                 " model keep states of sequences, which cannot be served yet; "
+                                                 " model keep states of sequences, which only a served model can have; "
                                                  "expected a model whose layers all have attention"};
   }
   const std::uint64_t bytes = page_bytes(w->config, how.kv);
