@@ -16,6 +16,7 @@ transformer::times per_pass(const transformer::times& a, const transformer::time
           .query_key_value = mean(&t::query_key_value),
           .store = mean(&t::store),
           .attention = mean(&t::attention),
+          .recurrence = mean(&t::recurrence),
           .output = mean(&t::output),
           .feed_forward = mean(&t::feed_forward),
           .norms = mean(&t::norms),

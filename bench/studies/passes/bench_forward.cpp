@@ -19,10 +19,15 @@ namespace redline::studies {
 namespace {
 
 nlohmann::ordered_json json_of(const model::transformer::times& t) {
-  return {{"prepare", t.prepare * 1e3}, {"query_key_value", t.query_key_value * 1e3},
-          {"store", t.store * 1e3},     {"attention", t.attention * 1e3},
-          {"output", t.output * 1e3},   {"feed_forward", t.feed_forward * 1e3},
-          {"norms", t.norms * 1e3},     {"head", t.head * 1e3}};
+  return {{"prepare", t.prepare * 1e3},
+          {"query_key_value", t.query_key_value * 1e3},
+          {"store", t.store * 1e3},
+          {"attention", t.attention * 1e3},
+          {"recurrence", t.recurrence * 1e3},
+          {"output", t.output * 1e3},
+          {"feed_forward", t.feed_forward * 1e3},
+          {"norms", t.norms * 1e3},
+          {"head", t.head * 1e3}};
 }
 
 /// One width and context: with logits of every row, as verification needs, and of the last row, as a prompt does.
