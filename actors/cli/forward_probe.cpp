@@ -145,7 +145,7 @@ void forward_probe::count_work(forward_cell& c) const {
   c.attention_flops = 2 * seen * (2 * heads_width + m.heads * kernels::multiply_adds_per_exponential);
   const double experts = m.mixture_layers() == 0 ? 0 : c.experts / (1.0 * m.mixture_layers() * m.experts);
   c.bytes = static_cast<double>(weights_.always) + experts * static_cast<double>(weights_.experts) +
-            kv_bytes_per_token * read / m.attention_layers() +
+            kv_bytes_per_token * read / std::max(m.attention_layers(), 1U) +
             static_cast<double>(2 * model::state_bytes(m, 0));  // read and written once
 }
 

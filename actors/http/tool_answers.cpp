@@ -49,7 +49,9 @@ api::checked<std::optional<std::string>> hold_to_tools(const served_model& model
                                                        const api::generation_request& asked) {
   if (!asked.calls_tools()) return std::optional<std::string>{};
   if (const auto why = check_tools(model, asked.tools)) return *why;
-  auto held_to = grammar::tool_constraint(*asked.tools, *model.prompts->tools().format());
+  grammar::step_count steps;
+  auto held_to =
+      grammar::tool_constraint(*asked.tools, *model.prompts->tools().format(), steps, model.answers->automata().get());
   if (!held_to) return api::bad_field("tools", held_to.error().context, "invalid_grammar");
   return std::optional(std::move(held_to->text));
 }

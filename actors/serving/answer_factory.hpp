@@ -34,6 +34,7 @@ class answer_factory {
   explicit answer_factory(parts from);
 
   [[nodiscard]] const std::shared_ptr<const text::tokenizer>& tokenizer() const { return parts_.tokenizer; }
+  [[nodiscard]] const std::shared_ptr<grammar::automaton_store>& automata() const { return parts_.automata; }
   /// The most tokens of prompt and answer together.
   [[nodiscard]] std::uint32_t context_max() const {
     return std::min(parts_.context_max, room_.load(std::memory_order_relaxed));

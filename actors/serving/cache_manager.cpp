@@ -433,6 +433,7 @@ void cache_manager::answer_rounds(const batch_done& m, microseconds took) {
     const sequence_client* const c = clients_.find(run.sequence);
     if (c == nullptr) continue;
     if (run.wants_logits && c->grammar) shared_grammars::note_told(*c->grammar, target_start_id_);
+    memory_.note_computed(run.sequence);
     trim_memory(run.sequence);
   }
   std::vector<sequence_id> prompts_done;

@@ -79,7 +79,6 @@ struct model_shape {
   float residual_scale = 0;   // for what a layer's halves add to the residual stream
   float attention_scale = 0;  // for the scores; 0 means one over the root of head_dim
   float logit_scale = 0;      // as stored in files: Granite divides logits by it, Command-R multiplies them by it
-  /// A query at position p is multiplied by 1 + this * ln(1 + floor(p / n)), where n is YaRN's original context in
   /// A query at position p is multiplied by 1 + this * ln(1 + floor(p / n)); n is YaRN's original context in tokens.
   float temperature_scale = 0;
   float attention_cap = 0;  // soft caps of the scaled scores and of the logits; 0 in a read shape means none

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/base/strict_json.hpp"
+#include "runtime/grammar/automaton_store.hpp"
 #include "runtime/grammar/json_schema.hpp"
 #include "runtime/grammar/schema/schema_rules.hpp"
 #include "runtime/grammar/syntax/part_builders.hpp"
@@ -127,8 +128,8 @@ result<json> usable_schema(const tools::tool& t, json whole, const tools::call_f
 
 /// The rule of answers, and that of a call's name and arguments, before the rules of the arguments, in the order of
 /// the tools.
-void add_calls(grammar_rules& to, const std::vector<callable_tool>& tools, const tools::call_format& f, bool must_call,
-               bool many) {
+result<void> add_calls(grammar_rules& to, const std::vector<callable_tool>& tools, const tools::call_format& f,
+                       bool must_call, bool many) {
   const auto text = [](std::string_view one) { return literal(std::string(one)); };
   const auto answer = static_cast<std::uint32_t>(to.rules.size()), one_call = answer + 1;
   std::vector<part> names;
@@ -143,17 +144,24 @@ void add_calls(grammar_rules& to, const std::vector<callable_tool>& tools, const
     if (many) calls = sequence(std::move(calls), repeat(sequence(text(f.next), call(one_call)), 0, UINT32_MAX));
     calls = sequence(std::move(calls), text(f.end));
   }
-  const auto said = [&](const std::vector<std::string>& beginnings) {
-    auto made = regex_dfa::bytes_without(f.begin, beginnings);
-    return made ? expression(std::make_shared<const regex_dfa>(std::move(*made)), false) : part{};
+  const auto texts = [](regex_dfa made) {
+    return expression(std::make_shared<const regex_dfa>(std::move(made)), false);
   };
+  REDLINE_TRY_ASSIGN(auto without_calls, regex_dfa::bytes_without(f.begin));
+  auto before_calls = regex_dfa::bytes_without(f.begin, bare);
+  if (!before_calls) {
+    return failure{errc::invalid_argument,
+                   "the tools' names are too long for this model's form of calls; expected at most " +
+                       std::to_string(regex_dfa::bytes_without_max) + " bytes, without common beginnings"};
+  }
+  const part said = texts(std::move(without_calls));
   const part marked = sequence(text(std::string(f.begin) + std::string(f.before_name)), calls);
   const bool goes_on = many && !f.ends_answer;
-  const part after = goes_on ? sequence(said({}), repeat(sequence(marked, said({})), 0, UINT32_MAX)) : literal("");
+  const part after = goes_on ? sequence(said, repeat(sequence(marked, said), 0, UINT32_MAX)) : literal("");
   std::vector<part> answers;
   if (!f.bare_begin.empty()) answers.push_back(sequence(text(f.bare_begin), calls, after));
   if (!must_call)
-    answers.push_back(sequence(said(bare), optional_part(sequence(marked, after))));
+    answers.push_back(sequence(texts(std::move(*before_calls)), optional_part(sequence(marked, after))));
   else if (f.bare_begin.empty())
     answers.push_back(sequence(marked, after));
   to.root = answer;
@@ -163,11 +171,13 @@ void add_calls(grammar_rules& to, const std::vector<callable_tool>& tools, const
                       .is_written = true,
                       .right = sequence(choice(std::move(names)), text(f.after_arguments)),
                       .is_markup = true});
+  return {};
 }
 
 }  // namespace
 
-result<constraint> tool_constraint(const tools::tool_set& set, const tools::call_format& format, step_count& steps) {
+result<constraint> tool_constraint(const tools::tool_set& set, const tools::call_format& format, step_count& steps,
+                                   automaton_store* automata) {
   std::vector<const tools::tool*> allowed;
   for (const auto& t : set.all) {
     if (set.allowed.empty() || std::ranges::find(set.allowed, t.name) != set.allowed.end()) allowed.push_back(&t);
@@ -186,9 +196,12 @@ result<constraint> tool_constraint(const tools::tool_set& set, const tools::call
                      "the tools have more than " + std::to_string(tools_bytes_max) +
                          " bytes without their descriptions; expected fewer or smaller schemas"};
     }
-    auto made = compile_tools(c.text, steps);
-    if (!made) return made.error();
-    return {};
+    if (automata != nullptr) {
+      const auto known = automata->get(c);
+      return known ? result<void>() : known.error();
+    }
+    const auto made = compile_tools(c.text, steps);
+    return made ? result<void>() : made.error();
   };
   json schemas = json::object();
   bool are_objects = true;
@@ -250,13 +263,15 @@ result<std::shared_ptr<const tool_automaton>> compile_tools(std::string_view tex
   std::vector<const json*> parts;
   for (const auto& t : callable) parts.push_back(&schemas[t.name]);
   step_count own(2 * schema_steps_max);
-  auto written = write_schema_rules(document, parts, options_of(*format), own);
-  if (written) add_calls(written->rules, callable, *format, given["must_call"].get<bool>(), given["many"].get<bool>());
-  auto made =
-      written ? rules_automaton::make(std::move(written->rules), own) : result<rules_automaton>(written.error());
+  const auto compile = [&]() -> result<rules_automaton> {
+    REDLINE_TRY_ASSIGN(auto written, write_schema_rules(document, parts, options_of(*format), own));
+    REDLINE_TRY(add_calls(written.rules, callable, *format, given["must_call"].get<bool>(), given["many"].get<bool>()));
+    for (std::size_t i = 0; i < written.elements.size(); ++i) callable[i].elements = std::move(written.elements[i]);
+    return rules_automaton::make(std::move(written.rules), own);
+  };
+  auto made = compile();
   steps.add(own.taken());
   if (!made) return made.error();
-  for (std::size_t i = 0; i < written->elements.size(); ++i) callable[i].elements = std::move(written->elements[i]);
   return std::make_shared<const tool_automaton>(std::move(*made), *format, std::move(callable));
 }
 

@@ -56,7 +56,7 @@ void cache::offer(sequence_id sequence, tenant_id scope, std::span<const token> 
   if (it == tables_.end()) return;
   const std::vector<page_id> whole = it->second.whole_pages(static_cast<std::uint32_t>(exact.size() / page_tokens));
   prefixes_.add(pool_, scope, exact, whole, [&](std::size_t i, page_id known) {
-    return std::ranges::any_of(kinds_, [&](const auto& k) { return k->is_richer(sequence, i, whole[i], known); });
+    return std::ranges::any_of(kinds_, [&](const auto& k) { return k->is_richer(sequence, i, known); });
   });
   for (const auto& each : kinds_) each->offer(sequence, it->second, whole);
   forget_given_up();
@@ -157,6 +157,10 @@ std::variant<allocated, kv_lost, shortage> cache::allocate(std::span<const run_r
   }
   for (const auto& each : kinds_) each->take_copies(out.copies);
   return out;
+}
+
+void cache::note_computed(sequence_id sequence) {
+  for (const auto& each : kinds_) each->note_computed(sequence);
 }
 
 void cache::put_back(sequence_id sequence) {

@@ -59,7 +59,9 @@ class cache {
   /// Allocates the memory for a pass, for all runs or none. A sequence may have at most one run, within its length. No
   /// other pass may begin before this one is done.
   [[nodiscard]] std::variant<allocated, kv_lost, shortage> allocate(std::span<const run_range> runs);
-  /// Called for the sequences of a pass that was not computed, before `rewind`. The copies before it were made.
+  /// Called for the sequences of a pass when it is done, before `rewind`: it was computed, or it was not, although the
+  /// copies before it were made.
+  void note_computed(sequence_id sequence);
   void put_back(sequence_id sequence);
   /// Frees all memory of the sequence.
   void release(sequence_id sequence);

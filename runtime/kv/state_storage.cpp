@@ -78,35 +78,37 @@ std::uint32_t state_storage::adopt(sequence_id sequence, page_table& table) {
     copies_.push_back({known->second.slot, *to});
     holding& h = held_[sequence];
     h.slot = *to;
-    h.base = static_cast<std::uint32_t>(count) * page_tokens;
+    h.base = h.made = static_cast<std::uint32_t>(count) * page_tokens;
     return h.base;
   }
   return 0;
 }
 
-bool state_storage::is_richer(sequence_id sequence, std::size_t index, page_id, page_id known) const {
+bool state_storage::is_richer(sequence_id sequence, std::size_t index, page_id known) const {
   const auto at = held_.find(sequence);
   const auto length = static_cast<std::uint32_t>(index + 1) * page_tokens;
-  return at != held_.end() && at->second.borders.contains(length) && !snapshots_.contains(known);
+  return at != held_.end() && length <= at->second.made && at->second.borders.contains(length) &&
+         !snapshots_.contains(known);
 }
 
 void state_storage::offer(sequence_id sequence, const page_table&, std::span<const page_id> pages) {
   const auto at = held_.find(sequence);
   if (at == held_.end()) return;
   holding& h = at->second;
-  for (auto& [length, b] : h.borders) {
+  // Later ones may be offered once they are made and their pages are known to be exact.
+  for (auto border = h.borders.begin(); border != h.borders.end() && border->first <= h.made;) {
+    const auto& [length, b] = *border;
     const std::size_t index = length / page_tokens - 1;
-    if (index >= pages.size() || !pool_.is_kept(pages[index]) ||
-        !snapshots_.try_emplace(pages[index], snapshot{b.slot, ++clock_}).second) {
+    if (index >= pages.size()) break;
+    if (!pool_.is_kept(pages[index]) || !snapshots_.try_emplace(pages[index], snapshot{b.slot, ++clock_}).second) {
       give(b.slot);
-      continue;
+    } else if (b.is_last) {
+      auto& last = b.is_prompt ? h.of_prompt : h.of_answer;
+      if (last) forget(*last);
+      last = pages[index];
     }
-    if (!b.is_last) continue;
-    auto& last = b.is_prompt ? h.of_prompt : h.of_answer;
-    if (last) forget(*last);
-    last = pages[index];
+    border = h.borders.erase(border);
   }
-  h.borders.clear();
 }
 
 void state_storage::forget(page_id page) {
@@ -128,6 +130,11 @@ void state_storage::release(sequence_id sequence) {
 void state_storage::note_splice(sequence_id sequence, std::uint32_t at) {
   const auto known = held_.find(sequence);
   if (known != held_.end() && at < known->second.end()) release(sequence);
+}
+
+void state_storage::note_computed(sequence_id sequence) {
+  const auto at = held_.find(sequence);
+  if (at != held_.end()) at->second.made = at->second.base;
 }
 
 void state_storage::put_back(sequence_id sequence) {

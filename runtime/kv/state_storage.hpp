@@ -36,9 +36,10 @@ class state_storage final : public storage {
   void note_pass(const run_range&, page_table&) override {}
   [[nodiscard]] std::uint32_t adopt(sequence_id sequence, page_table& table) override;
   void offer(sequence_id sequence, const page_table& table, std::span<const page_id> pages) override;
-  [[nodiscard]] bool is_richer(sequence_id sequence, std::size_t index, page_id own, page_id known) const override;
+  [[nodiscard]] bool is_richer(sequence_id sequence, std::size_t index, page_id known) const override;
   void forget(page_id page) override;
   void note_splice(sequence_id sequence, std::uint32_t at) override;
+  void note_computed(sequence_id sequence) override;
   void put_back(sequence_id sequence) override;
   void release(sequence_id sequence) override;
   void clear() override;
@@ -54,13 +55,14 @@ class state_storage final : public storage {
   };
   struct holding {
     std::uint32_t slot = 0;
-    std::uint32_t base = 0;                   // how many tokens the slot's state covers
+    std::uint32_t base = 0;                   // how many tokens the slot's state covers once the last run is computed
     std::uint32_t records = 0;                // later rows that can be applied
+    std::uint32_t made = 0;                   // how many it covers by now: copies up to there were made
     std::map<std::uint32_t, border> borders;  // by length
     // The pages of its last borders in prompt and answer, which the next ones replace.
     std::optional<page_id> of_prompt, of_answer;
     state_use use;                                      // of the last run
-    std::uint32_t base_before = 0, records_before = 0;  // of which these were the numbers
+    std::uint32_t base_before = 0, records_before = 0;  // before it
     [[nodiscard]] std::uint32_t end() const { return base + records; }
   };
   struct snapshot {

@@ -61,15 +61,15 @@ class storage {
   [[nodiscard]] virtual std::uint32_t adopt(sequence_id sequence, page_table& table) = 0;
   /// Called when the table's first pages are cached for others.
   virtual void offer(sequence_id sequence, const page_table& table, std::span<const page_id> pages) = 0;
-  /// Whether the sequence's page has more for its prefix than the page that is cached for it. index: in the table.
-  [[nodiscard]] virtual bool is_richer(sequence_id, std::size_t /*index*/, page_id /*own*/, page_id /*known*/) const {
-    return false;
-  }
+  /// Whether the sequence has more for the prefix that ends with page `index` of its table than there is for the page
+  /// that is cached for it.
+  [[nodiscard]] virtual bool is_richer(sequence_id, std::size_t /*index*/, page_id /*known*/) const { return false; }
   /// Called when a cached page is evicted.
   virtual void forget(page_id page) = 0;
   /// Called after tokens from `at` on were removed, inserted or moved.
   virtual void note_splice(sequence_id, std::uint32_t /*at*/) {}
-  /// Called before `rewind` if the run was not computed.
+  /// Called before `rewind` when the pass is done: the run was computed, or not.
+  virtual void note_computed(sequence_id) {}
   virtual void put_back(sequence_id) {}
   /// Adds the states to copy before the next pass.
   virtual void take_copies(std::vector<state_copy>&) {}

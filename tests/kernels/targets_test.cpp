@@ -46,6 +46,7 @@ class targets : public kernel_test {
     digest_products();
     digest_rows();
     digest_caches();
+    digest_recurrence();
     return found_;
   }
 
@@ -165,6 +166,38 @@ class targets : public kernel_test {
       table().widen(type, narrow.data(), n, out.data());
       keep_row("narrow_and_widen_" + std::string(name_of(type)));
     }
+  }
+
+  /// Five rows through a state of 64 x 64, of which three change it; the operations around them.
+  void digest_recurrence() {
+    constexpr std::size_t n = 64, rows = 5, kept = 3, taps = 4;
+    std::vector<float> state = uniforms(n * n), scratch(n * delta_columns), changes(rows * n), out(rows * n);
+    auto keys = uniforms(rows * n), queries = uniforms(rows * n), values = uniforms(rows * n);
+    for (float& key : keys) key /= 8;
+    std::vector<delta_row> all;
+    const float* inputs[taps];
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::size_t at = i * n;
+      all.push_back({queries.data() + at, keys.data() + at, values.data() + at, 0.9F - 0.1F * static_cast<float>(i),
+                     0.7F, changes.data() + at, out.data() + at});
+      if (i < taps) inputs[i] = values.data() + at;
+    }
+    table().delta_rule({.state = state.data(),
+                        .head_dim = n,
+                        .rows = all.data(),
+                        .row_count = rows,
+                        .kept_count = kept,
+                        .group_end = n / delta_columns,
+                        .scratch = scratch.data()});
+    digest states, outputs, mixed;
+    states.add(state);
+    outputs.add(out);
+    table().convolve_silu(inputs, queries.data(), taps, n, out.data());
+    table().sigmoid_multiply(values.data(), out.data(), n);
+    mixed.add(out);
+    keep("recurrence/state", states);
+    keep("recurrence/outputs", outputs);
+    keep("recurrence/convolution_and_gate", mixed);
   }
 
   /// 300 tokens in pages in reverse order, the last 7 attending; then their keys are rotated.

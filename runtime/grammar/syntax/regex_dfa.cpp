@@ -739,9 +739,6 @@ result<regex_dfa> regex_dfa::bytes_without(std::string_view text, const std::vec
     return static_cast<std::uint16_t>(out.states_.size() - 1);
   };
   add();
-  std::size_t bytes = 0;
-  for (const auto& one : beginnings) bytes += one.size();
-  if (bytes > bytes_without_max) return too_many_states(bytes_without_max);
   // A tree of the beginnings, whose leaves are dead ends.
   std::vector<std::pair<std::uint16_t, std::uint8_t>> leaves;
   for (const auto& one : beginnings) {
@@ -749,6 +746,7 @@ result<regex_dfa> regex_dfa::bytes_without(std::string_view text, const std::vec
     for (const char c : std::string_view(one).substr(0, one.size() - 1)) {
       const auto byte = static_cast<std::uint8_t>(c);
       if (out.states_[at].next[byte] == dead) {
+        if (out.states_.size() + text.size() > bytes_without_max) return too_many_states(bytes_without_max);
         const auto fresh = add();
         out.states_[at].next[byte] = fresh;
       }

@@ -23,7 +23,7 @@ struct text_length {
 class regex_dfa {
  public:
   static constexpr std::uint32_t states_max = 1024;
-  static constexpr std::uint32_t bytes_without_max = 1 << 14;
+  static constexpr std::uint32_t bytes_without_max = 1 << 15;
   static constexpr std::uint16_t dead = UINT16_MAX;
   static constexpr const char* no_text = "no text matches the expressions and their bounds";  // an error
   static constexpr std::uint64_t compile_steps_max = 1'000'000;                               // about 10 ms
@@ -66,8 +66,8 @@ class regex_dfa {
   /// The digits of multiples of `of`, which is at least 1, without 0 and leading zeros.
   static regex_dfa multiples_of(std::uint32_t of);
   /// All texts of any bytes that do not contain `text`, and do not begin with one of `beginnings`. The first byte of
-  /// `text` occurs only once in it and nowhere in those. Those have at most
-  /// bytes_without_max bytes together.
+  /// `text` occurs only once in it and nowhere in those. Fails if it takes more than bytes_without_max states: one for
+  /// each byte of `text`, and of the tree of beginnings.
   static result<regex_dfa> bytes_without(std::string_view text, const std::vector<std::string>& beginnings = {});
   [[nodiscard]] bool matches(std::string_view text) const;
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "runtime/grammar/automaton_store.hpp"
 #include "runtime/grammar/json_schema.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 #include "runtime/grammar/tool_reader.hpp"
@@ -471,6 +472,36 @@ TEST(tool_grammar, definitions_do_not_make_work_for_each_property) {
   const auto [referring, held] = steps_of();
   EXPECT_GT(held, 20'000u);
   EXPECT_LT(referring, 400'000u);
+}
+
+// In this format the grammar tells a text from a call by the names of all tools.
+TEST(tool_grammar, says_that_names_are_too_many_and_too_long) {
+  std::mt19937 random(3);
+  tools::tool_set set;
+  for (int i = 0; i < 170; ++i) {
+    std::string name;
+    for (int k = 0; k < 250; ++k) name += static_cast<char>('a' + random() % 26);
+    set.all.push_back({.name = name});
+  }
+  EXPECT_TRUE(tool_constraint(set, *tools::find_format("hermes")));
+  const auto refused = tool_constraint(set, *tools::find_format("llama3"));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().context.find("the tools' names are too long"), std::string::npos);
+  set.all.resize(100);
+  const auto rules = compile(set, *tools::find_format("llama3"));
+  EXPECT_TRUE(takes(*rules, "any text, { or <"));
+}
+
+TEST(tool_grammar, tools_that_come_again_are_not_compiled_again) {
+  automaton_store store;
+  step_count steps;
+  const auto first = tool_constraint(two_tools(), *tools::find_format("hermes"), steps, &store);
+  ASSERT_TRUE(first);
+  const auto known = store.find(*first);
+  ASSERT_NE(known, nullptr);
+  ASSERT_TRUE(tool_constraint(two_tools(), *tools::find_format("hermes"), steps, &store));
+  EXPECT_EQ(store.find(*first), known);
+  EXPECT_EQ(steps.taken(), 0U) << "the store has compiled them";
 }
 
 TEST(tool_grammar, refuses_malformed_texts) {

@@ -148,6 +148,11 @@ class recurrent_world {
     ASSERT_TRUE(std::holds_alternative<allocated>(got));
     const auto& memory = std::get<allocated>(got);
     model_.copy(memory.copies);
+    // Others may ask for what is known of a sequence while its pass is out.
+    for (const run_range& run : runs) {
+      const std::span<const token> log(all_.at(run.sequence.value).log);
+      if (chance_() % 3 == 0) memory_.offer(run.sequence, {1}, log.first(run.first));
+    }
     if (chance_() % 10 == 0) {  // the target could not compute it
       for (const run_range& run : runs) {
         memory_.put_back(run.sequence);
@@ -170,6 +175,7 @@ class recurrent_world {
     const bool is_whole = run.first + run.count - run.drafts_count == q.log.size();
     q.log.insert(q.log.end(), drafts.begin(), drafts.begin() + accepted);
     const std::uint32_t known = run.end() - run.drafts_count + accepted;
+    memory_.note_computed(run.sequence);
     q.known = memory_.rewind(run.sequence, known);
     EXPECT_EQ(q.known, known) << "it can continue from any row of the last pass";
     if (is_whole) q.log.push_back(static_cast<token>(chance_() % 50));
@@ -220,6 +226,7 @@ TEST(state_storage, keeps_a_state_at_the_end_of_a_prompt_and_one_in_its_answer) 
   const auto pass = [&](std::uint32_t first, std::uint32_t count, std::uint32_t drafts = 0) {
     const run_range run{{1}, first, count, drafts};
     const auto got = memory.allocate({&run, 1});
+    memory.note_computed({1});
     return std::get<allocated>(got).runs[0].state;
   };
   const auto prompt = pass(0, 3 * page_tokens + 5);
@@ -252,6 +259,7 @@ TEST(state_storage, a_cached_page_with_a_state_replaces_one_whose_state_is_gone)
   const auto compute = [&](std::uint64_t sequence, const std::vector<token>& tokens) {
     const run_range run{{sequence}, 0, page_tokens + 2, 0};
     ASSERT_TRUE(std::holds_alternative<allocated>(memory.allocate({&run, 1})));
+    memory.note_computed({sequence});
     memory.offer({sequence}, {1}, tokens);
     memory.release({sequence});
   };
@@ -261,6 +269,26 @@ TEST(state_storage, a_cached_page_with_a_state_replaces_one_whose_state_is_gone)
   memory.release({3});
   compute(4, log);
   EXPECT_EQ(memory.adopt({5}, {1}, log), page_tokens);
+}
+
+TEST(state_storage, a_copy_is_offered_only_once_it_is_made) {
+  cache memory(size_with_states(4));
+  const std::vector<token> log(page_tokens + 2, 1);
+  const auto pass = [&](std::uint32_t first, std::uint32_t count) {
+    const run_range run{{1}, first, count, 0};
+    ASSERT_TRUE(std::holds_alternative<allocated>(memory.allocate({&run, 1})));
+  };
+  pass(0, page_tokens);  // whose last row is a record: the state is that of one token less
+  memory.note_computed({1});
+  pass(page_tokens, 2);  // makes the copy at the page's border
+  memory.offer({1}, {1}, std::span(log).first(page_tokens));
+  EXPECT_EQ(memory.adopt({2}, {1}, log), 0U) << "the page is computed, but the copy is not made yet";
+  memory.put_back({1});
+  EXPECT_EQ(memory.rewind({1}, page_tokens), page_tokens);
+  pass(page_tokens, 2);
+  memory.note_computed({1});
+  memory.offer({1}, {1}, std::span(log).first(page_tokens));
+  EXPECT_EQ(memory.adopt({3}, {1}, log), page_tokens);
 }
 
 TEST(state_storage, an_edit_within_the_state_begins_again) {
