@@ -359,6 +359,69 @@ TEST(target_model, counts_the_experts_that_a_pass_touches) {
   }
 }
 
+TEST(target_model, refuses_states_that_are_not_in_its_storage_or_written_twice) {
+  const auto& table = *kernels::process_table().table;
+  kernels::worker_team team(1);
+  const auto weights = *model::load_weights(
+      *test::make_tiny_model({.architecture = "qwen35", .context = context_max}).file(), table, team);
+  test::virtual_environment env;
+  test::hand_link wire;
+  actor::worker w{2, 3, wire, env};
+  const model::transformer::options how{
+      .pages_count = pages_count, .state_slots = 3, .records_max = 2, .rows_max = rows_max};
+  const auto who = w.add<target_model>(5, "target model", {16, 16}, [&](actor::actor_context& c) {
+    return std::make_unique<target_model>(c, std::move(*model::transformer::create(weights, table, team, how)),
+                                          pages_count, actor::actor_ref<cache_manager>{manager_at});
+  });
+  EXPECT_TRUE(wire.take<target_ready>());
+  const auto good_batch = [] {
+    forward_batch m{.batch = 1};
+    for (std::uint32_t slot : {0U, 1U}) {
+      m.runs.push_back({.sequence = {slot + 1},
+                        .tokens = {1, 2, 3, 4},
+                        .memory = {.table = {{32 * slot, 4, 0}}, .state = {.slot = slot, .kept = 2}},
+                        .logits_begin = 3,
+                        .prompt_count = 4,
+                        .log_count = 4});
+    }
+    m.runs[1].memory.state.snapshots = {{2, 2}};
+    return m;
+  };
+  struct mistake {
+    const char* what;
+    const char* why;  // empty for none
+    std::function<void(forward_batch&)> make;
+  };
+  for (const auto& [what, why, make] : {
+           mistake{"none", "", [](auto&) {}},
+           {"a slot", "a state outside", [](auto& m) { m.runs[0].memory.state.slot = 3; }},
+           {"too many records", "a state outside", [](auto& m) { m.runs[0].memory.state.records = 3; }},
+           {"more kept than there are", "a state outside", [](auto& m) { m.runs[0].memory.state.kept = 5; }},
+           {"more left than records", "a state outside", [](auto& m) { m.runs[0].memory.state.kept = 1; }},
+           {"a copy of no row", "a state outside", [](auto& m) { m.runs[1].memory.state.snapshots[0].rows = 0; }},
+           {"a copy of a draft", "a state outside", [](auto& m) { m.runs[1].memory.state.snapshots[0].rows = 3; }},
+           {"a copy to nowhere", "a state outside", [](auto& m) { m.runs[1].memory.state.snapshots[0].slot = 9; }},
+           {"a copy to itself", "a state outside", [](auto& m) { m.runs[1].memory.state.snapshots[0].slot = 1; }},
+           {"one slot for both", "another run writes", [](auto& m) { m.runs[0].memory.state.slot = 1; }},
+           {"a copy to another's", "another run writes", [](auto& m) { m.runs[1].memory.state.snapshots[0].slot = 0; }},
+           {"a copy before the pass", "a state is copied",
+            [](auto& m) {
+              m.copies = {{0, 3}};
+            }},
+       }) {
+    auto m = good_batch();
+    make(m);
+    w.deliver(test::frame_of(who.where, manager_at, m));
+    while (w.run_ready()) {
+    }
+    const auto done = wire.take<batch_done>();
+    ASSERT_TRUE(done) << what;
+    ASSERT_EQ(done->why_not.has_value(), *why != 0) << what;
+    const std::string found = done->why_not ? done->why_not->context : "";
+    EXPECT_NE(found.find(why), std::string::npos) << what << ": " << found;
+  }
+}
+
 // A token whose embedding is NaN spoils only the sequence that contains it.
 TEST(target_model, a_sequence_whose_numbers_overflow_has_no_answer_and_others_have) {
   auto tiny = test::make_tiny_model({.context = context_max});
