@@ -10,7 +10,8 @@ namespace {
 
 using enum role;
 using hub_form::same, hub_form::rotated, hub_form::norm, hub_form::one_row, hub_form::each, hub_form::stacked,
-    hub_form::interleaved;
+    hub_form::interleaved, hub_form::value_heads, hub_form::value_head_columns, hub_form::convolution, hub_form::decay,
+    hub_form::key_groups;
 using presence::always, presence::untied, presence::norm_shifts, presence::dense, presence::mixture,
     presence::shared_expert, presence::low_rank_queries, presence::direct_queries, presence::qkv_biases,
     presence::own_head_norms, presence::attention, presence::delta;
@@ -94,20 +95,33 @@ constexpr tensor_row gated_attention[] = {
     vector(query_norm, "attn_q_norm.weight", "self_attn.q_norm.weight", dim::head_dim, norm, attention),
     vector(key_norm, "attn_k_norm.weight", "self_attn.k_norm.weight", dim::head_dim, norm, attention),
 };
-constexpr tensor_row delta_net[] = {
-    matrix(delta_input, "attn_qkv.weight", "linear_attn.in_proj_qkv.weight", dim::delta_channels, dim::width, same,
+constexpr tensor_row delta_inputs[] = {
+    matrix(delta_input, "attn_qkv.weight", "linear_attn.in_proj_qkv.weight", dim::delta_channels, dim::width,
+           value_heads, delta),
+    matrix(delta_gate, "attn_gate.weight", "linear_attn.in_proj_z.weight", dim::delta_values, dim::width, value_heads,
            delta),
-    matrix(delta_gate, "attn_gate.weight", "linear_attn.in_proj_z.weight", dim::delta_values, dim::width, same, delta),
-    matrix(delta_convolution, "ssm_conv1d.weight", "linear_attn.conv1d.weight", dim::delta_channels, dim::delta_taps,
-           same, delta),
     matrix(delta_decay_input, "ssm_alpha.weight", "linear_attn.in_proj_a.weight", dim::delta_value_heads, dim::width,
-           same, delta),
-    matrix(delta_strength, "ssm_beta.weight", "linear_attn.in_proj_b.weight", dim::delta_value_heads, dim::width, same,
+           value_heads, delta),
+    matrix(delta_strength, "ssm_beta.weight", "linear_attn.in_proj_b.weight", dim::delta_value_heads, dim::width,
+           value_heads, delta),
+};
+/// Older GGUF files have the first two as one tensor, ssm_in.weight, with the rows of each key head together.
+constexpr tensor_row packed_delta_inputs[] = {
+    matrix(delta_input, "attn_qkv.weight", "linear_attn.in_proj_qkvz.weight", dim::delta_channels, dim::width,
+           key_groups, delta),
+    matrix(delta_gate, "attn_gate.weight", "linear_attn.in_proj_qkvz.weight", dim::delta_values, dim::width, key_groups,
            delta),
-    vector(delta_decay_bias, "ssm_dt.bias", "linear_attn.dt_bias", dim::delta_value_heads, same, delta),
-    vector(delta_decay, "ssm_a", "linear_attn.A_log", dim::delta_value_heads, same, delta),
+    matrix(delta_strength_and_decay_input, "ssm_ba.weight", "linear_attn.in_proj_ba.weight",
+           dim::delta_value_heads_twice, dim::width, same, delta),
+};
+constexpr tensor_row delta_net[] = {
+    matrix(delta_convolution, "ssm_conv1d.weight", "linear_attn.conv1d.weight", dim::delta_channels, dim::delta_taps,
+           convolution, delta),
+    vector(delta_decay_bias, "ssm_dt.bias", "linear_attn.dt_bias", dim::delta_value_heads, value_heads, delta),
+    vector(delta_decay, "ssm_a", "linear_attn.A_log", dim::delta_value_heads, decay, delta),
     vector(delta_norm, "ssm_norm.weight", "linear_attn.norm.weight", dim::delta_head_dim, same, delta),
-    matrix(delta_output, "ssm_out.weight", "linear_attn.out_proj.weight", dim::width, dim::delta_values, same, delta),
+    matrix(delta_output, "ssm_out.weight", "linear_attn.out_proj.weight", dim::width, dim::delta_values,
+           value_head_columns, delta),
 };
 constexpr tensor_row middle_norm[] = {
     vector(feed_forward_norm, "post_attention_norm.weight", "post_attention_layernorm.weight", dim::width, norm)};
@@ -130,6 +144,16 @@ constexpr tensor_row qwen_mixture[] = {
          dim::experts, each, mixture),
     many(expert_downs, "ffn_down_exps.weight", "mlp.experts.*.down_proj.weight", dim::width, dim::expert_feed_forward,
          dim::experts, each, mixture),
+};
+/// Folders have the gates of all experts, followed by the ups, in one tensor.
+constexpr tensor_row qwen_stacked_mixture[] = {
+    matrix(router, "ffn_gate_inp.weight", "mlp.gate.weight", dim::experts, dim::width, same, mixture),
+    many(expert_gates, "ffn_gate_exps.weight", "mlp.experts.gate_up_proj", dim::expert_feed_forward, dim::width,
+         dim::experts, stacked, mixture, 0, 2),
+    many(expert_ups, "ffn_up_exps.weight", "mlp.experts.gate_up_proj", dim::expert_feed_forward, dim::width,
+         dim::experts, stacked, mixture, 1, 2),
+    many(expert_downs, "ffn_down_exps.weight", "mlp.experts.down_proj", dim::width, dim::expert_feed_forward,
+         dim::experts, stacked, mixture),
 };
 constexpr tensor_row qwen_shared_expert[] = {
     vector(shared_router, "ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight", dim::width, one_row,
@@ -258,7 +282,12 @@ constexpr block glm4_layer[] = {input_norm, separate_qkv, attention_output_rows,
 constexpr block olmo2_layer[] = {separate_qkv, attention_output_rows, olmo_norms, gated_feed_forward};
 constexpr block phi3_layer[] = {input_norm, fused_qkv, attention_output_rows, feed_forward_norm_rows,
                                 fused_feed_forward};
-constexpr block qwen35_layer[] = {input_norm, gated_attention, delta_net, middle_norm, gated_feed_forward};
+constexpr block qwen35_layer[] = {input_norm, gated_attention, delta_inputs,
+                                  delta_net,  middle_norm,     gated_feed_forward};
+constexpr block qwen35moe_layer[] = {input_norm,  gated_attention,      delta_inputs,      delta_net,
+                                     middle_norm, qwen_stacked_mixture, qwen_shared_expert};
+constexpr block qwen3next_layer[] = {input_norm,  gated_attention, packed_delta_inputs, delta_net,
+                                     middle_norm, qwen_mixture,    qwen_shared_expert};
 constexpr block starcoder2_layer[] = {starcoder_input_norm, separate_qkv, attention_output_rows,
                                       starcoder_feed_forward};
 
@@ -270,6 +299,9 @@ constexpr hub_class llama_classes[] = {{"LlamaForCausalLM"},
 constexpr hub_class mistral3_classes[] = {{"Ministral3ForCausalLM"}};
 constexpr hub_class qwen2_classes[] = {{"Qwen2ForCausalLM"}};
 constexpr hub_class qwen3_classes[] = {{"Qwen3ForCausalLM"}};
+constexpr hub_class qwen35_classes[] = {{"Qwen3_5ForCausalLM"}};
+constexpr hub_class qwen35moe_classes[] = {{.name = "Qwen3_5MoeForCausalLM", .has_experts = true}};
+constexpr hub_class qwen3next_classes[] = {{.name = "Qwen3NextForCausalLM", .has_experts = true}};
 constexpr hub_class qwen2moe_classes[] = {{.name = "Qwen2MoeForCausalLM", .has_experts = true}};
 constexpr hub_class qwen3moe_classes[] = {{.name = "Qwen3MoeForCausalLM", .has_experts = true}};
 constexpr hub_class mellum_classes[] = {{.name = "MellumForCausalLM", .has_windows = true, .has_experts = true}};
@@ -331,15 +363,41 @@ constexpr family table[] = {
      .layer = qwen3_layer,
      .head_norms = head_norm::shared,
      .window_unless_denied = false},
-    // Qwen 3.5 and 3.6: three of four layers keep a state instead of all tokens.
+    // Three of four layers keep a state instead of all tokens.
     {.name = "qwen35",
-     .hub = {},
+     .hub = qwen35_classes,
      .layer = qwen35_layer,
      .hub_norms_less_one = true,
      .head_norms = head_norm::shared,
      .gates_attention = true,
      .attention_period = 4,
-     .window_unless_denied = false},
+     .window_unless_denied = false,
+     .hub_rotated = 0.25F},
+    {.name = "qwen35moe",
+     .hub = qwen35moe_classes,
+     .layer = qwen35moe_layer,
+     .hub_norms_less_one = true,
+     .head_norms = head_norm::shared,
+     .gates_attention = true,
+     .attention_period = 4,
+     .window_unless_denied = false,
+     .hub_rotated = 0.25F,
+     .experts_key = "num_experts",
+     .needs_experts = true,
+     .normalises_experts = true},
+    {.name = "qwen3next",
+     .hub = qwen3next_classes,
+     .layer = qwen3next_layer,
+     .hub_norms_less_one = true,
+     .head_norms = head_norm::shared,
+     .gates_attention = true,
+     .attention_period = 4,
+     .groups_value_heads = true,
+     .window_unless_denied = false,
+     .hub_rotated = 0.25F,
+     .experts_key = "num_experts",
+     .needs_experts = true,
+     .normalises_experts = true},
     {.name = "qwen2moe",
      .hub = qwen2moe_classes,
      .layer = qwen2moe_layer,

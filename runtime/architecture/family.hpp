@@ -72,6 +72,7 @@ struct family {
   head_norm head_norms = head_norm::none;
   bool gates_attention = false;        // the output of each head is multiplied by sigmoids of gates beside the queries
   std::uint32_t attention_period = 0;  // the last layer of each group of this size has attention, the others a state
+  bool groups_value_heads = false;     // of recurrent layers: see delta_shape::groups_values
   norm_kind norm = norm_kind::rms;
   feed_forward_kind activation = feed_forward_kind::gated_silu;
   std::string_view epsilon_key = "rms_norm_eps";  // key in a config.json

@@ -35,6 +35,25 @@ std::string wrong_latents(const model_shape& s) {
   return {};
 }
 
+/// Describes what is wrong with the sizes of recurrent layers; empty if nothing is.
+std::string wrong_recurrence(const model_shape& s) {
+  const delta_shape& d = *s.delta;
+  struct limit {
+    const char* what;
+    std::uint32_t found, most, unit;
+  };
+  for (const limit& l : {limit{"a convolution", d.taps, delta_taps_max, 1},
+                         {"key heads", d.key_heads, width_max / head_dim_max, 1},
+                         {"value heads", d.value_heads, width_max / head_dim_max, d.key_heads},
+                         {"a size of recurrent heads", d.head_dim, head_dim_max, 32}}) {
+    if (l.found != 0 && l.found <= l.most && l.found % l.unit == 0) continue;
+    return "expected " + std::string(l.what) + " up to " + std::to_string(l.most) +
+           (l.unit == 1 ? "" : " and a multiple of " + std::to_string(l.unit)) + ", found " + std::to_string(l.found);
+  }
+  if (s.attention_layers() == 0) return "expected a layer with attention among " + std::to_string(s.layers);
+  return {};
+}
+
 result<void> check_experts(const model_shape& s) {
   const auto refuse = [&](const std::string& what) { return failure{errc::invalid_argument, "shape: " + what}; };
   if (s.experts > experts_max || (s.kind->needs_experts && s.experts == 0)) {
@@ -59,6 +78,17 @@ result<void> check_experts(const model_shape& s) {
 }
 
 }  // namespace
+
+std::uint64_t delta_shape::packed_row(std::uint64_t row) const {
+  const std::uint64_t of_values = std::uint64_t{values_per_key()} * head_dim, together = 2 * (head_dim + of_values);
+  const auto at = [&](std::uint64_t before, std::uint64_t in_part, std::uint64_t of_head) {
+    return in_part / of_head * together + before + in_part % of_head;
+  };
+  if (row < keys()) return at(0, row, head_dim);
+  if (row < 2 * keys()) return at(head_dim, row - keys(), head_dim);
+  if (row < channels()) return at(2 * head_dim, row - 2 * keys(), of_values);
+  return at(2 * head_dim + of_values, row - channels(), of_values);
+}
 
 bool model_shape::is_extra(std::string_view tensor) const {
   constexpr std::string_view before = "blk.";
@@ -86,6 +116,10 @@ result<void> check(const model_shape& s) {
   }
   if (s.latent) {
     const std::string wrong = wrong_latents(s);
+    if (!wrong.empty()) return refuse(wrong);
+  }
+  if (s.delta && s.layers <= layers_max) {
+    const std::string wrong = wrong_recurrence(s);
     if (!wrong.empty()) return refuse(wrong);
   }
   const std::uint32_t own = s.own_head_dim();

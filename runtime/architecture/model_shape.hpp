@@ -35,18 +35,30 @@ struct latent_shape {
 };
 
 /// Gated DeltaNet: a layer that keeps, instead of all tokens, a matrix for each value head and the last rows of a short
-/// convolution. Value head h reads key head h modulo key_heads.
+/// convolution. A value head reads one key head.
 /// Source: Yang, Kautz, Hatamizadeh, "Gated Delta Networks: Improving Mamba2 with Delta Rule" (2024).
 struct delta_shape {
   std::uint32_t taps = 0;  // rows that the convolution sees, including its own
   std::uint32_t key_heads = 0;
   std::uint32_t value_heads = 0;  // a multiple of key_heads
   std::uint32_t head_dim = 0;     // of queries, keys and values; a multiple of 32
+  bool groups_values = false;     // the value heads of a key head are adjacent, instead of key_heads apart
 
   [[nodiscard]] std::uint32_t keys() const { return key_heads * head_dim; }
   [[nodiscard]] std::uint32_t values() const { return value_heads * head_dim; }
   /// Channels of the convolution: queries, keys, values.
   [[nodiscard]] std::uint32_t channels() const { return 2 * keys() + values(); }
+  [[nodiscard]] std::uint32_t values_per_key() const { return value_heads / key_heads; }
+  [[nodiscard]] std::uint32_t key_head_of(std::uint32_t value_head) const {
+    return groups_values ? value_head / values_per_key() : value_head % key_heads;
+  }
+  /// The place of a value head among all if those of a key head are adjacent.
+  [[nodiscard]] std::uint32_t grouped_place(std::uint32_t value_head) const {
+    return groups_values ? value_head : value_head % key_heads * values_per_key() + value_head / key_heads;
+  }
+  /// Qwen3-Next: the row of a matrix that has, for each key head, its query, key, values and their gates. `row` counts
+  /// the channels, then the gates.
+  [[nodiscard]] std::uint64_t packed_row(std::uint64_t row) const;
 };
 
 /// What a layer sees of the tokens before: all of them, a window of the last ones, or a state.

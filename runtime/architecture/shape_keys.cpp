@@ -154,6 +154,7 @@ result<void> read_recurrent(const gguf::gguf_file& file, const reader& keys, mod
   REDLINE_TRY_ASSIGN(d.head_dim, keys.count("ssm.state_size", head_dim_max));
   REDLINE_TRY_ASSIGN(d.key_heads, keys.count("ssm.group_count", width_max / head_dim_max));
   REDLINE_TRY_ASSIGN(d.value_heads, keys.count("ssm.time_step_rank", width_max / head_dim_max));
+  d.groups_values = c.kind->groups_value_heads;
   struct rule {
     std::string_view name;
     bool holds;
@@ -173,15 +174,18 @@ result<void> read_recurrent(const gguf::gguf_file& file, const reader& keys, mod
   for (std::uint32_t i = 0; i < c.layers; ++i)
     c.layer_kinds.push_back((i + 1) % period == 0 ? layer_kind::full : layer_kind::delta);
   const std::string key = keys.key("attention.recurrent_layers");
-  if (file.find(key) == nullptr) return {};
-  REDLINE_TRY_ASSIGN(const gguf::array* flags, file.get_array(key));
-  if (flags->numbers.size() < c.layers) {
-    return malformed(file, key + ": expected a flag for each of " + std::to_string(c.layers) + " layers, found " +
-                               std::to_string(flags->numbers.size()));
+  if (file.find(key) != nullptr) {
+    REDLINE_TRY_ASSIGN(const gguf::array* flags, file.get_array(key));
+    if (flags->numbers.size() < c.layers) {
+      return malformed(file, key + ": expected a flag for each of " + std::to_string(c.layers) + " layers, found " +
+                                 std::to_string(flags->numbers.size()));
+    }
+    for (std::uint32_t i = 0; i < c.layers; ++i)
+      c.layer_kinds[i] = flags->numbers[i] != 0 ? layer_kind::delta : layer_kind::full;
   }
-  for (std::uint32_t i = 0; i < c.layers; ++i)
-    c.layer_kinds[i] = flags->numbers[i] != 0 ? layer_kind::delta : layer_kind::full;
-  return {};
+  if (c.attention_layers() != 0) return {};
+  return malformed(file, keys.key("full_attention_interval") + ": expected a layer with attention among " +
+                             std::to_string(c.layers) + ", found only recurrent ones");
 }
 
 constexpr std::string_view log_multiplier = "rope.scaling.yarn_log_multiplier";
@@ -546,14 +550,20 @@ void put_rope_scaling(const model_shape& s, const std::string& prefix, gguf::ggu
   if (s.rope_magnitude != 0) to.put_f32(prefix + "rope.scaling.attn_factor", s.rope_magnitude);
 }
 
-void put_recurrent(const delta_shape& d, std::uint32_t rotated, const std::string& prefix, gguf::gguf_writer& to) {
+void put_recurrent(const model_shape& s, const std::string& prefix, gguf::gguf_writer& to) {
+  const delta_shape& d = *s.delta;
+  if (!s.layer_kinds.empty()) {
+    std::vector<std::int32_t> flags(s.layers);
+    std::ranges::transform(s.layer_kinds, flags.begin(), [](layer_kind kind) { return kind == layer_kind::delta; });
+    to.put_i32s(prefix + "attention.recurrent_layers", flags);
+  }
   to.put_u32(prefix + "ssm.conv_kernel", d.taps);
   to.put_u32(prefix + "ssm.state_size", d.head_dim);
   to.put_u32(prefix + "ssm.group_count", d.key_heads);
   to.put_u32(prefix + "ssm.time_step_rank", d.value_heads);
   to.put_u32(prefix + "ssm.inner_size", d.values());
   // Pairs by the coordinate of an image that rotates them; all coordinates of a text are the position.
-  const auto pairs = static_cast<std::int32_t>(rotated / 2);
+  const auto pairs = static_cast<std::int32_t>(s.rotated() / 2);
   to.put_i32s(prefix + "rope.dimension_sections", std::array{(pairs + 2) / 3, (pairs + 1) / 3, pairs / 3, 0});
 }
 
@@ -617,7 +627,7 @@ void put_shape(const model_shape& s, gguf::gguf_writer& to) {
   if (s.window != 0) to.put_u32(prefix + "attention.sliding_window", s.window);
   if (s.window_period != 0) to.put_u32(prefix + "attention.sliding_window_pattern", s.window_period);
   put_rope_scaling(s, prefix, to);
-  if (s.delta) put_recurrent(*s.delta, s.rotated(), prefix, to);
+  if (s.delta) put_recurrent(s, prefix, to);
   to.put_u32(prefix + "vocab_size", s.vocabulary);
 }
 

@@ -27,6 +27,7 @@ enum class role : std::uint8_t {
   delta_convolution,
   delta_decay_input,
   delta_strength,
+  delta_strength_and_decay_input,  // for each key head the rows of its strengths, then of its decay inputs
   delta_decay_bias,
   delta_decay,
   delta_norm,
@@ -91,6 +92,7 @@ enum class dim : std::uint8_t {
   delta_channels,
   delta_values,
   delta_value_heads,
+  delta_value_heads_twice,
   delta_head_dim,
   delta_taps,
 };
@@ -106,6 +108,12 @@ enum class hub_form : std::uint8_t {
   interleaved,    // row `part` of each `parts` rows of an expert; matrices are transposed, or MXFP4
   latent_keys,    // the first rows of each head, transposed
   latent_values,  // the other rows of each head
+  // In folders the value heads that read one key head are adjacent; in files they may be key_heads apart.
+  value_heads,         // the last rows are value heads
+  value_head_columns,  // the columns are
+  convolution,         // the last rows are, and there is a dimension of 1 before the taps
+  decay,               // the rows are, and the numbers are logarithms of the negated ones
+  key_groups,          // a part of a matrix with all rows of a key head together (delta_shape::packed_row)
 };
 
 /// When a layer has a tensor.

@@ -124,6 +124,8 @@ std::uint64_t size_of(dim d, const model_shape& s) {
       return delta.values();
     case dim::delta_value_heads:
       return delta.value_heads;
+    case dim::delta_value_heads_twice:
+      return 2ULL * delta.value_heads;
     case dim::delta_head_dim:
       return delta.head_dim;
     case dim::delta_taps:

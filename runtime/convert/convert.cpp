@@ -15,6 +15,7 @@
 #include "runtime/architecture/shape_keys.hpp"
 #include "runtime/architecture/tensors.hpp"
 #include "runtime/base/hex.hpp"
+#include "runtime/base/portable_math.hpp"
 #include "runtime/convert/output_path.hpp"
 #include "runtime/convert/row_stream.hpp"
 #include "runtime/huggingface/model_config.hpp"
@@ -51,6 +52,33 @@ row_source plus_one(row_source theirs) {
   return [theirs = std::move(theirs)](std::uint64_t row, float* out) {
     theirs(row, out);
     *out += 1;
+  };
+}
+
+/// The rows of `rows` whose last ones are value heads, which are adjacent in folders if they read one key head.
+row_source with_head_rows(row_source theirs, const architecture::delta_shape& d, std::uint64_t rows) {
+  const std::uint64_t of_head = rows == d.value_heads ? 1 : d.head_dim, first = rows - d.value_heads * of_head;
+  return [theirs = std::move(theirs), d, of_head, first](std::uint64_t row, float* out) {
+    if (row < first) return theirs(row, out);
+    const auto head = static_cast<std::uint32_t>((row - first) / of_head);
+    theirs(first + d.grouped_place(head) * of_head + (row - first) % of_head, out);
+  };
+}
+
+/// The same for columns.
+row_source with_head_columns(row_source theirs, const architecture::delta_shape& d) {
+  return [theirs = std::move(theirs), d](std::uint64_t row, float* out) {
+    std::vector<float> in_their_order(d.values());
+    theirs(row, in_their_order.data());
+    for (std::uint32_t head = 0; head < d.value_heads; ++head)
+      std::copy_n(in_their_order.data() + d.grouped_place(head) * d.head_dim, d.head_dim, out + head * d.head_dim);
+  };
+}
+
+row_source negated_exponential(row_source theirs) {
+  return [theirs = std::move(theirs)](std::uint64_t row, float* out) {
+    theirs(row, out);
+    *out = static_cast<float>(-portable_exp(double{*out}));
   };
 }
 
@@ -101,6 +129,13 @@ class tensor_mover {
         return latent_keys(t);
       case hub_form::latent_values:
         return latent_values(t);
+      case hub_form::value_heads:
+      case hub_form::value_head_columns:
+      case hub_form::convolution:
+      case hub_form::decay:
+        return value_heads(t);
+      case hub_form::key_groups:
+        return key_groups(t);
     }
     return {};
   }
@@ -123,6 +158,7 @@ class tensor_mover {
  private:
   /// Whether the tensor belongs to the layers that predict further tokens.
   [[nodiscard]] bool is_extra(const std::string& theirs) const {
+    if (shape_.delta && (theirs.starts_with("mtp.") || theirs.starts_with("model.mtp."))) return true;
     constexpr std::string_view before = "model.layers.";
     return theirs.starts_with(before) && shape_.is_extra("blk." + theirs.substr(before.size()));
   }
@@ -254,6 +290,34 @@ class tensor_mover {
     const std::uint64_t values = t.rows, plain = shape_.latent->plain_dim, of_head = plain + values;
     add(t, [source = stored_rows(stored, from.tensor->bytes.data(), t.columns), values, plain, of_head](
                std::uint64_t row, float* out) { source(row / values * of_head + plain + row % values, out); });
+    return {};
+  }
+
+  /// Moves a tensor whose last rows, or whose columns, are value heads of recurrent layers.
+  result<void> value_heads(const tensor& t) {
+    const architecture::delta_shape& d = *shape_.delta;
+    std::vector<std::uint64_t> shape{t.rows};
+    if (t.form == hub_form::convolution) shape.push_back(1);
+    if (t.columns != 0) shape.push_back(t.columns);
+    REDLINE_TRY_ASSIGN(const model_folder::place from, find(t.hub, shape));
+    REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, t.hub));
+    row_source source = stored_rows(stored, from.tensor->bytes.data(), std::max<std::uint64_t>(t.columns, 1));
+    source = t.form == hub_form::value_head_columns ? with_head_columns(std::move(source), d)
+                                                    : with_head_rows(std::move(source), d, t.rows);
+    if (t.form == hub_form::decay) source = negated_exponential(std::move(source));
+    add(t, std::move(source), [from] { from.file->drop_from_memory(*from.tensor); });
+    return {};
+  }
+
+  /// Moves the inputs, or the gates, of a matrix that has all rows of a key head together.
+  result<void> key_groups(const tensor& t) {
+    const architecture::delta_shape& d = *shape_.delta;
+    const std::uint64_t shape[] = {std::uint64_t{d.channels()} + d.values(), t.columns};
+    REDLINE_TRY_ASSIGN(const model_folder::place from, find(t.hub, shape));
+    REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, t.hub));
+    const std::uint64_t first = t.is == architecture::role::delta_gate ? d.channels() : 0;
+    add(t, [source = stored_rows(stored, from.tensor->bytes.data(), t.columns), d, first](
+               std::uint64_t row, float* out) { source(d.packed_row(first + row), out); });
     return {};
   }
 

@@ -48,6 +48,17 @@ void make_small_latents(synth_shape& s) {
   s.yarn_log_multiplier = 0.0707F;
 }
 
+/// Sets recurrent layers and a mixture in a small shape.
+void make_small_hybrid(synth_shape& s) {
+  s.layers = 4;
+  s.tied_head = false;
+  s.experts = 8;
+  s.experts_used = 2;
+  s.expert_feed_forward = 256;
+  s.shared_feed_forward = 256;
+  s.delta = {.taps = 4, .key_heads = 2, .value_heads = 4, .head_dim = 64};
+}
+
 const std::array shapes = std::to_array<synth_shape>({
     {{of("qwen2"), 24, 896, 14, 2, 64, 4864, 151936, 32768, 1e6F, 1e-6F, true}, "qwen2-0.5b"},
     {{of("qwen2"), 28, 1536, 12, 2, 128, 8960, 151936, 32768, 1e6F, 1e-6F, true}, "qwen2-1.5b"},
@@ -231,6 +242,58 @@ const std::array shapes = std::to_array<synth_shape>({
       .rotary_dim = 64,
       .delta = architecture::delta_shape{.taps = 4, .key_heads = 16, .value_heads = 16, .head_dim = 128}},
      "qwen3.5-0.8b"},
+    {{.kind = of("qwen35"),
+      .layers = 24,
+      .width = 2048,
+      .heads = 8,
+      .kv_heads = 2,
+      .head_dim = 256,
+      .feed_forward = 6144,
+      .vocabulary = 248320,
+      .context = 262144,
+      .rope_base = 1e7F,
+      .norm_epsilon = 1e-6F,
+      .rotary_dim = 64,
+      .delta = architecture::delta_shape{.taps = 4, .key_heads = 16, .value_heads = 16, .head_dim = 128}},
+     "qwen3.5-2b"},
+    {{.kind = of("qwen35moe"),
+      .layers = 40,
+      .width = 2048,
+      .heads = 16,
+      .kv_heads = 2,
+      .head_dim = 256,
+      .feed_forward = 512,
+      .vocabulary = 248320,
+      .context = 262144,
+      .rope_base = 1e7F,
+      .norm_epsilon = 1e-6F,
+      .tied_head = false,
+      .experts = 256,
+      .experts_used = 8,
+      .expert_feed_forward = 512,
+      .shared_feed_forward = 512,
+      .rotary_dim = 64,
+      .delta = architecture::delta_shape{.taps = 4, .key_heads = 16, .value_heads = 32, .head_dim = 128}},
+     "qwen3.5-35b-a3b"},
+    {{.kind = of("qwen3next"),
+      .layers = 48,
+      .width = 2048,
+      .heads = 16,
+      .kv_heads = 2,
+      .head_dim = 256,
+      .feed_forward = 5120,
+      .vocabulary = 151936,
+      .context = 262144,
+      .rope_base = 5e6F,
+      .norm_epsilon = 1e-6F,
+      .tied_head = false,
+      .experts = 512,
+      .experts_used = 10,
+      .expert_feed_forward = 512,
+      .shared_feed_forward = 512,
+      .rotary_dim = 64,
+      .delta = architecture::delta_shape{.taps = 4, .key_heads = 16, .value_heads = 32, .head_dim = 128}},
+     "qwen3-coder-next"},
     {{of("qwen2"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{of("llama"), 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{of("qwen3moe"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
@@ -245,6 +308,8 @@ const std::array shapes = std::to_array<synth_shape>({
            s.layers = 4;
            s.delta = {.taps = 4, .key_heads = 2, .value_heads = 4, .head_dim = 64};
          }),
+    tiny("qwen35moe", "tiny-qwen35moe", make_small_hybrid),
+    tiny("qwen3next", "tiny-qwen3next", make_small_hybrid),
     tiny("mellum", "tiny-mellum",
          [](auto& s) {
            s.tied_head = false;

@@ -34,6 +34,14 @@ constexpr auto wrappers = std::to_array<wrapper>({
      .text_type = "ministral3",
      .text = "Ministral3ForCausalLM",
      .usual = "{}"},
+    {.theirs = "Qwen3_5ForConditionalGeneration",
+     .text_type = "qwen3_5_text",
+     .text = "Qwen3_5ForCausalLM",
+     .usual = "{}"},
+    {.theirs = "Qwen3_5MoeForConditionalGeneration",
+     .text_type = "qwen3_5_moe_text",
+     .text = "Qwen3_5MoeForCausalLM",
+     .usual = "{}"},
 });
 
 constexpr std::uint64_t size_max = 0x7fffffff;  // fits every integer; `check` applies the real limits
@@ -77,6 +85,11 @@ result<std::uint32_t> size_or(const json_object& config, std::string_view name, 
   return config.has(name) ? size_at(config, name) : otherwise;
 }
 
+failure wrong_types(const json_object& config, std::uint32_t layers, std::size_t found) {
+  return config.malformed("layer_types",
+                          "expected " + std::to_string(layers) + " entries, found " + std::to_string(found));
+}
+
 /// Reads heads that compute their keys and values from a latent vector.
 result<void> read_latents(const json_object& config, model_shape& s) {
   if (!s.kind->has_latents()) return {};
@@ -92,6 +105,52 @@ result<void> read_latents(const json_object& config, model_shape& s) {
   if (biases) return config.unsupported("attention_bias", "expected false");
   REDLINE_TRY_ASSIGN(const bool neighbors, config.flag_or("rope_interleave", true));
   if (!neighbors) return config.unsupported("rope_interleave", "expected true");
+  return {};
+}
+
+/// Reads the sizes of recurrent layers, and which layers are recurrent.
+result<void> read_recurrent(const json_object& config, model_shape& s) {
+  if (s.kind->attention_period == 0) return {};
+  architecture::delta_shape& d = s.delta.emplace();
+  d.groups_values = s.kind->groups_value_heads;
+  REDLINE_TRY_ASSIGN(d.taps, size_at(config, "linear_conv_kernel_dim"));
+  REDLINE_TRY_ASSIGN(d.key_heads, size_at(config, "linear_num_key_heads"));
+  REDLINE_TRY_ASSIGN(d.value_heads, size_at(config, "linear_num_value_heads"));
+  REDLINE_TRY_ASSIGN(d.head_dim, size_at(config, "linear_key_head_dim"));
+  REDLINE_TRY_ASSIGN(const std::uint32_t value_dim, size_at(config, "linear_value_head_dim"));
+  if (value_dim != d.head_dim) {
+    return config.unsupported(
+        "linear_value_head_dim",
+        "expected the " + std::to_string(d.head_dim) + " of linear_key_head_dim, found " + std::to_string(value_dim));
+  }
+  struct setting {
+    std::string_view name;
+    bool wanted;
+  };
+  for (const setting& t : {setting{"attn_output_gate", true}, {"attention_bias", false}}) {
+    REDLINE_TRY_ASSIGN(const bool found, config.flag_or(t.name, t.wanted));
+    if (found != t.wanted) return config.unsupported(t.name, t.wanted ? "expected true" : "expected false");
+  }
+  REDLINE_TRY_ASSIGN(const std::uint32_t period, size_or(config, "full_attention_interval", s.kind->attention_period));
+  if (s.layers > architecture::layers_max) return {};  // refused by check
+  std::vector<architecture::layer_kind> kinds(s.layers, architecture::layer_kind::delta);
+  for (std::uint32_t i = period - 1; i < s.layers; i += period) kinds[i] = architecture::layer_kind::full;
+  if (config.has("layer_types")) {
+    REDLINE_TRY_ASSIGN(const json* types, config.array("layer_types"));
+    if (types->size() != s.layers) return wrong_types(config, s.layers, types->size());
+    for (std::uint32_t i = 0; i < s.layers; ++i) {
+      const bool is_full = (*types)[i] == "full_attention";
+      if (!is_full && (*types)[i] != "linear_attention") {
+        return config.unsupported("layer_types", "expected 'linear_attention' or 'full_attention' in layer " +
+                                                     std::to_string(i) + ", found " + show_json((*types)[i]));
+      }
+      kinds[i] = is_full ? architecture::layer_kind::full : architecture::layer_kind::delta;
+    }
+  }
+  bool is_usual = true;
+  for (std::uint32_t i = 0; i < s.layers; ++i)
+    is_usual = is_usual && s.is_recurrent(i) == (kinds[i] == architecture::layer_kind::delta);
+  if (!is_usual) s.layer_kinds = std::move(kinds);
   return {};
 }
 
@@ -212,7 +271,9 @@ result<void> read_gemma(const json_object& config, model_shape& s) {
 
 result<void> read_sizes(const json_object& config, const known_class& of, model_shape& s) {
   for (const architecture::size_key& key : architecture::size_keys) {
-    REDLINE_TRY_ASSIGN(s.*key.into, size_at(config, key.hub));
+    // Mixtures need not have a dense width.
+    const bool is_left_out = key.into == &model_shape::feed_forward && of.named.has_experts && !config.has(key.hub);
+    REDLINE_TRY_ASSIGN(s.*key.into, size_at(config, is_left_out ? "moe_intermediate_size" : key.hub));
   }
   REDLINE_TRY_ASSIGN(s.kv_heads, size_or(config, "num_key_value_heads", s.heads));
   REDLINE_TRY(read_experts(config, of, s));
@@ -225,6 +286,7 @@ result<void> read_sizes(const json_object& config, const known_class& of, model_
   REDLINE_TRY_ASSIGN(s.head_dim, size_or(config, "head_dim", std::max(1U, s.width / s.heads)));
   REDLINE_TRY(read_gemma(config, s));
   REDLINE_TRY(read_latents(config, s));
+  REDLINE_TRY(read_recurrent(config, s));
   REDLINE_TRY(read_mixture(config, of, s));
   REDLINE_TRY(read_command_r(config, s));
   REDLINE_TRY_ASSIGN(const double epsilon, config.positive(of.kind.epsilon_key));
@@ -426,10 +488,7 @@ result<void> read_rope(const json_object& config, const known_class& of, model_c
 result<void> check_layer_types(const json_object& config, std::uint32_t period, std::uint32_t layers) {
   if (!config.has("layer_types")) return {};
   REDLINE_TRY_ASSIGN(const json* types, config.array("layer_types"));
-  if (types->size() != layers) {
-    return config.malformed("layer_types",
-                            "expected " + std::to_string(layers) + " entries, found " + std::to_string(types->size()));
-  }
+  if (types->size() != layers) return wrong_types(config, layers, types->size());
   for (std::uint32_t i = 0; i < layers; ++i) {
     const bool has_window = period == 1 || (period > 1 && i % period + 1 < period);
     const std::string wanted = has_window ? "sliding_attention" : "full_attention";
@@ -467,6 +526,7 @@ result<void> read_window(const json_object& config, const known_class& of, model
   } else if (window < s.context) {
     s.window = window;
   }
+  if (s.delta) return {};
   const bool all_or_none = usual < 2;
   // Families whose layers all have a window state the type of every layer or of none.
   return check_layer_types(config, all_or_none && s.window == 0 ? 0 : period, s.layers);
@@ -561,7 +621,7 @@ result<model_config> read_model_config(const json_object& config) {
 }
 
 std::optional<std::string> text_name(std::string_view tensor) {
-  for (const std::string_view other : {"vision_tower.", "multi_modal_projector."}) {
+  for (const std::string_view other : {"vision_tower.", "multi_modal_projector.", "visual."}) {
     if (tensor.starts_with(other) || tensor.starts_with("model." + std::string(other))) return std::nullopt;
   }
   // The prefix in folders, and the one in newer folders that were saved again.

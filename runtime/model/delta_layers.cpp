@@ -158,7 +158,8 @@ void delta_layers::convolve(const layer_weights& layer, const part& p, std::size
 /// Runs one head of a run through its state.
 void delta_layers::scan(const part& p, std::size_t place, std::size_t head, std::uint32_t worker) {
   const view v = view_of(p.state.slot, place);
-  const std::size_t d = shape_.head_dim, key_at = head % shape_.key_heads * d, value_at = head * d;
+  const std::size_t d = shape_.head_dim, key_at = shape_.key_head_of(static_cast<std::uint32_t>(head)) * d,
+                    value_at = head * d;
   scratch& s = scratch_[worker];
   s.updates.clear();
   s.rows.clear();

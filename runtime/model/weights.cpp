@@ -47,6 +47,11 @@ std::vector<std::uint64_t> attention_rows(const model_shape& c) {
   return {size_of(dim::queries, c), keys, keys};
 }
 
+/// What older files of Qwen3-Next have instead of a recurrent layer's input and gate.
+constexpr std::string_view packed_input = ".ssm_in.weight";
+/// What files may have instead of the experts' gates and ups: for each expert both, stacked.
+constexpr std::string_view gates_and_ups = ".ffn_gate_up_exps.weight";
+
 /// The row counts of the matrices that are stacked in a two-dimensional tensor.
 std::vector<std::uint64_t> rows_of_each(const gguf::tensor& t, const model_shape& c) {
   std::vector<std::uint64_t> fused;
@@ -59,6 +64,8 @@ std::vector<std::uint64_t> rows_of_each(const gguf::tensor& t, const model_shape
   if (c.kind != nullptr && c.kind->gates_attention && t.name.ends_with(".attn_q.weight")) {
     fused = {size_of(dim::queries, c), size_of(dim::queries, c)};
   }
+  if (c.delta && t.name.ends_with(packed_input)) fused = {c.delta->channels(), c.delta->values()};
+  if (c.delta && t.name.ends_with(".ssm_ba.weight")) fused = {c.delta->value_heads, c.delta->value_heads};
   const bool fits = std::accumulate(fused.begin(), fused.end(), std::uint64_t{0}) == t.dimensions[1];
   return fits ? fused : std::vector{t.dimensions[1]};
 }
@@ -81,7 +88,10 @@ std::uint64_t matrix_bytes(const gguf::tensor& t, const model_shape& c, const ke
   const bool is_matrix = has_rows && !t.name.ends_with(".bias") && !t.name.ends_with("_norm.weight") &&
                          !t.name.ends_with(".ssm_conv1d.weight");
   if (!type || !is_matrix || c.is_extra(t.name) || t.dimensions[0] % kernels::block_columns(*type) != 0) return 0;
-  if (t.dimensions.size() == 3) return t.dimensions[2] * matrix_bytes(*type, t.dimensions[1], t.dimensions[0], table);
+  if (t.dimensions.size() == 3) {
+    const std::uint64_t parts = t.name.ends_with(gates_and_ups) ? 2 : 1;
+    return t.dimensions[2] * parts * matrix_bytes(*type, t.dimensions[1] / parts, t.dimensions[0], table);
+  }
   if (c.latent && t.name.ends_with(keys_and_values)) {
     return c.heads * (matrix_bytes(turned_type, t.dimensions[0], c.latent->plain_dim, table) +
                       matrix_bytes(*type, c.latent->value_dim, t.dimensions[0], table));
@@ -162,26 +172,33 @@ class loader {
     return out;
   }
 
-  /// Reads a matrix whose rows belong to two matrices by turns, `together` rows at a time.
-  result<std::vector<kernels::packed_weights>> by_turns(const tensor& of, std::uint64_t together) {
-    REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(of.gguf, of.dimensions()));
-    REDLINE_TRY_ASSIGN(const weight_type type, block_type(*t, of.columns));
-    const std::uint64_t bytes = together * kernels::row_bytes(type, of.columns), rows = of.rows / 2;
+  /// Reads a matrix as the stacked matrices that it would be with its rows in another order: row i of theirs is its row
+  /// row_of(i).
+  template<class RowOf>
+  result<std::vector<kernels::packed_weights>> reordered(const std::string& name, std::uint64_t columns,
+                                                         const std::vector<std::uint64_t>& rows_of_each, RowOf row_of) {
+    const std::uint64_t rows = std::accumulate(rows_of_each.begin(), rows_of_each.end(), std::uint64_t{0});
+    const std::uint64_t wanted[] = {columns, rows};
+    REDLINE_TRY_ASSIGN(const gguf::tensor* t, find(name, wanted));
+    REDLINE_TRY_ASSIGN(const weight_type type, block_type(*t, columns));
+    const std::uint64_t bytes = kernels::row_bytes(type, columns);
     try {
-      std::vector<std::byte> apart(t->bytes.size());
-      for (std::uint64_t i = 0; i < of.rows / together; ++i) {
-        const std::uint64_t to = i % 2 * (rows / together) + i / 2;
-        std::copy_n(t->bytes.data() + i * bytes, bytes, apart.data() + to * bytes);
-      }
-      std::vector<kernels::packed_weights::request> requests;
-      for (const std::byte* source : {apart.data(), apart.data() + apart.size() / 2})
-        requests.push_back({rows, source, take(matrix_bytes(type, rows, of.columns, table_))});
-      auto packed = kernels::packed_weights::pack_all(table_, team_, type, of.columns, requests);
-      done(*t);
-      return packed;
+      std::vector<std::byte> stacked_rows(t->bytes.size());
+      for (std::uint64_t row = 0; row < rows; ++row)
+        std::copy_n(t->bytes.data() + row_of(row) * bytes, bytes, stacked_rows.data() + row * bytes);
+      return pack(*t, stacked_rows.data(), type, columns, rows_of_each);
     } catch (const std::bad_alloc&) {
       return no_memory(*t);
     }
+  }
+
+  /// Reads a matrix whose rows belong to two matrices by turns, `together` rows at a time.
+  result<std::vector<kernels::packed_weights>> by_turns(const tensor& of, std::uint64_t together) {
+    const std::uint64_t half = of.rows / 2;
+    return reordered(of.gguf, of.columns, {half, half}, [=](std::uint64_t row) {
+      const std::uint64_t in_half = row % half;
+      return (in_half / together * 2 + row / half) * together + in_half % together;
+    });
   }
 
   /// Reads a tensor of several stacked matrices.
@@ -191,6 +208,12 @@ class loader {
   /// Reads a tensor of [count, rows, columns], matrix by matrix.
   result<std::vector<kernels::packed_weights>> matrices(const tensor& t) {
     return matrices(t.gguf, t.dimensions(), std::vector(t.count, t.rows));
+  }
+
+  /// Reads a tensor that has, for each matrix of `like`, two of them.
+  result<std::vector<kernels::packed_weights>> pairs(const std::string& name, const tensor& like) {
+    const std::uint64_t shape[] = {like.columns, 2 * like.rows, like.count};
+    return matrices(name, shape, std::vector(2 * like.count, like.rows));
   }
 
   /// A tensor of [heads][keys + values, columns]: the keys' matrices transposed, [columns, keys], then the values'.
@@ -298,18 +321,23 @@ class loader {
     const std::uint64_t columns = shape[0];
     REDLINE_TRY_ASSIGN(const weight_type type, block_type(*t, columns));
     try {
-      std::vector<kernels::packed_weights::request> requests;
-      const std::byte* source = t->bytes.data();
-      for (const std::uint64_t rows : rows_of_each) {
-        requests.push_back({rows, source, take(matrix_bytes(type, rows, columns, table_))});
-        source += rows * kernels::row_bytes(type, columns);
-      }
-      auto packed = kernels::packed_weights::pack_all(table_, team_, type, columns, requests);
-      done(*t);
-      return packed;
+      return pack(*t, t->bytes.data(), type, columns, rows_of_each);
     } catch (const std::bad_alloc&) {
       return no_memory(*t);
     }
+  }
+
+  /// Packs the stacked matrices at `source`, which are all of the tensor. Throws std::bad_alloc.
+  std::vector<kernels::packed_weights> pack(const gguf::tensor& t, const std::byte* source, weight_type type,
+                                            std::uint64_t columns, const std::vector<std::uint64_t>& rows_of_each) {
+    std::vector<kernels::packed_weights::request> requests;
+    for (const std::uint64_t rows : rows_of_each) {
+      requests.push_back({rows, source, take(matrix_bytes(type, rows, columns, table_))});
+      source += rows * kernels::row_bytes(type, columns);
+    }
+    auto packed = kernels::packed_weights::pack_all(table_, team_, type, columns, requests);
+    done(t);
+    return packed;
   }
 
   /// The type of a matrix whose rows have this many numbers, which must be whole blocks.
@@ -357,6 +385,9 @@ class loader {
   std::uint64_t all_bytes_ = 0;
 };
 
+/// "blk.3" for a tensor of that layer.
+std::string layer_prefix(const tensor& t) { return t.gguf.substr(0, t.gguf.find('.', t.gguf.find('.') + 1)); }
+
 result<norm_weights> load_norm(loader& from, const model_shape& c, const tensor* scale, const tensor* shift) {
   norm_weights n;
   REDLINE_TRY_ASSIGN(n.scale, from.vector(scale));
@@ -396,18 +427,34 @@ result<void> load_expert_biases(loader& from, const tensor_list& t, mixture_weig
   return {};
 }
 
+/// Files may have the gates and ups of each expert stacked, in one tensor.
+result<void> load_gates_and_ups(loader& from, const tensor_list& t, mixture_weights& m) {
+  const tensor& gates = *t.find(role::expert_gates);
+  const std::string both = layer_prefix(gates) + std::string(gates_and_ups);
+  if (from.has(both)) {
+    REDLINE_TRY_ASSIGN(auto all, from.pairs(both, gates));
+    for (std::size_t e = 0; e < m.experts.size(); ++e) {
+      m.experts[e].gate = std::move(all[2 * e]);
+      m.experts[e].up = std::move(all[2 * e + 1]);
+    }
+    return {};
+  }
+  REDLINE_TRY_ASSIGN(auto all_gates, from.matrices(gates));
+  REDLINE_TRY_ASSIGN(auto all_ups, from.matrices(*t.find(role::expert_ups)));
+  for (std::size_t e = 0; e < m.experts.size(); ++e) {
+    m.experts[e].gate = std::move(all_gates[e]);
+    m.experts[e].up = std::move(all_ups[e]);
+  }
+  return {};
+}
+
 result<mixture_weights> load_mixture(loader& from, const model_shape& c, const tensor_list& t) {
   mixture_weights m;
   REDLINE_TRY_ASSIGN(m.router, from.matrix(t.find(role::router)));
-  REDLINE_TRY_ASSIGN(auto gates, from.matrices(*t.find(role::expert_gates)));
-  REDLINE_TRY_ASSIGN(auto ups, from.matrices(*t.find(role::expert_ups)));
-  REDLINE_TRY_ASSIGN(auto downs, from.matrices(*t.find(role::expert_downs)));
   m.experts.resize(c.experts);
-  for (std::uint32_t e = 0; e < c.experts; ++e) {
-    m.experts[e].gate = std::move(gates[e]);
-    m.experts[e].up = std::move(ups[e]);
-    m.experts[e].down = std::move(downs[e]);
-  }
+  REDLINE_TRY(load_gates_and_ups(from, t, m));
+  REDLINE_TRY_ASSIGN(auto downs, from.matrices(*t.find(role::expert_downs)));
+  for (std::uint32_t e = 0; e < c.experts; ++e) m.experts[e].down = std::move(downs[e]);
   REDLINE_TRY_ASSIGN(m.selection_bias, from.finite(t.find(role::selection_bias)));
   REDLINE_TRY(load_expert_biases(from, t, m));
   REDLINE_TRY_ASSIGN(m.shared_router, from.row(t.find(role::shared_router)));
@@ -422,7 +469,7 @@ result<void> load_latents(loader& from, const model_shape& c, const tensor_list&
   REDLINE_TRY_ASSIGN(w.down, from.matrix(t.find(role::latent_down)));
   REDLINE_TRY_ASSIGN(w.norm, from.vector(t.find(role::latent_norm)));
   const tensor &keys = *t.find(role::latent_keys), &values = *t.find(role::latent_values);
-  const std::string both = keys.gguf.substr(0, keys.gguf.find(".attn_")) + std::string(keys_and_values);
+  const std::string both = layer_prefix(keys) + std::string(keys_and_values);
   if (from.has(both)) {
     REDLINE_TRY_ASSIGN(auto of_heads, from.turned(both, c.heads, keys.columns, values.rows, keys.rows));
     w.of_query = std::move(of_heads.keys);
@@ -464,11 +511,26 @@ result<void> load_inputs_of_attention(loader& from, const model_shape& c, const 
 }
 
 /// Loads the inputs of a recurrent layer.
-result<void> load_delta(loader& from, const tensor_list& t, delta_weights& w) {
-  REDLINE_TRY_ASSIGN(w.input, from.matrix(t.find(role::delta_input)));
-  REDLINE_TRY_ASSIGN(w.gate, from.matrix(t.find(role::delta_gate)));
-  REDLINE_TRY_ASSIGN(w.decay_input, from.matrix(t.find(role::delta_decay_input)));
-  REDLINE_TRY_ASSIGN(w.strength, from.matrix(t.find(role::delta_strength)));
+result<void> load_delta(loader& from, const architecture::delta_shape& d, const tensor_list& t, delta_weights& w) {
+  const tensor& input = *t.find(role::delta_input);
+  const std::string packed = layer_prefix(input) + std::string(packed_input);
+  if (from.has(packed)) {
+    REDLINE_TRY_ASSIGN(auto parts, from.reordered(packed, input.columns, {d.channels(), d.values()},
+                                                  [&](std::uint64_t row) { return d.packed_row(row); }));
+    w.input = std::move(parts[0]);
+    w.gate = std::move(parts[1]);
+  } else {
+    REDLINE_TRY_ASSIGN(w.input, from.matrix(&input));
+    REDLINE_TRY_ASSIGN(w.gate, from.matrix(t.find(role::delta_gate)));
+  }
+  if (const tensor* both = t.find(role::delta_strength_and_decay_input)) {
+    REDLINE_TRY_ASSIGN(auto parts, from.by_turns(*both, d.values_per_key()));
+    w.strength = std::move(parts[0]);
+    w.decay_input = std::move(parts[1]);
+  } else {
+    REDLINE_TRY_ASSIGN(w.decay_input, from.matrix(t.find(role::delta_decay_input)));
+    REDLINE_TRY_ASSIGN(w.strength, from.matrix(t.find(role::delta_strength)));
+  }
   REDLINE_TRY_ASSIGN(w.convolution, from.transposed(t.find(role::delta_convolution)));
   REDLINE_TRY_ASSIGN(w.decay_bias, from.finite(t.find(role::delta_decay_bias)));
   REDLINE_TRY_ASSIGN(w.decay, from.not_positive(t.find(role::delta_decay)));
@@ -482,7 +544,7 @@ result<layer_weights> load_layer(loader& from, const model_shape& c, std::uint32
   REDLINE_TRY_ASSIGN(l.attention_norm,
                      load_norm(from, c, t.find(role::attention_norm), t.find(role::attention_norm_shift)));
   if (c.is_recurrent(index)) {
-    REDLINE_TRY(load_delta(from, t, l.delta));
+    REDLINE_TRY(load_delta(from, *c.delta, t, l.delta));
     REDLINE_TRY_ASSIGN(l.output, from.matrix(t.find(role::delta_output)));
   } else {
     REDLINE_TRY(load_inputs_of_attention(from, c, t, l));

@@ -115,13 +115,14 @@ inline std::vector<float> factors_of(const tiny_model& m, const std::string& ten
 /// m: the model with that shape.
 inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
   static const std::map<std::string, std::string> names = {
-      {"llama", "Llama"},        {"qwen2", "Qwen2"},           {"qwen3", "Qwen3"},
-      {"gemma", "Gemma"},        {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"},
-      {"qwen3moe", "Qwen3Moe"},  {"granite", "Granite"},       {"granitemoe", "GraniteMoe"},
-      {"gemma2", "Gemma2"},      {"gemma3", "Gemma3"},         {"gpt-oss", "GptOss"},
-      {"phi3", "Phi3"},          {"olmo2", "Olmo2"},           {"glm4", "Glm4"},
-      {"command-r", "Cohere"},   {"deepseek2", "DeepseekV2"},  {"mellum", "Mellum"},
-      {"mistral3", "Ministral3"}};
+      {"llama", "Llama"},         {"qwen2", "Qwen2"},           {"qwen3", "Qwen3"},
+      {"gemma", "Gemma"},         {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"},
+      {"qwen3moe", "Qwen3Moe"},   {"granite", "Granite"},       {"granitemoe", "GraniteMoe"},
+      {"gemma2", "Gemma2"},       {"gemma3", "Gemma3"},         {"gpt-oss", "GptOss"},
+      {"phi3", "Phi3"},           {"olmo2", "Olmo2"},           {"glm4", "Glm4"},
+      {"command-r", "Cohere"},    {"deepseek2", "DeepseekV2"},  {"mellum", "Mellum"},
+      {"mistral3", "Ministral3"}, {"qwen35", "Qwen3_5"},        {"qwen35moe", "Qwen3_5Moe"},
+      {"qwen3next", "Qwen3Next"}};
   const bool gelu = s.architecture.starts_with("gemma") || s.architecture == "starcoder2";
   const bool mixtral = s.architecture == "llama" && s.experts != 0;
   json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},
@@ -187,6 +188,17 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
                               {"long_factor", factors_of(m, "rope_factors_long.weight")},
                               {"short_factor", factors_of(m, "rope_factors_short.weight")}};
   }
+  if (s.architecture.starts_with("qwen35") || s.architecture == "qwen3next") {
+    config["linear_conv_kernel_dim"] = 4;
+    config["linear_num_key_heads"] = 2;
+    config["linear_num_value_heads"] = 4;
+    config["linear_key_head_dim"] = s.delta_head_dim;
+    config["linear_value_head_dim"] = s.delta_head_dim;
+    for (std::uint32_t i = 0; i < s.layers; ++i)
+      config["layer_types"].push_back(i % 2 == 0 ? "linear_attention" : "full_attention");
+    config["partial_rotary_factor"] = static_cast<double>(s.rotary_dim) / s.head_dim;
+  }
+  if (s.architecture == "qwen35moe") config.erase("intermediate_size");
   if (s.architecture == "glm4") config["partial_rotary_factor"] = static_cast<double>(s.rotary_dim) / s.head_dim;
   if (s.architecture == "command-r") {
     config["logit_scale"] = 0.25;
@@ -228,7 +240,7 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
     return config;
   }
   config["moe_intermediate_size"] = s.expert_feed_forward;
-  config["norm_topk_prob"] = s.architecture == "qwen3moe" || s.architecture == "mellum";
+  config["norm_topk_prob"] = s.architecture != "qwen2moe";
   config["decoder_sparse_step"] = 1;
   config["mlp_only_layers"] = json::array();
   if (s.shared_feed_forward != 0) config["shared_expert_intermediate_size"] = s.shared_feed_forward;
@@ -345,11 +357,15 @@ inline std::vector<std::byte> halves_apart(const std::vector<std::byte>& pairs, 
 }
 
 /// Stores gates and ups as one tensor, per expert one after the other, and downs unchanged.
-inline void add_granite_experts(hf_tensors& to, const tiny_tensor& t, const tiny_model& m) {
-  const std::string moe = "model.layers." + t.name.substr(4, t.name.find('.', 4) - 4) + ".block_sparse_moe.";
+inline void add_stacked_experts(hf_tensors& to, const tiny_tensor& t, const tiny_model& m,
+                                const std::string& architecture) {
+  const std::string layer = "model.layers." + t.name.substr(4, t.name.find('.', 4) - 4);
+  const bool granite = architecture == "granitemoe";
+  const std::string ups = granite ? ".block_sparse_moe.input_linear.weight" : ".mlp.experts.gate_up_proj";
+  const std::string downs = granite ? ".block_sparse_moe.output_linear.weight" : ".mlp.experts.down_proj";
   const std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
   if (t.name.find("ffn_down") != std::string::npos) {
-    to[moe + "output_linear.weight"] = {gguf::name_of(t.type), shape, t.payload};
+    to[layer + downs] = {gguf::name_of(t.type), shape, t.payload};
   } else if (t.name.find("ffn_gate") != std::string::npos) {
     const auto up = std::find_if(m.tensors.begin(), m.tensors.end(), [&](const tiny_tensor& other) {
       return other.name == std::string(t.name).replace(t.name.find("ffn_gate"), 8, "ffn_up");
@@ -362,7 +378,7 @@ inline void add_granite_experts(hf_tensors& to, const tiny_tensor& t, const tiny
         both.insert(both.end(), begin, begin + static_cast<std::ptrdiff_t>(bytes));
       }
     }
-    to[moe + "input_linear.weight"] = {gguf::name_of(t.type), {shape[0], 2 * shape[1], shape[2]}, both};
+    to[layer + ups] = {gguf::name_of(t.type), {shape[0], 2 * shape[1], shape[2]}, both};
   }
 }
 
@@ -440,6 +456,71 @@ inline void add_latents(hf_tensors& to, const tiny_tensor& keys, const tiny_tens
       gguf::name_of(keys.type), {heads * (plain + values.dimensions[1]), rank}, both};
 }
 
+/// Stores a tensor of a recurrent layer, of two key heads and four value heads; false if it is another one. Folders
+/// have the value heads of a key head together, so the second and third change places in Qwen3.5's files.
+inline bool add_delta(hf_tensors& to, const tiny_tensor& t, const tiny_model& m, const std::string& architecture) {
+  static const std::map<std::string, std::string> names = {{"attn_qkv.weight", "in_proj_qkv.weight"},
+                                                           {"attn_gate.weight", "in_proj_z.weight"},
+                                                           {"ssm_ba.weight", "in_proj_ba.weight"},
+                                                           {"ssm_alpha.weight", "in_proj_a.weight"},
+                                                           {"ssm_beta.weight", "in_proj_b.weight"},
+                                                           {"ssm_conv1d.weight", "conv1d.weight"},
+                                                           {"ssm_dt.bias", "dt_bias"},
+                                                           {"ssm_a", "A_log"},
+                                                           {"ssm_norm.weight", "norm.weight"},
+                                                           {"ssm_out.weight", "out_proj.weight"}};
+  const std::size_t layer_end = t.name.find('.', 4);
+  const auto it = layer_end == std::string::npos ? names.end() : names.find(t.name.substr(layer_end + 1));
+  if (it == names.end()) return false;
+  const std::string before = "model.layers." + t.name.substr(4, layer_end - 4) + ".linear_attn.";
+  std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
+  std::vector<std::byte> bytes = t.payload;
+  if (architecture == "qwen3next" && it->first == "attn_gate.weight") return true;  // stored with the input
+  if (architecture == "qwen3next" && it->first == "attn_qkv.weight") {
+    const auto gate = std::find_if(m.tensors.begin(), m.tensors.end(), [&](const tiny_tensor& other) {
+      return other.name == t.name.substr(0, layer_end) + ".attn_gate.weight";
+    });
+    const std::size_t d = shape[0] / 8, row = bytes.size() / shape[0];
+    std::vector<std::byte> packed;
+    const auto take = [&](const std::vector<std::byte>& from, std::size_t first, std::size_t rows) {
+      const auto begin = from.begin() + static_cast<std::ptrdiff_t>(first * row);
+      packed.insert(packed.end(), begin, begin + static_cast<std::ptrdiff_t>(rows * row));
+    };
+    for (std::size_t head = 0; head < 2; ++head) {
+      take(bytes, head * d, d);
+      take(bytes, (2 + head) * d, d);
+      take(bytes, (4 + 2 * head) * d, 2 * d);
+      take(gate->payload, 2 * head * d, 2 * d);
+    }
+    to[before + "in_proj_qkvz.weight"] = {gguf::name_of(t.type), {12 * d, shape[1]}, packed};
+    return true;
+  }
+  if (it->first == "ssm_a") {
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(float)) {
+      float x = 0;
+      std::memcpy(&x, bytes.data() + at, sizeof x);
+      x = static_cast<float>(std::round(std::log(-x) * 1024) / 1024);
+      std::memcpy(bytes.data() + at, &x, sizeof x);
+    }
+  }
+  const auto swap_heads = [&](std::size_t first, std::size_t head) {
+    std::swap_ranges(bytes.begin() + static_cast<std::ptrdiff_t>(first + head),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(first + 2 * head),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(first + 2 * head));
+  };
+  if (architecture != "qwen3next" && it->first == "ssm_out.weight") {
+    const std::size_t row = bytes.size() / shape[0];
+    for (std::size_t r = 0; r < shape[0]; ++r) swap_heads(r * row, row / 4);
+  } else if (architecture != "qwen3next" && it->first != "ssm_norm.weight") {
+    const bool has_keys = it->first == "attn_qkv.weight" || it->first == "ssm_conv1d.weight";
+    const std::size_t first = has_keys ? bytes.size() / 2 : 0;
+    swap_heads(first, (bytes.size() - first) / 4);
+  }
+  if (it->first == "ssm_conv1d.weight") shape.insert(shape.begin() + 1, 1);
+  to[before + it->second] = {gguf::name_of(t.type), shape, bytes};
+  return true;
+}
+
 /// The folder whose conversion gives make_tiny_model(s); s.matrices must be f32, f16 or bf16.
 inline hf_model make_hf_model(const tiny_shape& s) {
   const tiny_model m = make_tiny_model(s);
@@ -454,10 +535,13 @@ inline hf_model make_hf_model(const tiny_shape& s) {
   for (const tiny_tensor& t : m.tensors) {
     if (t.name.starts_with("rope_factors_")) continue;  // these are in the configuration
     std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
-    if (s.architecture == "granitemoe" && t.name.find("_exps.") != std::string::npos) {
-      add_granite_experts(out.tensors, t, m);
+    const bool stacks_experts = s.architecture == "granitemoe" || s.architecture == "qwen35moe";
+    if (stacks_experts && t.name.find("_exps.") != std::string::npos) {
+      add_stacked_experts(out.tensors, t, m, s.architecture);
       continue;
     }
+    const bool has_states = s.architecture.starts_with("qwen35") || s.architecture == "qwen3next";
+    if (has_states && add_delta(out.tensors, t, m, s.architecture)) continue;
     if (t.name.find("attn_k_b.") != std::string::npos) {
       const std::string values = std::string(t.name).replace(t.name.find("attn_k_b"), 8, "attn_v_b");
       add_latents(out.tensors, t,
@@ -485,7 +569,8 @@ inline hf_model make_hf_model(const tiny_shape& s) {
     const bool rotated = t.name.find(".attn_q.") != std::string::npos || t.name.find(".attn_k.") != std::string::npos;
     const bool moved =
         (s.architecture == "llama" || s.architecture == "mistral3" || s.architecture.starts_with("granite")) && rotated;
-    const bool less = s.architecture.starts_with("gemma") && t.name.find("norm.weight") != std::string::npos;
+    const bool less =
+        (s.architecture.starts_with("gemma") || has_states) && t.name.find("norm.weight") != std::string::npos;
     out.tensors[before.empty() ? hf_name(t.name, s.architecture) : before] = {
         gguf::name_of(t.type), shape,
         moved  ? halves_apart(t.payload, t.payload.size() / shape[0], s.head_dim)

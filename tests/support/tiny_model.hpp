@@ -27,7 +27,7 @@ struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
                                        // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4",
                                        // "command-r" (with norms of heads), "deepseek2", "mellum", "mistral3",
-                                       // "qwen35"
+                                       // "qwen35", "qwen35moe", "qwen3next"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type; so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -51,8 +51,9 @@ struct tiny_shape {
   std::uint32_t query_rank = 0;
   bool one_latent_matrix = false;  // as in older files: keys and values of all heads are in one tensor
   std::uint32_t dense_layers = 0;
-  std::uint32_t delta_head_dim = 32;  // qwen35: even layers have a state, with two heads of keys and four of values
-  bool by_sigmoid = false;            // experts are chosen as in DeepSeek 3, in two groups if their number is even
+  // qwen35, qwen35moe, qwen3next: even layers have a state, with two heads of keys and four of values.
+  std::uint32_t delta_head_dim = 32;
+  bool by_sigmoid = false;  // experts are chosen as in DeepSeek 3, in two groups if their number is even
 };
 
 struct tiny_tensor {
@@ -296,7 +297,8 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     m.metadata[a + "rope.scaling.original_context_length"] = s.context / 8;
     m.metadata[a + "rope.scaling.attn_factor"] = 1.25F;
   }
-  const bool qwen35 = s.architecture == "qwen35";
+  const bool qwen3next = s.architecture == "qwen3next";
+  const bool qwen35 = s.architecture.starts_with("qwen35") || qwen3next;
   const std::uint32_t delta_keys = 2 * s.delta_head_dim, delta_values = 4 * s.delta_head_dim;
   if (qwen35) {
     m.metadata[a + "ssm.conv_kernel"] = 4U;
@@ -345,10 +347,16 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       matrix(b + "attn_qkv.weight", 2 * delta_keys + delta_values, s.width);
       matrix(b + "attn_gate.weight", delta_values, s.width);
       add(b + "ssm_conv1d.weight", gguf::tensor_type::f32, {4, 2 * delta_keys + delta_values}, 0.3F, 0.5F);
-      matrix(b + "ssm_alpha.weight", 4, s.width);
-      matrix(b + "ssm_beta.weight", 4, s.width);
+      if (qwen3next) {
+        matrix(b + "ssm_ba.weight", 8, s.width);
+      } else {
+        matrix(b + "ssm_alpha.weight", 4, s.width);
+        matrix(b + "ssm_beta.weight", 4, s.width);
+      }
       bias(b + "ssm_dt.bias", 4);
-      add(b + "ssm_a", gguf::tensor_type::f32, {4}, -0.3F, 0.2F);
+      std::vector<float> decays(4);  // folders store the logarithms, which are whole 1024ths here
+      for (float& x : decays) x = static_cast<float>(-std::exp(std::round(-1200 + 800.0 * random.uniform()) / 1024));
+      m.tensors.push_back({b + "ssm_a", gguf::tensor_type::f32, {4}, tiny_encode(gguf::tensor_type::f32, decays)});
       add(b + "ssm_norm.weight", gguf::tensor_type::f32, {s.delta_head_dim}, 1, 0.2F);
       add(b + "ssm_out.weight", tiny_fits(s.matrices, delta_values) ? s.matrices : gguf::tensor_type::q8_0,
           {delta_values, s.width}, 0, 2 / std::sqrt(static_cast<float>(delta_values)));

@@ -142,6 +142,9 @@ TEST(shape_keys, reads_recurrent_layers_and_which_they_are) {
     bad.metadata["qwen35." + std::string(key)] = value;
     EXPECT_THAT(read_shape(*bad.file()).error().context, HasSubstr(text));
   }
+  other.metadata["qwen35.attention.recurrent_layers"] = std::vector<std::int32_t>{1, 1, 1, 1, 1};
+  EXPECT_THAT(read_shape(*other.file()).error().context,
+              HasSubstr("qwen35.full_attention_interval: expected a layer with attention among 5, found only"));
   other.metadata["qwen35.attention.recurrent_layers"] = std::vector<std::int32_t>{0, 1};
   EXPECT_THAT(read_shape(*other.file()).error().context, HasSubstr("a flag for each of 5 layers, found 2"));
 }

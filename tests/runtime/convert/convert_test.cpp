@@ -71,12 +71,14 @@ std::vector<float> logits_of(const gguf::gguf_file& file, const std::vector<toke
   const auto weights = model::load_weights(file, table, team);
   if (!weights) throw std::runtime_error(weights.error().describe());
   const auto runner =
-      model::transformer::create(*weights, table, team, {.pages_count = 4, .kv = model::kv_type::f32, .rows_max = 64})
+      model::transformer::create(*weights, table, team,
+                                 {.pages_count = 4, .state_slots = 1, .kv = model::kv_type::f32, .rows_max = 64})
           .value();
   kv::page_pool pool(4);
   kv::page_table pages;
   EXPECT_TRUE(pages.append(pool, static_cast<std::uint32_t>(tokens.size())));
-  const model::run all{tokens, 0, pages.pieces(), 0};
+  const model::run all{
+      .tokens = tokens, .table = pages.pieces(), .state = {.kept = static_cast<std::uint32_t>(tokens.size())}};
   const auto logits = runner->forward({&all, 1});
   return {logits.begin(), logits.end()};
 }
@@ -93,8 +95,9 @@ TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
                                           : name == "deepseek3" ? "deepseek2"
                                                                 : name,
                           .tied_head = tied};
-      if (name == "mixtral" || name == "mellum" || name.ends_with("moe")) shape.experts = 5;
-      if (name == "qwen2moe") shape.shared_feed_forward = 64;
+      if (name == "mixtral" || name == "mellum" || name == "qwen3next" || name.ends_with("moe")) shape.experts = 5;
+      if (name == "qwen2moe" || name == "qwen35moe" || name == "qwen3next") shape.shared_feed_forward = 64;
+      if (name.starts_with("qwen35") || name == "qwen3next") shape.rotary_dim = 4;
       shape.window = 4;
       if (name == "phi3" || name == "glm4") shape.rotary_dim = 12;
       if (name.starts_with("deepseek")) {
@@ -149,16 +152,30 @@ hf_model wrapped(const tiny_shape& shape, const std::string& architecture, const
 
 // Gemma 3 from 4B on and Mistral Small 3.1 are only published in this form.
 TEST_F(convert_test, of_a_model_that_sees_the_part_for_text_is_taken) {
-  for (const auto& [ours, theirs, type] : {std::tuple("gemma3", "Gemma3ForConditionalGeneration", "gemma3_text"),
-                                           std::tuple("llama", "Mistral3ForConditionalGeneration", "mistral")}) {
+  for (const auto& [ours, theirs, type] :
+       {std::tuple("gemma3", "Gemma3ForConditionalGeneration", "gemma3_text"),
+        std::tuple("llama", "Mistral3ForConditionalGeneration", "mistral"),
+        std::tuple("qwen35", "Qwen3_5ForConditionalGeneration", "qwen3_5_text"),
+        std::tuple("qwen35moe", "Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe_text")}) {
     for (const std::string before : {"language_model.", "model.language_model."}) {
       SCOPED_TRACE(theirs + (" " + before));
-      const tiny_shape shape = {.architecture = ours, .tied_head = ours == std::string("gemma3"), .window = 4};
-      const hf_model m = wrapped(shape, theirs, before, type);
+      tiny_shape shape = {.architecture = ours, .tied_head = ours == std::string("gemma3"), .window = 4};
+      if (ours == std::string("qwen35moe")) {
+        shape.experts = 4;
+        shape.shared_feed_forward = 64;
+      }
+      hf_model m = wrapped(shape, theirs, before, type);
+      std::size_t others = 2;
+      if (ours == std::string("qwen35")) {
+        for (const char* other : {"model.visual.norm.weight", "mtp.fc.weight"}) {
+          m.tensors[other] = {"F32", {1}, std::vector<std::byte>(4)};
+          ++others;
+        }
+      }
       const std::string path = root_ / (before + ours);
       const auto left_out = convert_folder(folder_of(m), output_type::parse("f32").value(), path, team_);
       ASSERT_TRUE(left_out) << left_out.error().describe();
-      EXPECT_EQ(*left_out, 2U);
+      EXPECT_EQ(*left_out, others);
       const auto found = gguf::gguf_file::open(path).value();
       const auto wanted = test::make_tiny_model(shape).file();
       expect_same_tensors(*found, *wanted);

@@ -61,7 +61,7 @@ TEST(model_config, architectures_are_known_by_their_classes) {
     EXPECT_EQ(config->shape.norm_epsilon, std::string_view(ours) == "starcoder2" ? 1e-5F : 1e-6F);
   }
   EXPECT_THAT(refusal_with("architectures", {"BertModel"}),
-              HasSubstr("Mistral3ForConditionalGeneration, found 'BertModel'"));
+              HasSubstr("Qwen3_5MoeForConditionalGeneration, found 'BertModel'"));
   EXPECT_THAT(refusal_with("architectures", json::array()), HasSubstr("found an array of 0"));
   EXPECT_THAT(refusal_with("architectures", "LlamaForCausalLM"), HasSubstr("architectures: expected an array"));
 }
@@ -437,6 +437,45 @@ TEST(model_config, ministral_3_is_known_alone_and_as_a_part) {
   document["rope_parameters"].erase("mscale");
   document["rope_parameters"].erase("mscale_all_dim");
   EXPECT_THAT(read(document).error().context, HasSubstr("llama_4_scaling_beta: expected none with YaRN"));
+}
+
+TEST(model_config, recurrent_layers_are_read_and_refused_by_field) {
+  json document = llama();
+  document["architectures"] = {"Qwen3_5ForCausalLM"};
+  document["num_hidden_layers"] = 5;
+  document["head_dim"] = 64;
+  document["rope_parameters"] = {
+      {"rope_type", "default"}, {"rope_theta", 1e7}, {"partial_rotary_factor", 0.25}, {"mrope_section", {3, 3, 2}}};
+  document["linear_conv_kernel_dim"] = 4;
+  document["linear_num_key_heads"] = 2;
+  document["linear_num_value_heads"] = 6;
+  document["linear_key_head_dim"] = 64;
+  document["linear_value_head_dim"] = 64;
+  auto c = read(document);
+  ASSERT_TRUE(c) << c.error().context;
+  EXPECT_EQ(c->shape.rotary_dim, 16U);
+  EXPECT_EQ(c->shape.rope_base, 1e7F);
+  EXPECT_EQ(c->shape.delta->channels(), (2 + 2 + 6) * 64U);
+  EXPECT_EQ(c->shape.delta->grouped_place(3), 4U) << "the second value head of key head 1";
+  EXPECT_TRUE(c->shape.layer_kinds.empty()) << "every fourth layer has attention";
+  const auto refusal = [&](const char* name, const json& value) { return refusal_with(name, value, document); };
+  EXPECT_THAT(refusal("linear_value_head_dim", 128),
+              HasSubstr("linear_value_head_dim: expected the 64 of linear_key_head_dim, found 128"));
+  EXPECT_THAT(refusal("linear_num_value_heads", 5), HasSubstr("value heads up to 4096 and a multiple of 2, found 5"));
+  EXPECT_THAT(refusal("linear_conv_kernel_dim", 17), HasSubstr("a convolution up to 16, found 17"));
+  EXPECT_THAT(refusal("linear_num_key_heads", nullptr), HasSubstr("linear_num_key_heads"));
+  EXPECT_THAT(refusal("attn_output_gate", false), HasSubstr("attn_output_gate: expected true"));
+  EXPECT_THAT(refusal("attention_bias", true), HasSubstr("attention_bias: expected false"));
+  EXPECT_THAT(refusal("full_attention_interval", 6), HasSubstr("expected a layer with attention among 5"));
+  EXPECT_THAT(refusal("layer_types", {"linear_attention"}), HasSubstr("layer_types: expected 5 entries, found 1"));
+  EXPECT_THAT(refusal("layer_types", json::array({"full_attention", "full_attention", "chunked_attention",
+                                                  "full_attention", "full_attention"})),
+              HasSubstr("'linear_attention' or 'full_attention' in layer 2, found 'chunked_attention'"));
+  document["full_attention_interval"] = 2;
+  c = read(document);
+  ASSERT_TRUE(c) << c.error().context;
+  using enum architecture::layer_kind;
+  EXPECT_EQ(c->shape.layer_kinds, (std::vector{delta, full, delta, full, delta}));
 }
 
 TEST(model_config, deepseeks_that_compute_something_else_are_refused_by_field) {

@@ -92,8 +92,11 @@ test::tiny_model reference_deepseek2(const std::string& name) {
   return m;
 }
 
-test::tiny_model reference_qwen35() {
-  test::tiny_model m = test::make_tiny_model({.architecture = "qwen35"});
+/// "qwen35" and the families with the same layers and a mixture.
+test::tiny_model reference_qwen35(const std::string& name) {
+  const bool is_mixture = name != "qwen35";
+  test::tiny_model m = test::make_tiny_model(
+      {.architecture = name, .experts = is_mixture ? 6U : 0, .shared_feed_forward = is_mixture ? 64U : 0});
   std::uint64_t number = 0;
   const auto set = [&](const std::string& tensor, float centre, float spread) {
     test::tiny_tensor& t = m.tensor(tensor);
@@ -107,8 +110,11 @@ test::tiny_model reference_qwen35() {
       set(b + "attn_qkv.weight", 0, 0.25F);
       set(b + "attn_gate.weight", 0, 0.25F);
       set(b + "ssm_conv1d.weight", 0, 0.5F);
-      set(b + "ssm_alpha.weight", 0, 0.25F);
-      set(b + "ssm_beta.weight", 0, 0.25F);
+      if (name == "qwen3next") {
+        set(b + "ssm_ba.weight", 0, 0.25F);
+      } else {
+        for (const char* each : {"ssm_alpha", "ssm_beta"}) set(b + each + ".weight", 0, 0.25F);
+      }
       set(b + "ssm_dt.bias", 0, 0.5F);
       set(b + "ssm_a", -0.5F, 0.25F);
       set(b + "ssm_norm.weight", 1, 0.25F);
@@ -118,14 +124,19 @@ test::tiny_model reference_qwen35() {
       for (const char* each : {"attn_q_norm", "attn_k_norm"}) set(b + each + ".weight", 1, 0.25F);
     }
     set(b + "post_attention_norm.weight", 1, 0.25F);
-    for (const char* each : {"ffn_gate", "ffn_up", "ffn_down"}) set(b + each + ".weight", 0, 0.25F);
+    std::vector<std::string> products{"ffn_gate", "ffn_up", "ffn_down"};
+    if (is_mixture) {
+      products = {"ffn_gate_inp",       "ffn_gate_exps",  "ffn_up_exps",  "ffn_down_exps",
+                  "ffn_gate_inp_shexp", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"};
+    }
+    for (const std::string& each : products) set(b + each + ".weight", 0, 0.25F);
   }
   return m;
 }
 
 test::tiny_model reference_model(const std::string& name) {
   if (name.starts_with("deepseek2")) return reference_deepseek2(name);
-  if (name == "qwen35") return reference_qwen35();
+  if (name.starts_with("qwen35") || name == "qwen3next") return reference_qwen35(name);
   const bool llama = name == "llama", mixtral = name == "mixtral", granite = name == "granite";
   const bool gpt_oss = name == "gpt-oss", gemma2 = name == "gemma2", gemma3 = name == "gemma3";
   const std::string architecture = mixtral                         ? "llama"
@@ -271,7 +282,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 78);
+  EXPECT_EQ(rows_checked, 84);
 }
 
 // Covers both layouts of rotation (qwen2's halves, llama's neighbors with half of a head rotated), windows, and layers

@@ -240,7 +240,7 @@ void check_invariance(const kernels::kernel_table& table, const tiny_shape& shap
 tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
   const bool deepseek = architecture == "deepseek2";
   const bool is_mixture = architecture == "mixtral" || architecture == "gpt-oss" || architecture == "mellum" ||
-                          architecture.ends_with("moe") || deepseek;
+                          architecture.ends_with("moe") || architecture == "qwen3next" || deepseek;
   if (architecture == "mixtral") architecture = "llama";
   tiny_shape shape{.architecture = architecture, .matrices = matrices, .seed = 3};
   using enum gguf::tensor_type;

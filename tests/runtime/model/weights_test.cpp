@@ -125,14 +125,81 @@ TEST_F(weights_test, turn_what_makes_keys_of_latents_where_it_lies_with_what_mak
   }
 }
 
+/// The rows of a matrix of f32 or q8_0, as bytes.
+std::vector<std::byte> rows_of(const test::tiny_tensor& t, std::uint64_t first, std::uint64_t count) {
+  const std::uint64_t rows = t.dimensions[1] * (t.dimensions.size() == 3 ? t.dimensions[2] : 1);
+  const std::size_t bytes = t.payload.size() / rows;
+  const auto begin = t.payload.begin() + static_cast<std::ptrdiff_t>(first * bytes);
+  return {begin, begin + static_cast<std::ptrdiff_t>(count * bytes)};
+}
+
+// Older files of Qwen3-Next have the rows of each key head together, and files may have gates and ups in one tensor.
+TEST_F(weights_test, read_the_same_matrices_from_tensors_that_combine_them) {
+  const test::tiny_shape shape{.architecture = "qwen3next", .experts = 4, .shared_feed_forward = 64};
+  const tiny_model usual = make_tiny_model(shape);
+  tiny_model combined = usual;
+  std::erase_if(combined.tensors, [](const auto& t) {
+    return t.name == "blk.0.attn_qkv.weight" || t.name == "blk.0.attn_gate.weight" ||
+           t.name.find("ffn_gate_exps") != std::string::npos || t.name.find("ffn_up_exps") != std::string::npos;
+  });
+  tiny_model from = usual;
+  const auto append = [](std::vector<std::byte>& to, const std::vector<std::byte>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  };
+  const std::uint64_t d = shape.delta_head_dim;
+  std::vector<std::byte> packed;
+  for (const std::uint64_t head : {0, 1}) {
+    const test::tiny_tensor& inputs = from.tensor("blk.0.attn_qkv.weight");
+    append(packed, rows_of(inputs, head * d, d));
+    append(packed, rows_of(inputs, (2 + head) * d, d));
+    append(packed, rows_of(inputs, (4 + 2 * head) * d, 2 * d));
+    append(packed, rows_of(from.tensor("blk.0.attn_gate.weight"), 2 * head * d, 2 * d));
+  }
+  combined.tensors.push_back({"blk.0.ssm_in.weight", gguf::tensor_type::f32, {shape.width, 12 * d}, packed});
+  for (const std::string b : {"blk.0.", "blk.1."}) {
+    std::vector<std::byte> both;
+    for (std::uint64_t e = 0; e < shape.experts; ++e) {
+      for (const char* name : {"ffn_gate_exps.weight", "ffn_up_exps.weight"})
+        append(both, rows_of(from.tensor(b + name), e * shape.expert_feed_forward, shape.expert_feed_forward));
+    }
+    combined.tensors.push_back({b + "ffn_gate_up_exps.weight",
+                                gguf::tensor_type::f32,
+                                {shape.width, 2 * shape.expert_feed_forward, shape.experts},
+                                both});
+  }
+  for (const auto& target : kernels::list_targets()) {
+    if (target.table == nullptr) continue;
+    const auto wanted = load_weights(*usual.file(), *target.table, team_);
+    const auto found = load_weights(*combined.file(), *target.table, team_);
+    ASSERT_TRUE(wanted && found) << found.error().describe();
+    EXPECT_EQ(weight_bytes(*combined.file(), *target.table), weight_bytes(*usual.file(), *target.table));
+    const auto expect_same = [](const kernels::packed_weights& a, const kernels::packed_weights& b) {
+      ASSERT_EQ(a.size_bytes(), b.size_bytes());
+      EXPECT_EQ(std::memcmp(a.view().panels, b.view().panels, a.size_bytes()), 0);
+    };
+    const delta_weights &a = (*wanted)->layers[0].delta, &b = (*found)->layers[0].delta;
+    expect_same(a.input, b.input);
+    expect_same(a.gate, b.gate);
+    for (std::size_t layer = 0; layer < 2; ++layer) {
+      for (std::size_t e = 0; e < shape.experts; ++e) {
+        expect_same((*wanted)->layers[layer].mixture.experts[e].gate, (*found)->layers[layer].mixture.experts[e].gate);
+        expect_same((*wanted)->layers[layer].mixture.experts[e].up, (*found)->layers[layer].mixture.experts[e].up);
+      }
+    }
+  }
+  combined.tensor("blk.0.ssm_in.weight").dimensions = {shape.width / 2, 24 * d};
+  EXPECT_THAT(refusal(combined).context, HasSubstr("'blk.0.ssm_in.weight': expected shape [64, 384], found [32, 768]"));
+}
+
 TEST_F(weights_test, name_every_tensor_that_is_missing) {
   for (const architecture::family& f : architecture::families()) {
     const std::string architecture(f.name);
     test::tiny_shape shape{.architecture = architecture};
     const bool deepseek = architecture == "deepseek2";
-    if (architecture.ends_with("moe") || architecture == "gpt-oss" || architecture == "mellum" || deepseek)
+    const bool next = architecture == "qwen3next";
+    if (architecture.ends_with("moe") || architecture == "gpt-oss" || architecture == "mellum" || next || deepseek)
       shape.experts = 4;
-    if (architecture == "qwen2moe" || deepseek) shape.shared_feed_forward = 64;
+    if (architecture == "qwen2moe" || architecture == "qwen35moe" || next || deepseek) shape.shared_feed_forward = 64;
     if (deepseek) shape.query_rank = 64;
     const tiny_model whole = make_tiny_model(shape);
     const std::string optional = architecture == "glm4"        ? "blk.0.attn_q.bias"

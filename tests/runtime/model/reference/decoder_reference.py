@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of twenty-six tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of twenty-eight tiny decoders, computed in float64 from the published definitions.
 
 This script shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so
 that both sides have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after
@@ -44,7 +44,9 @@ feed-forward part read the same norm, and both outputs are added; logits are mul
 head of Q and K has such a norm with its own weights.
 Case "qwen35": the second layer is like one of qwen3, and each head's output is multiplied by sigmoids of as many gates
 as it has numbers. The first is a Gated DeltaNet, token by token from the published equations: two heads of queries and
-keys, four of values, 32 numbers each; value head h reads key head h mod 2.
+keys, four of values, 32 numbers each; value head h reads key head h mod 2. "qwen35moe": the same with the mixture of
+qwen3moe and the expert for all tokens of qwen2moe. "qwen3next": the same, but value head h reads key head h / 2, and
+strengths and decays are computed by one matrix with the rows of a key head together.
 
 The script also writes decoder_splices.txt: the logits of the last token after a log was changed in the middle, where
 later tokens kept their keys and values. Keys are stored unrotated here, and rotated exactly to their token's current
@@ -63,6 +65,7 @@ OLMO2 = ("olmo2", "olmo2-windows")
 PHI3, PHI3_WINDOW, PHI3_ROTARY = ("phi3", "phi3-short"), 5, 12
 LONG_FACTORS, SHORT_FACTORS = np.array([1, 1.25, 2, 5, 11, 30]), np.array([1, 1, 1.125, 1.5, 2, 2.5])
 GEMMAS = ("gemma", "gemma2", "gemma3")
+QWEN35 = ("qwen35", "qwen35moe", "qwen3next")
 DELTA_KEYS, DELTA_VALUES, DELTA_DIM, TAPS = 2, 4, 32, 4
 EPSILON, BASE = 1e-5, 10000.0
 TOKENS = [5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142]
@@ -347,7 +350,7 @@ def deepseek2_logits(kind, tokens, cache, at):
     return rms_norm(x, w["norm"]) @ w["embedding"].T
 
 
-def qwen35_weights():
+def qwen35_weights(kind):
     number = iter(range(1000))
     draw = lambda *shape, centre=0, spread=0.25: tensor(next(number), shape, centre, spread)
     ones = lambda length: draw(length, centre=1)
@@ -356,16 +359,28 @@ def qwen35_weights():
     for i in range(LAYERS):
         l = {"attn_norm": ones(WIDTH)}
         if i == 0:
-            l |= {"input": draw(channels, WIDTH), "z": draw(values, WIDTH), "taps": draw(channels, TAPS, spread=0.5),
-                  "alpha": draw(DELTA_VALUES, WIDTH), "beta": draw(DELTA_VALUES, WIDTH),
-                  "dt": draw(DELTA_VALUES, spread=0.5), "a": draw(DELTA_VALUES, centre=-0.5),
+            l |= {"input": draw(channels, WIDTH), "z": draw(values, WIDTH), "taps": draw(channels, TAPS, spread=0.5)}
+            if kind == "qwen3next":
+                both = draw(DELTA_KEYS, 2, DELTA_VALUES // DELTA_KEYS, WIDTH)
+                l |= {"beta": both[:, 0].reshape(-1, WIDTH), "alpha": both[:, 1].reshape(-1, WIDTH),
+                      "key_of": [head * DELTA_KEYS // DELTA_VALUES for head in range(DELTA_VALUES)]}
+            else:
+                l |= {"alpha": draw(DELTA_VALUES, WIDTH), "beta": draw(DELTA_VALUES, WIDTH),
+                      "key_of": [head % DELTA_KEYS for head in range(DELTA_VALUES)]}
+            l |= {"dt": draw(DELTA_VALUES, spread=0.5), "a": draw(DELTA_VALUES, centre=-0.5),
                   "state_norm": ones(DELTA_DIM), "o": draw(WIDTH, values)}
         else:
             l |= {"q": draw(HEADS, 2, HEAD_DIM, WIDTH), "k": draw(KV_HEADS * HEAD_DIM, WIDTH),
                   "v": draw(KV_HEADS * HEAD_DIM, WIDTH), "o": draw(WIDTH, HEADS * HEAD_DIM),
                   "qn": ones(HEAD_DIM), "kn": ones(HEAD_DIM)}
-        w["layers"].append(l | {"ffn_norm": ones(WIDTH), "gate": draw(FEED_FORWARD, WIDTH),
-                                "up": draw(FEED_FORWARD, WIDTH), "down": draw(WIDTH, FEED_FORWARD)})
+        l |= {"ffn_norm": ones(WIDTH)}
+        width = FEED_FORWARD
+        if kind != "qwen35":
+            l |= {"router": draw(EXPERTS, WIDTH), "gates": draw(EXPERTS, EXPERT_WIDTH, WIDTH),
+                  "ups": draw(EXPERTS, EXPERT_WIDTH, WIDTH), "downs": draw(EXPERTS, WIDTH, EXPERT_WIDTH),
+                  "shared_router": draw(WIDTH)}
+            width = SHARED_WIDTH
+        w["layers"].append(l | {"gate": draw(width, WIDTH), "up": draw(width, WIDTH), "down": draw(WIDTH, width)})
     return w
 
 
@@ -379,8 +394,8 @@ def delta_net(l, h):
     for t, x in enumerate(h):
         mixed = silu((u[t:t + TAPS] * l["taps"].T).sum(0)).reshape(-1, DELTA_DIM)
         for head in range(DELTA_VALUES):
-            q = unit(mixed[head % DELTA_KEYS]) / np.sqrt(DELTA_DIM)
-            k = unit(mixed[DELTA_KEYS + head % DELTA_KEYS])
+            q = unit(mixed[l["key_of"][head]]) / np.sqrt(DELTA_DIM)
+            k = unit(mixed[DELTA_KEYS + l["key_of"][head]])
             v = mixed[2 * DELTA_KEYS + head]
             s = states[head]
             s *= np.exp(l["a"][head] * np.log1p(np.exp(l["alpha"][head] @ x + l["dt"][head])))
@@ -390,8 +405,8 @@ def delta_net(l, h):
     return (rms_norm(out, l["state_norm"]) * silu(z)).reshape(len(h), -1) @ l["o"].T
 
 
-def qwen35_logits(tokens):
-    w, n = qwen35_weights(), len(tokens)
+def qwen35_logits(kind, tokens):
+    w, n = qwen35_weights(kind), len(tokens)
     positions = np.arange(n, dtype=np.float64)
     x = w["embedding"][tokens]
     for l in w["layers"]:
@@ -410,7 +425,11 @@ def qwen35_logits(tokens):
             seen = np.einsum("hij,jhd->ihd", p, v) / (1 + np.exp(-gate))
             x = x + seen.reshape(n, -1) @ l["o"].T
         h = rms_norm(x, l["ffn_norm"])
-        x = x + (silu(h @ l["gate"].T) * (h @ l["up"].T)) @ l["down"].T
+        share = 1
+        if "router" in l:
+            x = x + mixture(l, h, True)
+            share = 1 / (1 + np.exp(-(h @ l["shared_router"])))[:, None]
+        x = x + share * ((silu(h @ l["gate"].T) * (h @ l["up"].T)) @ l["down"].T)
     return rms_norm(x, w["norm"]) @ w["embedding"].T
 
 
@@ -430,8 +449,8 @@ class Cache:
 
 def logits(kind, tokens=TOKENS, cache=None, at=0):
     """Computes the logits of tokens that follow the first `at` of the cache and attend to those."""
-    if kind == "qwen35":
-        return qwen35_logits(tokens)
+    if kind in QWEN35:
+        return qwen35_logits(kind, tokens)
     if kind in DEEPSEEK2:
         return deepseek2_logits(kind, tokens, cache, at)
     llama = kind == "llama"
@@ -515,7 +534,7 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", "mistral3", *COMMAND_R, *DEEPSEEK2, "qwen35"):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", "mistral3", *COMMAND_R, *DEEPSEEK2, *QWEN35):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
