@@ -307,6 +307,7 @@ void engine::add_io_actors() {
     scheduling.budget.whole_drafts = options_.whole_drafts;
     scheduling.automata = automata_;
     scheduling.pool = pool_;
+    if (tokenizer_) scheduling.message_start = tokenizer_->vocab().message_start();
     const actor_ref<target_model> target{make_address(process, topology::target_worker, topology::target)};
     io.add<cache_manager>(
         topology::manager, "cache manager", {actor_mail_max, actor_mail_max},

@@ -39,7 +39,7 @@ namespace {
 
 /// The states of recurrent layers.
 void choose_states(const architecture::model_shape& config, const pool_request& request, kv::pool_size& size) {
-  constexpr std::uint32_t drafts_max = 32, prefixes = 16;
+  constexpr std::uint32_t drafts_max = 32, prefixes = 32;
   size.state_records = std::clamp<std::uint32_t>(request.rows_max, 2, drafts_max + 1);
   const std::uint64_t bytes = model::state_bytes(config, size.state_records);
   const std::uint64_t wanted = std::uint64_t{request.sequences_max} + prefixes;

@@ -47,9 +47,12 @@ std::size_t estimate_bytes(const batch_run& run, std::size_t tables) {
          integer_bytes * (run.grammar.shape.size() + run.grammar.state.size());
 }
 
-std::vector<kv::run_range> ranges_of(const scheduler::batch_plan& plan) {
-  std::vector<kv::run_range> out;
-  for (const auto& run : plan.runs) out.push_back({run.sequence, run.first, run.rows(), run.draft_count});
+/// The lengths of a prompt before its last two messages: before the answer, and before what the user may change.
+std::vector<std::uint32_t> partings_of(std::span<const token> prompt, token message_start) {
+  std::vector<std::uint32_t> out;
+  for (std::size_t i = prompt.size(); i > 0 && out.size() < 2; --i) {
+    if (prompt[i - 1] == message_start) out.insert(out.begin(), static_cast<std::uint32_t>(i - 1));
+  }
   return out;
 }
 }  // namespace
@@ -278,6 +281,16 @@ void cache_manager::step() {
   tell_prefix_changes();
 }
 
+std::vector<kv::run_range> cache_manager::make_ranges() const {
+  std::vector<kv::run_range> out;
+  for (const auto& run : plan_.runs) {
+    out.push_back({run.sequence, run.first, run.rows(), run.draft_count});
+    if (size_.state_slots == 0 || run.log_count < 2 || !options_.message_start) continue;
+    out.back().partings = partings_of(queue_.log(run.sequence).tokens(), *options_.message_start);
+  }
+  return out;
+}
+
 /// Makes one attempt. Returns false if a pass is on its way or nothing more can be done now; true if there may be more
 /// to plan, because memory came free, or a sequence lost its KV or its round.
 bool cache_manager::plan_pass() {
@@ -291,7 +304,7 @@ bool cache_manager::plan_pass() {
     if (plan_.runs.empty()) return !plan_.left.empty() && make_memory(now) ? true : (arm_replan(now), false);
     auto runs = make_runs();
     if (!runs) return true;
-    auto memory = memory_.allocate(ranges_of(plan_));
+    auto memory = memory_.allocate(make_ranges());
     if (auto* given = std::get_if<kv::allocated>(&memory)) {
       send_pass(std::move(*runs), std::move(*given));
       return false;

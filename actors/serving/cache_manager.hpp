@@ -30,6 +30,7 @@ struct scheduler_options {
   std::uint32_t batch_bytes_max = sizes::message_bytes_max - (1u << 20);  // estimated; the rest waits
   microseconds abandoned_after{
       120'000'000};  // a sequence without a request for this long is released; a late session starts it again
+  std::optional<token> message_start;     // what messages begin with: states of recurrent layers are copied before it
   std::shared_ptr<trace::tracer> tracer;  // nothing is traced if null
   std::shared_ptr<grammar::automaton_store> automata = std::make_shared<grammar::automaton_store>();
   std::shared_ptr<actor::thread_pool> pool;  // compiles grammars; if null, the cache manager's own thread does
@@ -90,6 +91,7 @@ class cache_manager final : public actor::actor_of<cache_manager> {
   [[nodiscard]] bool make_memory(instant now);
   void arm_replan(instant now);
   [[nodiscard]] std::optional<std::vector<batch_run>> make_runs();
+  [[nodiscard]] std::vector<kv::run_range> make_ranges() const;
   [[nodiscard]] batch_run make_run(const scheduler::planned_run& planned);
   void send_pass(std::vector<batch_run> runs, kv::allocated memory);
 

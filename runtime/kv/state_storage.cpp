@@ -46,9 +46,12 @@ void state_storage::extend(const run_range& run, page_table&) {
   h.records = 1 + run.drafts_count;
   const bool is_prompt = run.drafts_count == 0 && run.count > 1;
   const std::uint32_t last = h.base / page_tokens * page_tokens;
+  const auto is_parting = [&](std::uint32_t length) {
+    return std::ranges::any_of(run.partings, [=](std::uint32_t p) { return p / page_tokens * page_tokens == length; });
+  };
   for (std::uint32_t length = (h.base_before / page_tokens + 1) * page_tokens; length <= last; length += page_tokens) {
-    const bool is_last = length % spacing != 0;
-    if (is_last && length != last) continue;
+    const bool is_last = length % spacing != 0 && !is_parting(length);
+    if (is_last && (length != last || (is_prompt && !run.partings.empty()))) continue;
     const auto replaced = std::ranges::find_if(
         h.borders, [&](const auto& b) { return is_last && b.second.is_last && b.second.is_prompt == is_prompt; });
     if (replaced != h.borders.end()) {
@@ -71,7 +74,7 @@ std::uint32_t state_storage::adopt(sequence_id sequence, page_table& table) {
   for (std::size_t count = pages.size(); count > 0; --count) {
     const auto known = snapshots_.find(pages[count - 1]);
     if (known == snapshots_.end()) continue;
-    known->second.used = ++clock_;
+    note_use(known->second);
     if (held_.size() == taken_.size()) return 0;
     const auto to = take_spare(pages[count - 1]);
     if (!to) return 0;
@@ -100,22 +103,51 @@ void state_storage::offer(sequence_id sequence, const page_table&, std::span<con
     const auto& [length, b] = *border;
     const std::size_t index = length / page_tokens - 1;
     if (index >= pages.size()) break;
-    if (!pool_.is_kept(pages[index]) || !snapshots_.try_emplace(pages[index], snapshot{b.slot, ++clock_}).second) {
+    if (!pool_.is_kept(pages[index]) || snapshots_.contains(pages[index])) {
       give(b.slot);
-    } else if (b.is_last) {
+    } else {
+      keep(pages, index, b.slot);
       auto& last = b.is_prompt ? h.of_prompt : h.of_answer;
-      if (last) forget(*last);
-      last = pages[index];
+      if (b.is_last && last) forget(*last);
+      if (b.is_last) last = pages[index];
     }
     border = h.borders.erase(border);
   }
 }
 
+/// Makes a snapshot of the prefix that ends with page `index`.
+void state_storage::keep(std::span<const page_id> pages, std::size_t index, std::uint32_t slot) {
+  snapshot made{.slot = slot, .length = static_cast<std::uint32_t>(index + 1) * page_tokens};
+  for (std::size_t i = index; i > 0 && !made.before; --i) {
+    if (snapshots_.contains(pages[i - 1])) made.before = pages[i - 1];
+  }
+  for (std::size_t i = index + 1; i < pages.size(); ++i) {
+    const auto next = snapshots_.find(pages[i]);
+    if (next == snapshots_.end()) continue;
+    next->second.before = pages[index];
+    break;
+  }
+  note_use(made);
+  snapshots_.emplace(pages[index], made);
+}
+
 void state_storage::forget(page_id page) {
   const auto at = snapshots_.find(page);
   if (at == snapshots_.end()) return;
+  for (auto& [other, s] : snapshots_) {
+    if (s.before == page) s.before = at->second.before;
+  }
   give(at->second.slot);
   snapshots_.erase(at);
+}
+
+std::uint64_t state_storage::level_of(const snapshot& s) const {
+  return s.level + s.length - (s.before ? snapshots_.at(*s.before).length : 0);
+}
+
+void state_storage::note_use(snapshot& s) {
+  s.level = level_;
+  s.order = ++uses_;
 }
 
 void state_storage::release(sequence_id sequence) {
@@ -171,15 +203,18 @@ std::optional<std::uint32_t> state_storage::take_unused() {
   return static_cast<std::uint32_t>(at - taken_.begin());
 }
 
-/// Takes an unused slot, or that of the snapshot whose last use is longest ago.
+/// Takes an unused slot, or that of the snapshot with the lowest level; of equal ones, the least recently used.
 std::optional<std::uint32_t> state_storage::take_spare(std::optional<page_id> except) {
   if (const auto unused = take_unused()) return unused;
-  auto oldest = snapshots_.end();
+  auto lowest = snapshots_.end();
+  const auto rank = [this](const snapshot& s) { return std::pair(level_of(s), s.order); };
   for (auto at = snapshots_.begin(); at != snapshots_.end(); ++at) {
-    if (at->first != except && (oldest == snapshots_.end() || at->second.used < oldest->second.used)) oldest = at;
+    if (at->first == except) continue;
+    if (lowest == snapshots_.end() || rank(at->second) < rank(lowest->second)) lowest = at;
   }
-  if (oldest == snapshots_.end()) return std::nullopt;
-  forget(page_id(oldest->first));
+  if (lowest == snapshots_.end()) return std::nullopt;
+  level_ = std::max(level_, level_of(lowest->second));
+  forget(page_id(lowest->first));
   return take_unused();
 }
 
@@ -203,6 +238,9 @@ void state_storage::check_integrity() const {
   std::size_t owned = held_.size() + snapshots_.size();
   for (const auto& [sequence, h] : held_) owned += h.borders.size();
   REDLINE_ASSERT(owned == static_cast<std::size_t>(std::ranges::count(taken_, true)), "a slot has one owner");
+  for (const auto& [page, s] : snapshots_) {
+    REDLINE_ASSERT(!s.before || snapshots_.at(*s.before).length < s.length, "a snapshot is of a part of the prefix");
+  }
 }
 
 }  // namespace redline::kv

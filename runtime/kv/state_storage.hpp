@@ -13,9 +13,14 @@ namespace redline::kv {
 /// borders of cached pages, which make these prefixes usable, in slots that no sequence needs. It has only numbers; the
 /// model has the states.
 ///
-/// A state is copied where a run passes a multiple of `spacing` tokens, and at the last page border of each run. Of the
-/// latter a sequence keeps the last of its prompt and the last of its answer, so that the next turn of a chat finds one
-/// of them.
+/// A state is copied where a run passes a multiple of `spacing` tokens, at the last page border before each parting,
+/// and at the last one of each run. Of the latter a sequence keeps the last of its answer, and without partings the
+/// last of its prompt, so that the next turn of a chat finds one of them.
+///
+/// A copy is worth the tokens that would be computed again without it: those from the nearest copy before it. If a slot
+/// is needed, the copy goes whose worth, counted from its last use, is the smallest. A copy that is used or made begins
+/// at the level of the last one that went, so what nobody uses goes in the end, whatever it was worth.
+/// Source: Young, "The k-server dual and loose competitiveness for paging" (1994).
 class state_storage final : public storage {
  public:
   static constexpr std::uint32_t spacing = 2048;
@@ -51,7 +56,7 @@ class state_storage final : public storage {
   struct border {
     std::uint32_t slot = 0;
     bool is_prompt = false;
-    bool is_last = false;  // not at a multiple of `spacing`: a later one replaces it
+    bool is_last = false;  // the last of a run: a later one replaces it
   };
   struct holding {
     std::uint32_t slot = 0;
@@ -67,9 +72,15 @@ class state_storage final : public storage {
   };
   struct snapshot {
     std::uint32_t slot = 0;
-    std::uint64_t used = 0;
+    std::uint32_t length = 0;
+    std::optional<page_id> before;  // the nearest one of a part of its prefix
+    std::uint64_t level = 0;        // that of the storage when it was last used
+    std::uint64_t order = 0;        // of that use
   };
 
+  void keep(std::span<const page_id> pages, std::size_t index, std::uint32_t slot);
+  [[nodiscard]] std::uint64_t level_of(const snapshot& s) const;
+  void note_use(snapshot& s);
   std::optional<std::uint32_t> take_unused();
   std::optional<std::uint32_t> take_spare(std::optional<page_id> except = std::nullopt);
   std::uint32_t take_for_sequence();
@@ -81,7 +92,8 @@ class state_storage final : public storage {
   std::vector<bool> taken_;  // by slot
   std::unordered_map<sequence_id, holding> held_;
   std::unordered_map<page_id, snapshot> snapshots_;  // by cached page
-  std::uint64_t clock_ = 0;
+  std::uint64_t level_ = 0;                          // of the last snapshot that went, in tokens
+  std::uint64_t uses_ = 0;
   std::vector<state_copy> copies_;  // for the next pass
 };
 

@@ -19,6 +19,8 @@ struct run_range {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
   std::uint32_t drafts_count = 0;
+  /// Lengths at which another sequence is likely to differ from this one, in order; some may be outside the run.
+  std::vector<std::uint32_t> partings = {};
   [[nodiscard]] std::uint32_t end() const { return first + count; }
 };
 

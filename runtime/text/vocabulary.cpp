@@ -175,6 +175,10 @@ result<void> vocabulary::load_special_ids(const gguf::gguf_file& file) {
   REDLINE_TRY_ASSIGN(eot_, special_id(file, {"tokenizer.ggml.eot_token_id"},
                                       {"<|eot_id|>", "<|im_end|>", message_end, "<end_of_turn>", "<|EOT|>"}));
   if (has_harmony_ends(*this) && eot_ == find(message_end)) eot_ = find("<|return|>");
+  REDLINE_TRY_ASSIGN(message_start_,
+                     special_id(file, {},
+                                {"<|im_start|>", "<|start_header_id|>", "<|start_of_role|>", "<start_of_turn>",
+                                 "<|turn>", "<|START_OF_TURN_TOKEN|>", "<|start|>"}));
   REDLINE_TRY_ASSIGN(
       fim_.prefix,
       special_id(file, {"tokenizer.ggml.fim_pre_token_id", "tokenizer.ggml.prefix_token_id"},

@@ -61,6 +61,8 @@ class vocabulary {
   [[nodiscard]] std::optional<token> eos() const { return eos_; }
   /// The end of a turn in a conversation: from the file, else a well-known token.
   [[nodiscard]] std::optional<token> eot() const { return eot_; }
+  /// The token with which each message of a conversation begins, if it is a well-known one.
+  [[nodiscard]] std::optional<token> message_start() const { return message_start_; }
   [[nodiscard]] std::optional<token> unknown() const { return unknown_; }
   [[nodiscard]] std::optional<token> padding() const { return padding_; }
   [[nodiscard]] const fim_tokens& fim() const { return fim_; }
@@ -105,6 +107,7 @@ class vocabulary {
   std::optional<token> bos_;
   std::optional<token> eos_;
   std::optional<token> eot_;
+  std::optional<token> message_start_;
   std::optional<token> unknown_;
   std::optional<token> padding_;
   fim_tokens fim_;

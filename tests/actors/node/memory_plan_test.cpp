@@ -89,7 +89,7 @@ TEST(choose_pool, gives_recurrent_layers_a_state_for_each_sequence_and_some_for_
   for (std::size_t i = 0; i < 18; ++i) c.layer_kinds[i] = architecture::layer_kind::delta;
   c.delta = {.taps = 4, .key_heads = 16, .value_heads = 16, .head_dim = 128};
   const auto size = choose_pool(c, model::kv_type::f16, {64 * gib, 8, 32'768, 256});
-  EXPECT_EQ(size.state_slots, 8 + 16U);
+  EXPECT_EQ(size.state_slots, 8 + 32U);
   EXPECT_EQ(size.state_records, 33U);
   EXPECT_EQ(size.pages, 8 * 1024U);
   EXPECT_EQ(model::state_bytes(c, 0), 18 * 4 * (16 * 128 * 128 + 3 * 6144U)) << "19.3 MiB";

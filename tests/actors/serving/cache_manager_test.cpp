@@ -117,6 +117,40 @@ class cache_manager_test : public test::one_actor<cache_manager> {
   const std::shared_ptr<grammar::automaton_store> automata = std::make_shared<grammar::automaton_store>();
 };
 
+class with_states : public cache_manager_test {
+ protected:
+  with_states() : cache_manager_test(with_messages(), six_slots()) {}
+  static scheduler_options with_messages() {
+    scheduler_options options;
+    options.message_start = 250;
+    return options;
+  }
+  static kv::pool_size six_slots() {
+    kv::pool_size size(pages_count);
+    size.state_slots = 6;
+    size.state_records = 5;
+    return size;
+  }
+};
+
+TEST_F(with_states, a_prompt_whose_last_message_differs_continues_before_it) {
+  start_target();
+  auto prompt = text(100);
+  prompt[0] = prompt[70] = prompt[90] = 250;
+  ask({.tail = prompt});
+  const forward_batch batch = placed();
+  const kv::state_use& use = batch.runs.at(0).memory.state;
+  ASSERT_EQ(use.snapshots.size(), 1U) << "both messages begin in one page";
+  EXPECT_EQ(use.snapshots[0].rows, 64U);
+  complete();
+  expect<verified>(session_at);
+  prompt[72] = 7;
+  ask({.sequence = 2, .tail = prompt});
+  EXPECT_EQ(placed().runs.at(0).first_position, 64);
+  complete();
+  expect<verified>(session_at);
+}
+
 TEST_F(cache_manager_test, tells_a_new_session_that_its_round_was_taken_when_the_answer_takes_long) {
   ask({.tail = {1, 2, 3}, .prompt_count = 3});
   pass(microseconds{500'000});

@@ -253,6 +253,60 @@ TEST(state_storage, keeps_a_state_at_the_end_of_a_prompt_and_one_in_its_answer) 
   EXPECT_EQ(memory.adopt({2}, {1}, other), 3 * page_tokens) << "the next turn begins behind the prompt";
 }
 
+TEST(state_storage, keeps_states_before_the_last_messages_instead_of_the_prompts_end) {
+  cache memory(size_with_states(8));
+  const std::vector<token> log(8 * page_tokens, 1);
+  const auto snapshots = [&](std::uint32_t first, std::uint32_t count) {
+    const run_range run{{1}, first, count, 0, {2 * page_tokens + 3, 7 * page_tokens - 1}};
+    const auto got = memory.allocate({&run, 1});
+    memory.note_computed({1});
+    std::vector<std::uint32_t> rows;
+    for (const auto& s : std::get<allocated>(got).runs[0].state.snapshots) rows.push_back(s.rows);
+    return rows;
+  };
+  EXPECT_EQ(snapshots(0, 4 * page_tokens), std::vector{2 * page_tokens});
+  EXPECT_EQ(snapshots(4 * page_tokens, 4 * page_tokens), std::vector{2 * page_tokens + 1}) << "counted from the state";
+  memory.offer({1}, {1}, log);
+  memory.release({1});
+  EXPECT_EQ(memory.adopt({2}, {1}, log), 6 * page_tokens);
+  memory.release({2});
+  EXPECT_EQ(memory.adopt({2}, {1}, std::span(log).first(5 * page_tokens)), 2 * page_tokens);
+}
+
+TEST(state_storage, a_copy_goes_that_saves_the_fewest_tokens_since_its_last_use) {
+  pool_size size = size_with_states(4);
+  size.pages = 400;  // enough for all of the prefixes
+  cache memory(size);
+  const auto log_of = [](token t) { return std::vector<token>(12 * page_tokens + 2, t); };
+  const auto compute = [&](std::uint64_t sequence, token t, std::vector<std::uint32_t> partings) {
+    const auto count = partings.back() + 2;
+    const run_range run{{sequence}, 0, count, 0, std::move(partings)};
+    ASSERT_TRUE(std::holds_alternative<allocated>(memory.allocate({&run, 1})));
+    memory.note_computed({sequence});
+    const auto log = log_of(t);
+    memory.offer({sequence}, {1}, std::span(log).first(count));
+    memory.release({sequence});
+  };
+  const auto found = [&](token t) {
+    const std::uint32_t length = memory.adopt({99}, {1}, log_of(t));
+    memory.release({99});
+    return length / page_tokens;
+  };
+  compute(1, 1, {10 * page_tokens, 12 * page_tokens});
+  compute(2, 2, {5 * page_tokens});
+  compute(3, 3, {5 * page_tokens});  // needs two slots, of which one is unused
+  EXPECT_EQ(found(1), 10U) << "the copy at 12 saved only two pages, that at 10 saves ten";
+  EXPECT_EQ(found(2), 5U);
+  EXPECT_EQ(found(3), 5U);
+  for (std::uint64_t i = 4; i < 6; ++i) compute(i, static_cast<token>(i), {5 * page_tokens});
+  EXPECT_EQ(found(1), 10U) << "worth more than newer ones";
+  for (std::uint64_t i = 6; i < 12; ++i) compute(i, static_cast<token>(i), {5 * page_tokens});
+  memory.check_integrity();
+  EXPECT_EQ(found(11), 5U);
+  for (std::uint64_t i = 12; i < 20; ++i) compute(i, static_cast<token>(i), {5 * page_tokens});
+  EXPECT_EQ(found(1), 0U) << "but not for ever without a use";
+}
+
 TEST(state_storage, a_cached_page_with_a_state_replaces_one_whose_state_is_gone) {
   cache memory(size_with_states(2));
   const std::vector<token> log(page_tokens + 2, 1), others(page_tokens + 2, 2);

@@ -110,6 +110,8 @@ TEST(vocabulary, defaults_to_what_the_kind_is_known_for) {
   const vocabulary qwen = loaded(test::tiny_bpe("qwen2").writer());
   EXPECT_FALSE(qwen.adds_bos());
   EXPECT_FALSE(qwen.adds_space_prefix());
+  EXPECT_EQ(qwen.message_start(), test::tiny_bpe("qwen2").id("<|im_start|>"));
+  EXPECT_EQ(spm.message_start(), std::nullopt);
   EXPECT_TRUE(loaded(test::tiny_bpe("llama-bpe").writer()).adds_bos());
   EXPECT_EQ(loaded(test::tiny_bpe("").writer()).pretokenizer_name(), "default");
 }
