@@ -19,7 +19,7 @@ namespace redline::kv {
 ///
 /// A copy is worth the tokens that would be computed again without it: those from the nearest copy before it. If a slot
 /// is needed, the copy goes whose worth, counted from its last use, is the smallest. A copy that is used or made begins
-/// at the level of the last one that went, so what nobody uses goes in the end, whatever it was worth.
+/// at the level of the last one that went, so a copy without a use goes in the end, whatever it was worth.
 /// Source: Young, "The k-server dual and loose competitiveness for paging" (1994).
 class state_storage final : public storage {
  public:

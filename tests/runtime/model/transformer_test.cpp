@@ -261,7 +261,8 @@ tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
     shape.experts = 7;
     shape.experts_used = 3;
     shape.expert_feed_forward = shape.width == 256 ? 256 : 32;
-    shape.shared_feed_forward = architecture == "qwen2moe" ? shape.feed_forward : 0;
+    const bool shares = architecture == "qwen2moe" || architecture == "qwen35moe" || architecture == "qwen3next";
+    shape.shared_feed_forward = shares ? shape.feed_forward : 0;
     if (deepseek) {
       shape.shared_feed_forward = 2 * shape.expert_feed_forward;
       shape.query_rank = shape.width;
