@@ -212,9 +212,10 @@ struct kernel_table {
   void (*soft_cap)(float* x, float cap, std::size_t n);
   /// x[i] = x[i] * sigmoid(gate[i]).
   void (*sigmoid_multiply)(const float* gate, float* x, std::size_t n);
-  /// out[i] = silu(sum over t of weights[t][i] * rows[t][i]), t ascending: a causal convolution of each channel.
+  /// out[i] = sum over t of weights[t][i] * rows[t][i], t ascending, or its silu: a causal convolution of each channel.
   /// weights: [taps, n]. rows: a pointer to [n] for each tap, the newest last.
-  void (*convolve_silu)(const float* const* rows, const float* weights, std::size_t taps, std::size_t n, float* out);
+  void (*convolve)(const float* const* rows, const float* weights, std::size_t taps, std::size_t n, bool has_silu,
+                   float* out);
   void (*delta_rule)(const delta_args& args);
   row_best (*best_of_row)(const float* x, std::size_t n);
   /// Rotates the leading rotary_dim dimensions and copies the rest. x, out: [head_dim], may be the same.

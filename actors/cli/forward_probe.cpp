@@ -34,7 +34,8 @@ double attention_weights(const architecture::model_shape& m) {
 }
 
 /// The same for a recurrent layer, whose state takes as many steps as three matrices of its size.
-double delta_weights(const architecture::model_shape& m) {
+double recurrent_weights(const architecture::model_shape& m) {
+  if (!m.delta) return 4.0 * m.width * m.width;
   const auto& d = *m.delta;
   return 1.0 * m.width * (d.channels() + 2.0 * d.values() + 2 * d.value_heads) + 3.0 * d.values() * d.head_dim;
 }
@@ -131,7 +132,7 @@ void forward_probe::count_work(forward_cell& c) const {
   const double heads_width = 1.0 * m.head_dim * m.heads;
   double layers = 0;
   for (std::uint32_t i = 0; i < m.layers; ++i)
-    layers += (m.is_recurrent(i) ? delta_weights(m) : attention_weights(m)) + feed_forward_weights(m, i);
+    layers += (m.is_recurrent(i) ? recurrent_weights(m) : attention_weights(m)) + feed_forward_weights(m, i);
   const double logits_rows = how_.last_only ? 1 : rows;
   double seen = 0, read = 0;  // keys over all layers: per row, and each once
   for (std::uint32_t i = 0; i < m.layers; ++i) {

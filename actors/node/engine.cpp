@@ -256,6 +256,7 @@ std::uint32_t engine::draft_pages() const {
   architecture::model_shape config = draft_config_;
   config.layer_kinds.clear();
   config.delta.reset();
+  config.convolution_taps = 0;
   config.window = 0;
   return choose_pool(config, draft_kv, pool_request_for(draft_config_)).pages;
 }
@@ -373,6 +374,7 @@ result<void> engine::add_target() {
   const model::transformer::options how{.pages_count = pages,
                                         .window_pages_count = target_pool_.window_pages,
                                         .state_slots = target_pool_.state_slots,
+                                        .state_copies = target_pool_.state_copies,
                                         .records_max = target_pool_.state_records,
                                         .kv = options_.kv,
                                         .rows_max = options_.scheduling.budget.rows_max,

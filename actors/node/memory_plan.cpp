@@ -37,27 +37,33 @@ result<void> memory_plan::check(const std::string& model) const {
 
 namespace {
 
-/// The states of recurrent layers.
-void choose_states(const architecture::model_shape& config, const pool_request& request, kv::pool_size& size) {
-  constexpr std::uint32_t drafts_max = 32, prefixes = 32;
+/// The states of recurrent layers, in half of the memory: two thirds of that are for sequences, unless they need less.
+kv::pool_size choose_states(const architecture::model_shape& config, const pool_request& request) {
+  constexpr std::uint32_t drafts_max = 32, copies_max = 32;
+  kv::pool_size size(0);
   size.state_records = std::clamp<std::uint32_t>(request.rows_max, 2, drafts_max + 1);
-  const std::uint64_t bytes = model::state_bytes(config, size.state_records);
-  const std::uint64_t wanted = std::uint64_t{request.sequences_max} + prefixes;
-  size.state_slots = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(request.bytes_max / 2 / bytes, 2, wanted));
+  const std::uint64_t slot = model::state_bytes(config, size.state_records), copy = model::state_bytes(config, 0);
+  const std::uint64_t bytes = request.bytes_max / 2;
+  const std::uint64_t sequences = std::max(request.sequences_max, 1U);
+  size.state_slots = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(bytes / 3 * 2 / slot, 1, sequences));
+  const std::uint64_t rest = bytes - std::min(bytes, size.state_slots * slot);
+  size.state_copies = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(rest / copy, 1, copies_max));
+  return size;
 }
 
 }  // namespace
 
 kv::pool_size choose_pool(const architecture::model_shape& config, model::kv_type type, const pool_request& request) {
-  if (config.delta) {
-    kv::pool_size states(0);
-    choose_states(config, request, states);
+  if (config.has_states()) {
+    const kv::pool_size states = choose_states(config, request);
     architecture::model_shape without = config;
     without.delta.reset();
+    without.convolution_taps = 0;
     pool_request rest = request;
-    rest.bytes_max -= std::min(rest.bytes_max, states.state_slots * model::state_bytes(config, states.state_records));
+    rest.bytes_max -= std::min(rest.bytes_max, model::storage_bytes(config, type, states));
     kv::pool_size all = choose_pool(without, type, rest);
     all.state_slots = states.state_slots;
+    all.state_copies = states.state_copies;
     all.state_records = states.state_records;
     return all;
   }

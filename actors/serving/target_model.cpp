@@ -71,7 +71,7 @@ result<void> target_model::check_moves(const forward_batch& m) const {
                                                   ": tokens are moved to or from slots outside of the window pages"};
     }
   }
-  const std::uint32_t states = transformer_->size().state_slots;
+  const std::uint32_t states = transformer_->size().state_slots + transformer_->size().state_copies;
   for (const auto& copy : m.copies) {
     if (copy.from < states && copy.to < states) continue;
     return failure{errc::malformed_message, "batch " + std::to_string(m.batch) + ": a state is copied from slot " +
@@ -135,8 +135,8 @@ result<void> target_model::check_memory(const forward_batch& m, const batch_run&
                    rows - std::min(rows, state.kept) <= size.state_records;
     std::uint32_t last = 0;
     for (const auto& s : state.snapshots) {
-      is_good = is_good && s.rows > last && s.rows <= state.records + state.kept && s.slot < size.state_slots &&
-                s.slot != state.slot;
+      is_good = is_good && s.rows > last && s.rows <= state.records + state.kept && s.slot >= size.state_slots &&
+                s.slot - size.state_slots < size.state_copies;
       last = s.rows;
     }
     if (!is_good) return wrong("a state outside of the storage");
@@ -150,7 +150,7 @@ result<void> target_model::check(const forward_batch& m) const {
   if (const auto good = check_moves(m); !good) return good;
   std::uint64_t rows = 0;
   std::uint64_t logits_rows = 0;
-  std::vector<char> written(transformer_->size().state_slots);
+  std::vector<char> written(transformer_->size().state_slots + transformer_->size().state_copies);
   for (const auto& run : m.runs) {
     if (const auto good = check_tokens(m, run); !good) return good;
     if (const auto good = check_memory(m, run); !good) return good;

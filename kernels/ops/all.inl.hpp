@@ -52,7 +52,7 @@ constexpr kernel_table make_table(std::string_view name) {
           .clamped_swiglu = clamped_swiglu,
           .soft_cap = soft_cap,
           .sigmoid_multiply = sigmoid_multiply,
-          .convolve_silu = convolve_silu,
+          .convolve = convolve,
           .delta_rule = delta_rule,
           .best_of_row = best_of_row,
           .rotate = rotate,

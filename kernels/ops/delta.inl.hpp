@@ -52,11 +52,13 @@ void delta_rule(const delta_args& a) {
   }
 }
 
-void convolve_silu(const float* const* rows, const float* weights, std::size_t taps, std::size_t n, float* out) {
+void convolve(const float* const* rows, const float* weights, std::size_t taps, std::size_t n, bool has_silu,
+              float* out) {
   for_chunks(n, [&](std::size_t i, std::size_t lanes) {
     f32x16 x = zero();
     for (std::size_t tap = 0; tap < taps; ++tap)
       x = fma(load_some(weights + tap * n + i, lanes), load_some(rows[tap] + i, lanes), x);
-    store_some(out + i, div(x, add(broadcast(1.0F), exponential(sub(zero(), x)))), lanes);
+    if (has_silu) x = div(x, add(broadcast(1.0F), exponential(sub(zero(), x))));
+    store_some(out + i, x, lanes);
   });
 }

@@ -14,7 +14,7 @@ using hub_form::same, hub_form::rotated, hub_form::norm, hub_form::one_row, hub_
     hub_form::key_groups;
 using presence::always, presence::untied, presence::norm_shifts, presence::dense, presence::mixture,
     presence::shared_expert, presence::low_rank_queries, presence::direct_queries, presence::qkv_biases,
-    presence::own_head_norms, presence::attention, presence::delta;
+    presence::own_head_norms, presence::attention, presence::recurrent;
 using block = std::span<const tensor_row>;
 
 constexpr std::size_t name_bytes_max =
@@ -97,31 +97,74 @@ constexpr tensor_row gated_attention[] = {
 };
 constexpr tensor_row delta_inputs[] = {
     matrix(delta_input, "attn_qkv.weight", "linear_attn.in_proj_qkv.weight", dim::delta_channels, dim::width,
-           value_heads, delta),
+           value_heads, recurrent),
     matrix(delta_gate, "attn_gate.weight", "linear_attn.in_proj_z.weight", dim::delta_values, dim::width, value_heads,
-           delta),
+           recurrent),
     matrix(delta_decay_input, "ssm_alpha.weight", "linear_attn.in_proj_a.weight", dim::delta_value_heads, dim::width,
-           value_heads, delta),
+           value_heads, recurrent),
     matrix(delta_strength, "ssm_beta.weight", "linear_attn.in_proj_b.weight", dim::delta_value_heads, dim::width,
-           value_heads, delta),
+           value_heads, recurrent),
 };
 /// Older GGUF files have the first two as one tensor, ssm_in.weight, with the rows of each key head together.
 constexpr tensor_row packed_delta_inputs[] = {
     matrix(delta_input, "attn_qkv.weight", "linear_attn.in_proj_qkvz.weight", dim::delta_channels, dim::width,
-           key_groups, delta),
+           key_groups, recurrent),
     matrix(delta_gate, "attn_gate.weight", "linear_attn.in_proj_qkvz.weight", dim::delta_values, dim::width, key_groups,
-           delta),
+           recurrent),
     matrix(delta_strength_and_decay_input, "ssm_ba.weight", "linear_attn.in_proj_ba.weight",
-           dim::delta_value_heads_twice, dim::width, same, delta),
+           dim::delta_value_heads_twice, dim::width, same, recurrent),
 };
 constexpr tensor_row delta_net[] = {
-    matrix(delta_convolution, "ssm_conv1d.weight", "linear_attn.conv1d.weight", dim::delta_channels, dim::delta_taps,
-           convolution, delta),
-    vector(delta_decay_bias, "ssm_dt.bias", "linear_attn.dt_bias", dim::delta_value_heads, value_heads, delta),
-    vector(delta_decay, "ssm_a", "linear_attn.A_log", dim::delta_value_heads, decay, delta),
-    vector(delta_norm, "ssm_norm.weight", "linear_attn.norm.weight", dim::delta_head_dim, same, delta),
-    matrix(delta_output, "ssm_out.weight", "linear_attn.out_proj.weight", dim::width, dim::delta_values,
-           value_head_columns, delta),
+    matrix(short_convolution, "ssm_conv1d.weight", "linear_attn.conv1d.weight", dim::delta_channels, dim::taps,
+           convolution, recurrent),
+    vector(delta_decay_bias, "ssm_dt.bias", "linear_attn.dt_bias", dim::delta_value_heads, value_heads, recurrent),
+    vector(delta_decay, "ssm_a", "linear_attn.A_log", dim::delta_value_heads, decay, recurrent),
+    vector(delta_norm, "ssm_norm.weight", "linear_attn.norm.weight", dim::delta_head_dim, same, recurrent),
+    matrix(state_output, "ssm_out.weight", "linear_attn.out_proj.weight", dim::width, dim::delta_values,
+           value_head_columns, recurrent),
+};
+/// LFM2: attention as in Qwen3 under other names, in layers that are not recurrent, and short convolutions in the
+/// others.
+constexpr tensor_row lfm2_input_norm[] = {
+    vector(attention_norm, "attn_norm.weight", "operator_norm.weight", dim::width)};
+constexpr tensor_row lfm2_attention[] = {
+    matrix(query, "attn_q.weight", "self_attn.q_proj.weight", dim::queries, dim::width, same, attention),
+    matrix(key, "attn_k.weight", "self_attn.k_proj.weight", dim::keys, dim::width, same, attention),
+    matrix(value, "attn_v.weight", "self_attn.v_proj.weight", dim::keys, dim::width, same, attention),
+    matrix(attention_output, "attn_output.weight", "self_attn.out_proj.weight", dim::width, dim::attended, same,
+           attention),
+    vector(query_norm, "attn_q_norm.weight", "self_attn.q_layernorm.weight", dim::head_dim, same, attention),
+    vector(key_norm, "attn_k_norm.weight", "self_attn.k_layernorm.weight", dim::head_dim, same, attention),
+};
+constexpr tensor_row lfm2_convolution[] = {
+    matrix(convolution_input, "shortconv.in_proj.weight", "conv.in_proj.weight", dim::width_three_times, dim::width,
+           same, recurrent),
+    matrix(short_convolution, "shortconv.conv.weight", "conv.conv.weight", dim::width, dim::taps, convolution,
+           recurrent),
+    matrix(state_output, "shortconv.out_proj.weight", "conv.out_proj.weight", dim::width, dim::width, same, recurrent),
+};
+constexpr tensor_row lfm2_feed_forward[] = {
+    vector(feed_forward_norm, "ffn_norm.weight", "ffn_norm.weight", dim::width),
+    matrix(gate, "ffn_gate.weight", "feed_forward.w1.weight", dim::feed_forward, dim::width, same, dense),
+    matrix(up, "ffn_up.weight", "feed_forward.w3.weight", dim::feed_forward, dim::width, same, dense),
+    matrix(down, "ffn_down.weight", "feed_forward.w2.weight", dim::width, dim::feed_forward, same, dense),
+};
+constexpr tensor_row lfm2_mixture[] = {
+    matrix(router, "ffn_gate_inp.weight", "feed_forward.gate.weight", dim::experts, dim::width, same, mixture),
+    many(expert_gates, "ffn_gate_exps.weight", "feed_forward.experts.*.w1.weight", dim::expert_feed_forward, dim::width,
+         dim::experts, each, mixture),
+    many(expert_ups, "ffn_up_exps.weight", "feed_forward.experts.*.w3.weight", dim::expert_feed_forward, dim::width,
+         dim::experts, each, mixture),
+    many(expert_downs, "ffn_down_exps.weight", "feed_forward.experts.*.w2.weight", dim::width, dim::expert_feed_forward,
+         dim::experts, each, mixture),
+    vector(role::selection_bias, "exp_probs_b.bias", "feed_forward.expert_bias", dim::experts, same,
+           presence::selection_bias),
+};
+/// Files call the last norm that of the embedding.
+constexpr tensor_row lfm2_outer[] = {
+    matrix(token_embedding, "token_embd.weight", "model.embed_tokens.weight", dim::vocabulary, dim::width),
+    vector(output_norm, "token_embd_norm.weight", "model.embedding_norm.weight", dim::width),
+    matrix(output, "output.weight", "lm_head.weight", dim::vocabulary, dim::width, same, untied),
 };
 constexpr tensor_row middle_norm[] = {
     vector(feed_forward_norm, "post_attention_norm.weight", "post_attention_layernorm.weight", dim::width, norm)};
@@ -288,6 +331,8 @@ constexpr block qwen35moe_layer[] = {input_norm,  gated_attention,      delta_in
                                      middle_norm, qwen_stacked_mixture, qwen_shared_expert};
 constexpr block qwen3next_layer[] = {input_norm,  gated_attention, packed_delta_inputs, delta_net,
                                      middle_norm, qwen_mixture,    qwen_shared_expert};
+constexpr block lfm2_layer[] = {lfm2_input_norm, lfm2_attention, lfm2_convolution, lfm2_feed_forward};
+constexpr block lfm2moe_layer[] = {lfm2_input_norm, lfm2_attention, lfm2_convolution, lfm2_feed_forward, lfm2_mixture};
 constexpr block starcoder2_layer[] = {starcoder_input_norm, separate_qkv, attention_output_rows,
                                       starcoder_feed_forward};
 
@@ -302,6 +347,8 @@ constexpr hub_class qwen3_classes[] = {{"Qwen3ForCausalLM"}};
 constexpr hub_class qwen35_classes[] = {{"Qwen3_5ForCausalLM"}};
 constexpr hub_class qwen35moe_classes[] = {{.name = "Qwen3_5MoeForCausalLM", .has_experts = true}};
 constexpr hub_class qwen3next_classes[] = {{.name = "Qwen3NextForCausalLM", .has_experts = true}};
+constexpr hub_class lfm2_classes[] = {{"Lfm2ForCausalLM"}};
+constexpr hub_class lfm2moe_classes[] = {{.name = "Lfm2MoeForCausalLM", .has_experts = true, .has_sigmoid = true}};
 constexpr hub_class qwen2moe_classes[] = {{.name = "Qwen2MoeForCausalLM", .has_experts = true}};
 constexpr hub_class qwen3moe_classes[] = {{.name = "Qwen3MoeForCausalLM", .has_experts = true}};
 constexpr hub_class mellum_classes[] = {{.name = "MellumForCausalLM", .has_windows = true, .has_experts = true}};
@@ -397,6 +444,26 @@ constexpr family table[] = {
      .hub_rotated = 0.25F,
      .experts_key = "num_experts",
      .needs_experts = true,
+     .normalises_experts = true},
+    {.name = "lfm2",
+     .hub = lfm2_classes,
+     .layer = lfm2_layer,
+     .outer = lfm2_outer,
+     .head_norms = head_norm::shared,
+     .convolves = true,
+     .epsilon_key = "norm_eps",
+     .tied_unless_denied = true},
+    {.name = "lfm2moe",
+     .hub = lfm2moe_classes,
+     .layer = lfm2moe_layer,
+     .outer = lfm2_outer,
+     .head_norms = head_norm::shared,
+     .convolves = true,
+     .epsilon_key = "norm_eps",
+     .tied_unless_denied = true,
+     .experts_key = "num_experts",
+     .needs_experts = true,
+     .says_mixture = true,
      .normalises_experts = true},
     {.name = "qwen2moe",
      .hub = qwen2moe_classes,

@@ -65,6 +65,7 @@ struct family {
   std::span<const hub_class> hub;
   /// The tensors of a layer, block by block in the order of converted files.
   std::span<const std::span<const tensor_row>> layer;
+  std::span<const tensor_row> outer = {};  // tensors that the model has once; empty means outer_rows
 
   rope_pairs pairs = rope_pairs::half_split;
   bool hub_pairs_apart = false;     // folders use half_split where GGUF files have adjacent pairs
@@ -72,7 +73,8 @@ struct family {
   head_norm head_norms = head_norm::none;
   bool gates_attention = false;        // the output of each head is multiplied by sigmoids of gates beside the queries
   std::uint32_t attention_period = 0;  // the last layer of each group of this size has attention, the others a state
-  bool groups_value_heads = false;     // of recurrent layers: see delta_shape::groups_values
+  bool convolves = false;           // recurrent layers are short convolutions; the file says which layers are recurrent
+  bool groups_value_heads = false;  // of recurrent layers: see delta_shape::groups_values
   norm_kind norm = norm_kind::rms;
   feed_forward_kind activation = feed_forward_kind::gated_silu;
   std::string_view epsilon_key = "rms_norm_eps";  // key in a config.json
@@ -111,6 +113,7 @@ struct family {
   [[nodiscard]] bool has_fused_gate() const {
     return activation != feed_forward_kind::gelu && has(role::up) && !has(role::gate);
   }
+  [[nodiscard]] bool has_states() const { return attention_period != 0 || convolves; }
   [[nodiscard]] bool has_latents() const { return has(role::latent_down); }
 };
 
@@ -123,7 +126,7 @@ struct family {
 /// The families whose names are most similar, at most three, the nearest first.
 [[nodiscard]] std::vector<const family*> nearest_families(std::string_view name);
 
-/// Tensors that a model has once.
+/// The tensors that models of most families have once.
 [[nodiscard]] std::span<const tensor_row> outer_rows();
 
 }  // namespace redline::architecture

@@ -37,12 +37,13 @@ std::string wrong_latents(const model_shape& s) {
 
 /// Describes what is wrong with the sizes of recurrent layers; empty if nothing is.
 std::string wrong_recurrence(const model_shape& s) {
-  const delta_shape& d = *s.delta;
+  // Only the first limit concerns convolutions.
+  const delta_shape d = s.delta.value_or(delta_shape{s.convolution_taps, 1, 1, 32});
   struct limit {
     const char* what;
     std::uint32_t found, most, unit;
   };
-  for (const limit& l : {limit{"a convolution", d.taps, delta_taps_max, 1},
+  for (const limit& l : {limit{"a convolution", d.taps, taps_max, 1},
                          {"key heads", d.key_heads, width_max / head_dim_max, 1},
                          {"value heads", d.value_heads, width_max / head_dim_max, d.key_heads},
                          {"a size of recurrent heads", d.head_dim, head_dim_max, 32}}) {
@@ -118,7 +119,7 @@ result<void> check(const model_shape& s) {
     const std::string wrong = wrong_latents(s);
     if (!wrong.empty()) return refuse(wrong);
   }
-  if (s.delta && s.layers <= layers_max) {
+  if (s.has_states() && s.layers <= layers_max) {
     const std::string wrong = wrong_recurrence(s);
     if (!wrong.empty()) return refuse(wrong);
   }

@@ -62,7 +62,7 @@ struct delta_shape {
 };
 
 /// What a layer sees of the tokens before: all of them, a window of the last ones, or a state.
-enum class layer_kind : std::uint8_t { full, window, delta };
+enum class layer_kind : std::uint8_t { full, window, recurrent };
 
 /// The numbers of one decoder; its family's row says how it computes. read_shape fills in all of them from a GGUF file,
 /// and later code relies on every one. A shape made for writing needs only what put_shape writes; there 0 means the
@@ -109,8 +109,11 @@ struct model_shape {
   std::uint32_t short_context = 0;  // LongRoPE: the longest context of its short factors, in tokens; 0 if there is none
 
   std::optional<latent_shape> latent;
-  std::optional<delta_shape> delta;  // of the layers of that kind
-  std::uint32_t dense_layers = 0;    // layers before the first mixture
+  // Recurrent layers have a delta_shape or, in LFM2, are a short convolution: a row's first and third product are
+  // multiplied, the last `convolution_taps` of these are mixed, and the result is multiplied by the second product.
+  std::optional<delta_shape> delta;
+  std::uint32_t convolution_taps = 0;  // 0 if there is no such layer
+  std::uint32_t dense_layers = 0;      // layers before the first mixture
   bool normalises_experts = false;
   float expert_scale = 0;  // for the weights of a row's experts
   gating gates = gating::softmax;
@@ -144,9 +147,10 @@ struct model_shape {
   }
   /// A shape for writing has its family's period.
   [[nodiscard]] bool is_recurrent(std::size_t layer) const {
-    if (!layer_kinds.empty()) return layer_kinds[layer] == layer_kind::delta;
+    if (!layer_kinds.empty()) return layer_kinds[layer] == layer_kind::recurrent;
     return delta && (layer + 1) % kind->attention_period != 0;
   }
+  [[nodiscard]] bool has_states() const { return delta || convolution_taps != 0; }
   /// The number of layers with keys and values.
   [[nodiscard]] std::uint32_t attention_layers() const {
     std::uint32_t count = 0;
@@ -175,7 +179,7 @@ inline constexpr std::uint32_t cached_dim_max = 1024;  // limit of the kernels t
 inline constexpr std::uint32_t trained_context_max = 0x7fffffff;
 inline constexpr std::uint32_t vocabulary_max = 1U << 24;
 inline constexpr std::uint32_t experts_max = 1024;
-inline constexpr std::uint32_t delta_taps_max = 16;
+inline constexpr std::uint32_t taps_max = 16;
 
 /// Refuses sizes that would make a file that no reader accepts; the failure names the size.
 result<void> check(const model_shape& shape);

@@ -102,9 +102,37 @@ result<void> read_latents(const gguf::gguf_file& file, const reader& keys, model
   return {};
 }
 
+/// LFM2: a number of KV heads for each layer, which is 0 in recurrent ones and the same in the others.
+result<void> read_kv_heads_by_layer(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
+  const std::string key = keys.key("attention.head_count_kv");
+  REDLINE_TRY_ASSIGN(const gguf::array* counts, file.get_array(key));
+  if (counts->numbers.size() < c.layers) {
+    return malformed(file, key + ": expected a number for each of " + std::to_string(c.layers) + " layers, found " +
+                               std::to_string(counts->numbers.size()));
+  }
+  double heads = 0;
+  for (std::uint32_t i = 0; i < c.layers; ++i) {
+    const double found = counts->numbers[i];
+    c.layer_kinds.push_back(found == 0 ? layer_kind::recurrent : layer_kind::full);
+    if (found == 0) continue;
+    if (heads == 0) heads = found;
+    if (found != heads || !(found > 0 && found <= width_max) || found != std::floor(found)) {
+      return unsupported(file, key + ": expected 0 or one positive number in all layers, found " +
+                                   std::to_string(found) + " in layer " + std::to_string(i));
+    }
+  }
+  if (heads == 0) return malformed(file, key + ": expected a layer with attention, found only 0");
+  c.kv_heads = static_cast<std::uint32_t>(heads);
+  return {};
+}
+
 /// Reads the number of KV heads, and the one size of all heads.
 result<void> read_heads(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
-  REDLINE_TRY_ASSIGN(c.kv_heads, keys.count("attention.head_count_kv", width_max, c.heads));
+  if (c.kind->convolves) {
+    REDLINE_TRY(read_kv_heads_by_layer(file, keys, c));
+  } else {
+    REDLINE_TRY_ASSIGN(c.kv_heads, keys.count("attention.head_count_kv", width_max, c.heads));
+  }
   if (c.heads % c.kv_heads != 0) {
     return malformed(file, keys.key("attention.head_count_kv") + ": expected a divisor of " + std::to_string(c.heads) +
                                " heads, found " + std::to_string(c.kv_heads));
@@ -150,7 +178,7 @@ result<void> read_sizes(const gguf::gguf_file& file, const reader& keys, model_s
 /// Reads the sizes of recurrent layers, and which layers are recurrent.
 result<void> read_recurrent(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   delta_shape& d = c.delta.emplace();
-  REDLINE_TRY_ASSIGN(d.taps, keys.count("ssm.conv_kernel", delta_taps_max));
+  REDLINE_TRY_ASSIGN(d.taps, keys.count("ssm.conv_kernel", taps_max));
   REDLINE_TRY_ASSIGN(d.head_dim, keys.count("ssm.state_size", head_dim_max));
   REDLINE_TRY_ASSIGN(d.key_heads, keys.count("ssm.group_count", width_max / head_dim_max));
   REDLINE_TRY_ASSIGN(d.value_heads, keys.count("ssm.time_step_rank", width_max / head_dim_max));
@@ -172,7 +200,7 @@ result<void> read_recurrent(const gguf::gguf_file& file, const reader& keys, mod
   REDLINE_TRY_ASSIGN(const std::uint32_t period,
                      keys.count("full_attention_interval", layers_max, c.kind->attention_period));
   for (std::uint32_t i = 0; i < c.layers; ++i)
-    c.layer_kinds.push_back((i + 1) % period == 0 ? layer_kind::full : layer_kind::delta);
+    c.layer_kinds.push_back((i + 1) % period == 0 ? layer_kind::full : layer_kind::recurrent);
   const std::string key = keys.key("attention.recurrent_layers");
   if (file.find(key) != nullptr) {
     REDLINE_TRY_ASSIGN(const gguf::array* flags, file.get_array(key));
@@ -181,7 +209,7 @@ result<void> read_recurrent(const gguf::gguf_file& file, const reader& keys, mod
                                  std::to_string(flags->numbers.size()));
     }
     for (std::uint32_t i = 0; i < c.layers; ++i)
-      c.layer_kinds[i] = flags->numbers[i] != 0 ? layer_kind::delta : layer_kind::full;
+      c.layer_kinds[i] = flags->numbers[i] != 0 ? layer_kind::recurrent : layer_kind::full;
   }
   if (c.attention_layers() != 0) return {};
   return malformed(file, keys.key("full_attention_interval") + ": expected a layer with attention among " +
@@ -508,7 +536,15 @@ failure unknown_family(const gguf::gguf_file& file, std::string_view name) {
 
 void put_heads(const model_shape& s, const std::string& prefix, gguf::gguf_writer& to) {
   to.put_u32(prefix + "attention.head_count", s.heads);
-  to.put_u32(prefix + "attention.head_count_kv", s.kv_heads);
+  if (s.convolution_taps != 0) {
+    std::vector<std::int32_t> by_layer;
+    for (std::uint32_t i = 0; i < s.layers; ++i)
+      by_layer.push_back(s.is_recurrent(i) ? 0 : static_cast<std::int32_t>(s.kv_heads));
+    to.put_i32s(prefix + "attention.head_count_kv", by_layer);
+    to.put_u32(prefix + "shortconv.l_cache", s.convolution_taps);
+  } else {
+    to.put_u32(prefix + "attention.head_count_kv", s.kv_heads);
+  }
   to.put_u32(prefix + "attention.key_length", s.head_dim);
   to.put_u32(prefix + "attention.value_length", s.latent ? s.latent->rank : s.head_dim);
   if (!s.latent) return;
@@ -554,7 +590,7 @@ void put_recurrent(const model_shape& s, const std::string& prefix, gguf::gguf_w
   const delta_shape& d = *s.delta;
   if (!s.layer_kinds.empty()) {
     std::vector<std::int32_t> flags(s.layers);
-    std::ranges::transform(s.layer_kinds, flags.begin(), [](layer_kind kind) { return kind == layer_kind::delta; });
+    std::ranges::transform(s.layer_kinds, flags.begin(), [](layer_kind kind) { return kind == layer_kind::recurrent; });
     to.put_i32s(prefix + "attention.recurrent_layers", flags);
   }
   to.put_u32(prefix + "ssm.conv_kernel", d.taps);
@@ -587,6 +623,9 @@ result<model_shape> read_shape(const gguf::gguf_file& file) {
   REDLINE_TRY(refuse_extras(file, keys, kind, c));
   REDLINE_TRY(read_windows(file, keys, kind, c));
   if (kind.attention_period != 0) REDLINE_TRY(read_recurrent(file, keys, c));
+  if (kind.convolves) {
+    REDLINE_TRY_ASSIGN(c.convolution_taps, keys.count("shortconv.l_cache", taps_max));
+  }
   REDLINE_TRY(read_factors(file, keys, c));
   REDLINE_TRY(read_vocabulary(file, c));
   const bool rms = kind.norm == norm_kind::rms;
@@ -603,7 +642,7 @@ result<model_shape> read_shape(const gguf::gguf_file& file) {
 bool keeps_states(const gguf::gguf_file& file) {
   const auto name = file.get_string("general.architecture");
   const family* const kind = name ? find_family(*name) : nullptr;
-  return kind != nullptr && kind->attention_period != 0;
+  return kind != nullptr && kind->has_states();
 }
 
 void put_shape(const model_shape& s, gguf::gguf_writer& to) {

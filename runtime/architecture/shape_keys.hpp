@@ -29,7 +29,7 @@ inline constexpr size_key size_keys[] = {
 /// an unknown family it names the nearest known ones and what they lack.
 result<model_shape> read_shape(const gguf::gguf_file& file);
 
-/// Whether layers of the file's family may keep a state instead of all tokens (layer_kind::delta).
+/// Whether layers of the file's family may keep a state instead of all tokens (layer_kind::recurrent).
 [[nodiscard]] bool keeps_states(const gguf::gguf_file& file);
 
 /// Writes general.architecture and the keys below "<family>.", for a file that read_shape reads.

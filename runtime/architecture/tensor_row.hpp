@@ -22,16 +22,17 @@ enum class role : std::uint8_t {
   latent_keys,
   latent_values,
   attention_output,
-  delta_input,  // recurrent layers (delta_shape): queries, keys and values, stacked
+  convolution_input,  // recurrent layers that are a convolution: three products, stacked
+  delta_input,        // recurrent layers (delta_shape): queries, keys and values, stacked
   delta_gate,
-  delta_convolution,
+  short_convolution,  // of both kinds of recurrent layers
   delta_decay_input,
   delta_strength,
   delta_strength_and_decay_input,  // for each key head the rows of its strengths, then of its decay inputs
   delta_decay_bias,
   delta_decay,
   delta_norm,
-  delta_output,
+  state_output,  // likewise
   query_bias,
   key_bias,
   value_bias,
@@ -94,7 +95,8 @@ enum class dim : std::uint8_t {
   delta_value_heads,
   delta_value_heads_twice,
   delta_head_dim,
-  delta_taps,
+  taps,
+  width_three_times,
 };
 
 /// How a Hugging Face hub folder stores what a GGUF file has as one tensor of rows.
@@ -111,7 +113,7 @@ enum class hub_form : std::uint8_t {
   // In folders the value heads that read one key head are adjacent; in files they may be key_heads apart.
   value_heads,         // the last rows are value heads
   value_head_columns,  // the columns are
-  convolution,         // the last rows are, and there is a dimension of 1 before the taps
+  convolution,         // the last rows may be, and there is a dimension of 1 before the taps
   decay,               // the rows are, and the numbers are logarithms of the negated ones
   key_groups,          // a part of a matrix with all rows of a key head together (delta_shape::packed_row)
 };
@@ -130,7 +132,7 @@ enum class presence : std::uint8_t {
   own_head_norms,
   selection_bias,  // a mixture whose router has such a bias
   attention,       // the layer is not recurrent
-  delta,           // the layer is recurrent
+  recurrent,       // the layer is recurrent
 };
 
 /// A tensor that layers of a family have, or that the model has once. Matrices are [rows, columns], and with a count

@@ -32,7 +32,7 @@ bool is_present(presence when, const model_shape& s, std::uint32_t layer) {
       return s.is_mixture(layer) && s.selection_bias;
     case presence::attention:
       return !s.is_recurrent(layer);
-    case presence::delta:
+    case presence::recurrent:
       return s.is_recurrent(layer);
   }
   return false;
@@ -128,8 +128,10 @@ std::uint64_t size_of(dim d, const model_shape& s) {
       return 2ULL * delta.value_heads;
     case dim::delta_head_dim:
       return delta.head_dim;
-    case dim::delta_taps:
-      return delta.taps;
+    case dim::taps:
+      return s.delta ? delta.taps : s.convolution_taps;
+    case dim::width_three_times:
+      return 3ULL * s.width;
   }
   return 0;
 }
@@ -148,7 +150,7 @@ std::vector<tensor> layer_tensors(const model_shape& shape, std::uint32_t layer)
 
 std::vector<tensor> outer_tensors(const model_shape& shape) {
   std::vector<tensor> all;
-  for (const tensor_row& row : outer_rows()) {
+  for (const tensor_row& row : shape.kind->outer.empty() ? outer_rows() : shape.kind->outer) {
     if (is_present(row.when, shape, 0)) all.push_back(tensor_of(row, shape, "", ""));
   }
   return all;

@@ -293,17 +293,19 @@ class tensor_mover {
     return {};
   }
 
-  /// Moves a tensor whose last rows, or whose columns, are value heads of recurrent layers.
+  /// Moves a tensor whose last rows, or whose columns, are value heads of recurrent layers, or a convolution.
   result<void> value_heads(const tensor& t) {
-    const architecture::delta_shape& d = *shape_.delta;
     std::vector<std::uint64_t> shape{t.rows};
     if (t.form == hub_form::convolution) shape.push_back(1);
     if (t.columns != 0) shape.push_back(t.columns);
     REDLINE_TRY_ASSIGN(const model_folder::place from, find(t.hub, shape));
     REDLINE_TRY_ASSIGN(const weight_type stored, stored_type(from, t.hub));
     row_source source = stored_rows(stored, from.tensor->bytes.data(), std::max<std::uint64_t>(t.columns, 1));
-    source = t.form == hub_form::value_head_columns ? with_head_columns(std::move(source), d)
-                                                    : with_head_rows(std::move(source), d, t.rows);
+    if (t.form == hub_form::value_head_columns) {
+      source = with_head_columns(std::move(source), *shape_.delta);
+    } else if (shape_.delta) {
+      source = with_head_rows(std::move(source), *shape_.delta, t.rows);
+    }
     if (t.form == hub_form::decay) source = negated_exponential(std::move(source));
     add(t, std::move(source), [from] { from.file->drop_from_memory(*from.tensor); });
     return {};

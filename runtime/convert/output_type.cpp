@@ -105,7 +105,8 @@ weight_type type_before_fallback(const output_type& wanted, const matrix_place& 
   // A mixture's routers decide what is computed, and are small.
   if (matrix.tensor.ends_with(".ffn_gate_inp.weight")) return weight_type::f32;
   // So are these of recurrent layers, whose errors in a decay multiply over thousands of tokens.
-  for (const char* name : {".ssm_conv1d.weight", ".ssm_alpha.weight", ".ssm_beta.weight"}) {
+  for (const char* name :
+       {".ssm_conv1d.weight", ".ssm_alpha.weight", ".ssm_beta.weight", ".ssm_ba.weight", ".shortconv.conv.weight"}) {
     if (matrix.tensor.ends_with(name)) return weight_type::f32;
   }
   if (matrix.tensor.ends_with(".bias")) return weight_type::f32;         // biases of all experts

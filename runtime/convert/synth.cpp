@@ -48,6 +48,13 @@ void make_small_latents(synth_shape& s) {
   s.yarn_log_multiplier = 0.0707F;
 }
 
+/// The kinds of layers of which those with these numbers have attention and the others are recurrent.
+std::vector<architecture::layer_kind> attention_in(std::uint32_t layers, std::initializer_list<std::uint32_t> which) {
+  std::vector<architecture::layer_kind> kinds(layers, architecture::layer_kind::recurrent);
+  for (const std::uint32_t layer : which) kinds[layer] = architecture::layer_kind::full;
+  return kinds;
+}
+
 /// Sets recurrent layers and a mixture in a small shape.
 void make_small_hybrid(synth_shape& s) {
   s.layers = 4;
@@ -294,6 +301,41 @@ const std::array shapes = std::to_array<synth_shape>({
       .rotary_dim = 64,
       .delta = architecture::delta_shape{.taps = 4, .key_heads = 16, .value_heads = 32, .head_dim = 128}},
      "qwen3-coder-next"},
+    {{.kind = of("lfm2"),
+      .layers = 16,
+      .width = 2048,
+      .heads = 32,
+      .kv_heads = 8,
+      .head_dim = 64,
+      .feed_forward = 8192,
+      .vocabulary = 65536,
+      .context = 128000,
+      .rope_base = 1e6F,
+      .norm_epsilon = 1e-5F,
+      .layer_kinds = attention_in(16, {2, 5, 8, 10, 12, 14}),
+      .convolution_taps = 3},
+     "lfm2-1.2b"},
+    {{.kind = of("lfm2moe"),
+      .layers = 24,
+      .width = 2048,
+      .heads = 32,
+      .kv_heads = 8,
+      .head_dim = 64,
+      .feed_forward = 7168,
+      .vocabulary = 65536,
+      .context = 128000,
+      .rope_base = 1e6F,
+      .norm_epsilon = 1e-5F,
+      .experts = 32,
+      .experts_used = 4,
+      .expert_feed_forward = 1792,
+      .layer_kinds = attention_in(24, {2, 6, 10, 14, 18, 21}),
+      .convolution_taps = 3,
+      .dense_layers = 2,
+      .normalises_experts = true,
+      .gates = architecture::gating::sigmoid,
+      .selection_bias = true},
+     "lfm2-8b-a1b"},
     {{of("qwen2"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true}, "tiny"},
     {{of("llama"), 2, 256, 8, 2, 32, 768, 512, 2048, 1e4F, 1e-5F, false}, "tiny-llama"},
     {{of("qwen3moe"), 2, 256, 4, 2, 64, 512, 512, 2048, 1e4F, 1e-6F, true, 8, 2, 256}, "tiny-qwen3moe"},
@@ -310,6 +352,25 @@ const std::array shapes = std::to_array<synth_shape>({
          }),
     tiny("qwen35moe", "tiny-qwen35moe", make_small_hybrid),
     tiny("qwen3next", "tiny-qwen3next", make_small_hybrid),
+    tiny("lfm2", "tiny-lfm2",
+         [](auto& s) {
+           s.layers = 4;
+           s.layer_kinds = attention_in(4, {2});
+           s.convolution_taps = 3;
+         }),
+    tiny("lfm2moe", "tiny-lfm2moe",
+         [](auto& s) {
+           s.layers = 4;
+           s.layer_kinds = attention_in(4, {1, 2});
+           s.convolution_taps = 3;
+           s.experts = 8;
+           s.experts_used = 2;
+           s.expert_feed_forward = 256;
+           s.dense_layers = 1;
+           s.normalises_experts = true;
+           s.gates = architecture::gating::sigmoid;
+           s.selection_bias = true;
+         }),
     tiny("mellum", "tiny-mellum",
          [](auto& s) {
            s.tied_head = false;
@@ -508,7 +569,7 @@ class model_writer {
         return gain(1.5F);
       case role::latent_keys:  // they compute keys from the vector, transposed
         return gain(1.5F * std::sqrt(static_cast<float>(t.columns) / static_cast<float>(t.rows)));
-      case role::delta_output:
+      case role::state_output:
       case role::attention_output:  // averaging over positions makes values small
         return gain(2 * residual_gain);
       case role::down:

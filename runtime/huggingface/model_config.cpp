@@ -108,8 +108,61 @@ result<void> read_latents(const json_object& config, model_shape& s) {
   return {};
 }
 
+/// Reads which layers are recurrent; `recurrent` is the name of that type.
+result<std::vector<architecture::layer_kind>> read_kinds(const json_object& config, const std::string& recurrent,
+                                                         std::uint32_t layers) {
+  REDLINE_TRY_ASSIGN(const json* types, config.array("layer_types"));
+  if (types->size() != layers) return wrong_types(config, layers, types->size());
+  std::vector<architecture::layer_kind> kinds;
+  for (const json& type : *types) {
+    const bool is_full = type == "full_attention";
+    if (!is_full && type != recurrent) {
+      return config.unsupported("layer_types", "expected '" + recurrent + "' or 'full_attention' in layer " +
+                                                   std::to_string(kinds.size()) + ", found " + show_json(type));
+    }
+    kinds.push_back(is_full ? architecture::layer_kind::full : architecture::layer_kind::recurrent);
+  }
+  return kinds;
+}
+
+/// LFM2: older files list the layers with attention instead of all layers' types, and their feed-forward width is to be
+/// adjusted.
+result<void> read_convolutions(const json_object& config, model_shape& s) {
+  REDLINE_TRY_ASSIGN(s.convolution_taps, size_at(config, "conv_L_cache"));
+  REDLINE_TRY_ASSIGN(const bool biases, config.flag_or("conv_bias", false));
+  if (biases) return config.unsupported("conv_bias", "expected false");
+  if (s.layers > architecture::layers_max) return {};  // refused by check
+  if (config.has("layer_types")) {
+    REDLINE_TRY_ASSIGN(s.layer_kinds, read_kinds(config, "conv", s.layers));
+  } else {
+    REDLINE_TRY_ASSIGN(const json* attention, config.array("full_attn_idxs"));
+    s.layer_kinds.assign(s.layers, architecture::layer_kind::recurrent);
+    for (const json& index : *attention) {
+      if (!index.is_number_unsigned() || index.get<std::uint64_t>() >= s.layers) {
+        return config.malformed("full_attn_idxs", "expected numbers of layers below " + std::to_string(s.layers) +
+                                                      ", found " + show_json(index));
+      }
+      s.layer_kinds[index.get<std::size_t>()] = architecture::layer_kind::full;
+    }
+  }
+  REDLINE_TRY_ASSIGN(const bool adjusts, config.flag_or("block_auto_adjust_ff_dim", false));
+  if (!adjusts) return {};
+  REDLINE_TRY_ASSIGN(const double factor, config.positive_or("block_ffn_dim_multiplier", 1));
+  REDLINE_TRY_ASSIGN(const std::uint32_t unit, size_or(config, "block_multiple_of", 256));
+  const double width = std::floor(factor * std::floor(2.0 * s.feed_forward / 3));
+  const double rounded = std::ceil(width / unit) * unit;
+  if (!(rounded >= 1 && rounded <= architecture::width_max)) {
+    return config.malformed("block_ffn_dim_multiplier", "expected a width of at most " +
+                                                            std::to_string(architecture::width_max) + ", found " +
+                                                            std::to_string(rounded));
+  }
+  s.feed_forward = static_cast<std::uint32_t>(rounded);
+  return {};
+}
+
 /// Reads the sizes of recurrent layers, and which layers are recurrent.
 result<void> read_recurrent(const json_object& config, model_shape& s) {
+  if (s.kind->convolves) return read_convolutions(config, s);
   if (s.kind->attention_period == 0) return {};
   architecture::delta_shape& d = s.delta.emplace();
   d.groups_values = s.kind->groups_value_heads;
@@ -133,23 +186,14 @@ result<void> read_recurrent(const json_object& config, model_shape& s) {
   }
   REDLINE_TRY_ASSIGN(const std::uint32_t period, size_or(config, "full_attention_interval", s.kind->attention_period));
   if (s.layers > architecture::layers_max) return {};  // refused by check
-  std::vector<architecture::layer_kind> kinds(s.layers, architecture::layer_kind::delta);
+  std::vector<architecture::layer_kind> kinds(s.layers, architecture::layer_kind::recurrent);
   for (std::uint32_t i = period - 1; i < s.layers; i += period) kinds[i] = architecture::layer_kind::full;
   if (config.has("layer_types")) {
-    REDLINE_TRY_ASSIGN(const json* types, config.array("layer_types"));
-    if (types->size() != s.layers) return wrong_types(config, s.layers, types->size());
-    for (std::uint32_t i = 0; i < s.layers; ++i) {
-      const bool is_full = (*types)[i] == "full_attention";
-      if (!is_full && (*types)[i] != "linear_attention") {
-        return config.unsupported("layer_types", "expected 'linear_attention' or 'full_attention' in layer " +
-                                                     std::to_string(i) + ", found " + show_json((*types)[i]));
-      }
-      kinds[i] = is_full ? architecture::layer_kind::full : architecture::layer_kind::delta;
-    }
+    REDLINE_TRY_ASSIGN(kinds, read_kinds(config, "linear_attention", s.layers));
   }
   bool is_usual = true;
   for (std::uint32_t i = 0; i < s.layers; ++i)
-    is_usual = is_usual && s.is_recurrent(i) == (kinds[i] == architecture::layer_kind::delta);
+    is_usual = is_usual && s.is_recurrent(i) == (kinds[i] == architecture::layer_kind::recurrent);
   if (!is_usual) s.layer_kinds = std::move(kinds);
   return {};
 }
@@ -158,8 +202,9 @@ result<void> read_recurrent(const json_object& config, model_shape& s) {
 result<void> read_mixture(const json_object& config, const known_class& of, model_shape& s) {
   if (!s.kind->says_mixture) return {};
   const bool by_sigmoid = of.named.has_sigmoid;
-  if (config.has("first_k_dense_replace")) {
-    REDLINE_TRY_ASSIGN(const std::uint64_t dense, config.whole("first_k_dense_replace", 0, size_max));
+  for (const char* name : {"first_k_dense_replace", "num_dense_layers"}) {
+    if (!config.has(name)) continue;
+    REDLINE_TRY_ASSIGN(const std::uint64_t dense, config.whole(name, 0, size_max));
     s.dense_layers = static_cast<std::uint32_t>(dense);
   }
   REDLINE_TRY_ASSIGN(const double scale, config.positive_or("routed_scaling_factor", 1));
@@ -273,7 +318,10 @@ result<void> read_sizes(const json_object& config, const known_class& of, model_
   for (const architecture::size_key& key : architecture::size_keys) {
     // Mixtures need not have a dense width.
     const bool is_left_out = key.into == &model_shape::feed_forward && of.named.has_experts && !config.has(key.hub);
-    REDLINE_TRY_ASSIGN(s.*key.into, size_at(config, is_left_out ? "moe_intermediate_size" : key.hub));
+    const bool has_block_width = of.kind.convolves && config.has("block_ff_dim") && !config.has(key.hub);
+    REDLINE_TRY_ASSIGN(s.*key.into, size_at(config, is_left_out       ? "moe_intermediate_size"
+                                                    : has_block_width ? "block_ff_dim"
+                                                                      : key.hub));
   }
   REDLINE_TRY_ASSIGN(s.kv_heads, size_or(config, "num_key_value_heads", s.heads));
   REDLINE_TRY(read_experts(config, of, s));
@@ -526,7 +574,7 @@ result<void> read_window(const json_object& config, const known_class& of, model
   } else if (window < s.context) {
     s.window = window;
   }
-  if (s.delta) return {};
+  if (s.has_states()) return {};
   const bool all_or_none = usual < 2;
   // Families whose layers all have a window state the type of every layer or of none.
   return check_layer_types(config, all_or_none && s.window == 0 ? 0 : period, s.layers);

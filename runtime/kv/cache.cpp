@@ -11,7 +11,7 @@ namespace redline::kv {
 
 cache::cache(pool_size size) : pool_(size) {
   if (pool_.windows() != nullptr) add(std::make_unique<window_storage>(pool_));
-  if (size.state_slots != 0) add(std::make_unique<state_storage>(pool_, size.state_slots, size.state_records));
+  if (size.state_slots != 0) add(std::make_unique<state_storage>(pool_, size));
 }
 
 void cache::add(std::unique_ptr<storage> more) {

@@ -23,8 +23,9 @@ struct pool_size {
   std::uint32_t pages;
   std::uint32_t window_pages;  // 0 if all layers are stored in the pages
   std::uint32_t window;  // tokens that a row of a layer with a window sees, including its own; 0 without window pages
-  std::uint32_t state_slots = 0;    // states of recurrent layers; 0 if the model has none
-  std::uint32_t state_records = 0;  // rows of a run that each can have records of
+  std::uint32_t state_slots = 0;    // states of recurrent layers, one for each sequence; 0 if the model has none
+  std::uint32_t state_copies = 0;   // states of cached prefixes, in slots that follow those
+  std::uint32_t state_records = 0;  // rows of a run that a sequence's state can have records of
 };
 
 /// Reference counts of KV pages: every page is free or referenced. Never accesses the bytes of a page. A page may be

@@ -8,7 +8,7 @@ namespace redline::kv {
 
 amount state_storage::free() const {
   amount out;
-  out[kind::state_slot] = static_cast<std::uint32_t>(taken_.size() - held_.size());
+  out[kind::state_slot] = slots_count_ - static_cast<std::uint32_t>(held_.size());
   return out;
 }
 
@@ -58,7 +58,7 @@ void state_storage::extend(const run_range& run, page_table&) {
       give(replaced->second.slot);
       h.borders.erase(replaced);
     }
-    const auto slot = take_spare();
+    const auto slot = take_for_copy();
     if (!slot) break;
     h.borders[length] = {*slot, is_prompt, is_last};
     h.use.snapshots.push_back({length - h.base_before, *slot});
@@ -75,12 +75,10 @@ std::uint32_t state_storage::adopt(sequence_id sequence, page_table& table) {
     const auto known = snapshots_.find(pages[count - 1]);
     if (known == snapshots_.end()) continue;
     note_use(known->second);
-    if (held_.size() == taken_.size()) return 0;
-    const auto to = take_spare(pages[count - 1]);
-    if (!to) return 0;
-    copies_.push_back({known->second.slot, *to});
+    if (held_.size() == slots_count_) return 0;
     holding& h = held_[sequence];
-    h.slot = *to;
+    h.slot = take_for_sequence();
+    copies_.push_back({known->second.slot, h.slot});
     h.base = h.made = static_cast<std::uint32_t>(count) * page_tokens;
     return h.base;
   }
@@ -196,40 +194,28 @@ void state_storage::drop_borders(holding& h, std::uint32_t from) {
   h.borders.erase(first, h.borders.end());
 }
 
-std::optional<std::uint32_t> state_storage::take_unused() {
-  const auto at = std::ranges::find(taken_, false);
-  if (at == taken_.end()) return std::nullopt;
+/// Takes an unused slot of [from, end).
+std::optional<std::uint32_t> state_storage::take_unused(std::uint32_t from, std::size_t end) {
+  const auto last = taken_.begin() + static_cast<std::ptrdiff_t>(end);
+  const auto at = std::find(taken_.begin() + from, last, false);
+  if (at == last) return std::nullopt;
   *at = true;
   return static_cast<std::uint32_t>(at - taken_.begin());
 }
 
 /// Takes an unused slot, or that of the snapshot with the lowest level; of equal ones, the least recently used.
-std::optional<std::uint32_t> state_storage::take_spare(std::optional<page_id> except) {
-  if (const auto unused = take_unused()) return unused;
-  auto lowest = snapshots_.end();
-  const auto rank = [this](const snapshot& s) { return std::pair(level_of(s), s.order); };
-  for (auto at = snapshots_.begin(); at != snapshots_.end(); ++at) {
-    if (at->first == except) continue;
-    if (lowest == snapshots_.end() || rank(at->second) < rank(lowest->second)) lowest = at;
-  }
+std::optional<std::uint32_t> state_storage::take_for_copy() {
+  if (const auto unused = take_unused(slots_count_, taken_.size())) return unused;
+  const auto rank = [this](const auto& s) { return std::pair(level_of(s.second), s.second.order); };
+  const auto lowest = std::ranges::min_element(snapshots_, {}, rank);
   if (lowest == snapshots_.end()) return std::nullopt;
   level_ = std::max(level_, level_of(lowest->second));
   forget(page_id(lowest->first));
-  return take_unused();
+  return take_unused(slots_count_, taken_.size());
 }
 
-/// Takes any slot that is not a sequence's own.
 std::uint32_t state_storage::take_for_sequence() {
-  auto slot = take_spare();
-  for (auto at = held_.begin(); !slot && at != held_.end(); ++at) {
-    if (at->second.borders.empty()) continue;
-    // If it is one of this pass, it is not made then.
-    const auto last = std::prev(at->second.borders.end());
-    std::erase_if(at->second.use.snapshots, [&](const auto& s) { return s.slot == last->second.slot; });
-    give(last->second.slot);
-    at->second.borders.erase(last);
-    slot = take_unused();
-  }
+  const auto slot = take_unused(0, slots_count_);
   REDLINE_ASSERT(slot.has_value(), "a slot was free when the pass was planned");
   return *slot;
 }

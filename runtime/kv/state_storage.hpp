@@ -9,9 +9,8 @@
 
 namespace redline::kv {
 
-/// The states of recurrent layers as a kind of memory: a slot for each sequence (state_use), and copies of states at
-/// borders of cached pages, which make these prefixes usable, in slots that no sequence needs. It has only numbers; the
-/// model has the states.
+/// The states of recurrent layers as a kind of memory: a slot for each sequence (state_use), and slots for copies of
+/// states at borders of cached pages, which make these prefixes usable. It has only numbers; the model has the states.
 ///
 /// A state is copied where a run passes a multiple of `spacing` tokens, at the last page border before each parting,
 /// and at the last one of each run. Of the latter a sequence keeps the last of its answer, and without partings the
@@ -25,10 +24,13 @@ class state_storage final : public storage {
  public:
   static constexpr std::uint32_t spacing = 2048;
 
-  /// slots: at least 1. records_max: rows of a run that a slot can have records of; at least 2, since a prompt that is
-  /// scored advances by drafted tokens. pool: that of the tables; it outlives this.
-  state_storage(const page_pool& pool, std::uint32_t slots, std::uint32_t records_max)
-      : pool_(pool), records_max_(records_max), taken_(slots, false) {}
+  /// size: with at least one slot, and at least 2 records, since a prompt that is scored advances by drafted tokens.
+  /// pool: that of the tables; it outlives this.
+  state_storage(const page_pool& pool, const pool_size& size)
+      : pool_(pool),
+        slots_count_(size.state_slots),
+        records_max_(size.state_records),
+        taken_(size.state_slots + size.state_copies, false) {}
 
   [[nodiscard]] amount free() const override;
   void add_growth(sequence_id sequence, const page_table& table, growth& to) const override;
@@ -81,13 +83,14 @@ class state_storage final : public storage {
   void keep(std::span<const page_id> pages, std::size_t index, std::uint32_t slot);
   [[nodiscard]] std::uint64_t level_of(const snapshot& s) const;
   void note_use(snapshot& s);
-  std::optional<std::uint32_t> take_unused();
-  std::optional<std::uint32_t> take_spare(std::optional<page_id> except = std::nullopt);
+  std::optional<std::uint32_t> take_unused(std::uint32_t from, std::size_t end);
+  std::optional<std::uint32_t> take_for_copy();
   std::uint32_t take_for_sequence();
   void drop_borders(holding& h, std::uint32_t from);
   void give(std::uint32_t slot) { taken_[slot] = false; }
 
   const page_pool& pool_;
+  std::uint32_t slots_count_;  // of sequences; the others are for copies
   std::uint32_t records_max_;
   std::vector<bool> taken_;  // by slot
   std::unordered_map<sequence_id, holding> held_;

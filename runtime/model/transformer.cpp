@@ -11,10 +11,10 @@
 
 #include "kernels/machine/memory.hpp"
 #include "runtime/base/portable_math.hpp"
-#include "runtime/model/delta_layers.hpp"
 #include "runtime/model/feed_forward.hpp"
 #include "runtime/model/kv_moves.hpp"
 #include "runtime/model/latent_projections.hpp"
+#include "runtime/model/recurrent_layers.hpp"
 #include "runtime/model/rope_cache.hpp"
 #include "runtime/model/row_products.hpp"
 #include "runtime/model/weights.hpp"
@@ -141,7 +141,7 @@ struct transformer::state {
   row_products products;
   feed_forward hidden;
   std::optional<latent_projections> latents;
-  std::optional<delta_layers> deltas;
+  std::optional<recurrent_layers> recurrent;
   std::vector<rope_cache> ropes;
   std::array<std::uint64_t, 2> bytes_of_page;  // by storage
   std::array<kernels::memory_block, 2> kv;     // page by page, each [layers of the storage][kv head] of kv_head_bytes
@@ -205,7 +205,8 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       logits(std::size_t{how.logits_rows_max} * config.vocabulary),
       scratch(team.size()) {
   if (config.latent) latents.emplace(config, products, how.rows_max);
-  if (config.delta) deltas.emplace(config, products, how.rows_max, how.state_slots, how.records_max);
+  if (config.has_states())
+    recurrent.emplace(config, products, how.rows_max, how.state_slots, how.state_copies, how.records_max);
   if (config.kind->gates_attention) query_gate = float_buffer(how.rows_max * attention_width);
   std::array<std::size_t, 3> layers_count = {};
   for (std::size_t layer = 0; layer < config.layers; ++layer)
@@ -259,7 +260,7 @@ std::size_t transformer::forward_body(std::span<const run> batch) {
       case architecture::layer_kind::window:
         s.remember_and_attend(layer);
         break;
-      case architecture::layer_kind::delta:
+      case architecture::layer_kind::recurrent:
         s.follow_state(layer);
         break;
     }
@@ -301,12 +302,12 @@ void transformer::state::follow_state(std::size_t layer) {
   const layer_weights& l = w->layers[layer];
   const bool last = layer + 1 == w->layers.size();
   float* mixed = nullptr;
-  timed(spent.recurrence, [&] { mixed = deltas->compute(place_in_page[layer], l, normed.data(), rows); });
+  timed(spent.recurrence, [&] { mixed = recurrent->compute(place_in_page[layer], l, normed.data(), rows); });
   if (last && wanted_rows.empty()) {
     rows = 0;
     return;
   }
-  if (last) keep_wanted_rows(mixed, config.delta->values());
+  if (last) keep_wanted_rows(mixed, recurrent->output_width());
   timed(spent.output, [&] { multiply(mixed, {{l.output, delta.data()}}); });
 }
 
@@ -371,7 +372,7 @@ void transformer::state::prepare(std::span<const run> batch) {
   for (const run& r : batch) {
     if (!r.tokens.empty()) prepare_run(r);
   }
-  if (deltas) deltas->begin(batch);
+  if (recurrent) recurrent->begin(batch);
   rows = tokens.size();
   REDLINE_ASSERT(rows <= how.rows_max, "a batch has at most rows_max rows");
   reserve_scratch();
@@ -745,7 +746,7 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
 }
 
 void transformer::copy_states(std::span<const kv::state_copy> copies) {
-  if (state_->deltas) state_->deltas->copy(copies);
+  if (state_->recurrent) state_->recurrent->copy(copies);
 }
 
 std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) const {
@@ -765,7 +766,7 @@ std::uint64_t page_bytes(const model_shape& config, kv_type type) {
 }
 
 std::uint64_t state_bytes(const model_shape& config, std::uint32_t records_max) {
-  return config.delta ? delta_layers::slot_bytes(config, records_max) : 0;
+  return config.has_states() ? recurrent_layers::slot_bytes(config, records_max) : 0;
 }
 
 std::uint64_t window_page_bytes(const model_shape& config, kv_type type) {
@@ -776,7 +777,8 @@ std::uint64_t window_page_bytes(const model_shape& config, kv_type type) {
 std::uint64_t storage_bytes(const model_shape& config, kv_type type, const kv::pool_size& size) {
   const std::uint64_t windows = window_page_bytes(config, type);
   return size.pages * (page_bytes(config, type) - (size.window_pages == 0 ? 0 : windows)) +
-         size.window_pages * windows + size.state_slots * state_bytes(config, size.state_records);
+         size.window_pages * windows + size.state_slots * state_bytes(config, size.state_records) +
+         size.state_copies * state_bytes(config, 0);
 }
 
 std::uint32_t window_of(const model_shape& config) {
@@ -802,8 +804,8 @@ std::uint64_t buffer_bytes(const model_shape& config, std::uint32_t rows_max, st
   const std::uint64_t logits = std::uint64_t{logits_rows_max == 0 ? rows_max : logits_rows_max} * config.vocabulary;
   const bool has_gates = config.kind != nullptr && config.kind->gates_attention;
   const std::uint64_t gates = has_gates ? attention * sizeof(float) : 0;
-  const std::uint64_t of_deltas = gates + (config.delta ? delta_layers::row_bytes(config) : 0);
-  return (rows_max * per_row + logits) * sizeof(float) + rows_max * of_deltas;
+  const std::uint64_t of_states = gates + (config.has_states() ? recurrent_layers::row_bytes(config) : 0);
+  return (rows_max * per_row + logits) * sizeof(float) + rows_max * of_states;
 }
 
 result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const weights> w,
@@ -811,7 +813,7 @@ result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const w
                                                          options how) {
   REDLINE_ASSERT(w != nullptr && w->table == &table, "weights are packed for the table that multiplies them");
   if (window_of(w->config) == 0) how.window_pages_count = 0;
-  if (w->config.delta && how.state_slots == 0) {
+  if (w->config.has_states() && how.state_slots == 0) {
     return failure{errc::unsupported_format, "the layers of a " + std::string(w->config.family_name()) +
                                                  " model keep states of sequences, which only a served model can have; "
                                                  "expected a model whose layers all have attention"};
@@ -844,8 +846,9 @@ kv::pool_size transformer::size() const {
   const bool has_windows = state_->how.window_pages_count != 0;
   kv::pool_size size{state_->how.pages_count, state_->how.window_pages_count,
                      has_windows ? window_of(state_->config) : 0};
-  if (state_->deltas) {
+  if (state_->recurrent) {
     size.state_slots = state_->how.state_slots;
+    size.state_copies = state_->how.state_copies;
     size.state_records = state_->how.records_max;
   }
   return size;

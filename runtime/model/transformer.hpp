@@ -61,6 +61,7 @@ class transformer {
     std::uint32_t pages_count = 0;
     std::uint32_t window_pages_count = 0;  // separate storage for layers with a window; 0 means shared storage
     std::uint32_t state_slots = 0;         // for models with recurrent layers: states of sequences,
+    std::uint32_t state_copies = 0;        // copies of states, in slots that follow those,
     std::uint32_t records_max = 0;         // and the most rows of a run that a state need not have afterwards
     kv_type kv = kv_type::f16;
     std::uint32_t rows_max = 512;  // maximum rows of one pass; buffers are sized for them

@@ -86,7 +86,7 @@ std::uint64_t matrix_bytes(const gguf::tensor& t, const model_shape& c, const ke
   const std::optional<weight_type> type = matrix_type(t.type);
   const bool has_rows = t.dimensions.size() == 2 || t.dimensions.size() == 3;
   const bool is_matrix = has_rows && !t.name.ends_with(".bias") && !t.name.ends_with("_norm.weight") &&
-                         !t.name.ends_with(".ssm_conv1d.weight");
+                         !t.name.ends_with(".ssm_conv1d.weight") && !t.name.ends_with(".shortconv.conv.weight");
   if (!type || !is_matrix || c.is_extra(t.name) || t.dimensions[0] % kernels::block_columns(*type) != 0) return 0;
   if (t.dimensions.size() == 3) {
     const std::uint64_t parts = t.name.ends_with(gates_and_ups) ? 2 : 1;
@@ -531,7 +531,6 @@ result<void> load_delta(loader& from, const architecture::delta_shape& d, const 
     REDLINE_TRY_ASSIGN(w.decay_input, from.matrix(t.find(role::delta_decay_input)));
     REDLINE_TRY_ASSIGN(w.strength, from.matrix(t.find(role::delta_strength)));
   }
-  REDLINE_TRY_ASSIGN(w.convolution, from.transposed(t.find(role::delta_convolution)));
   REDLINE_TRY_ASSIGN(w.decay_bias, from.finite(t.find(role::delta_decay_bias)));
   REDLINE_TRY_ASSIGN(w.decay, from.not_positive(t.find(role::delta_decay)));
   REDLINE_TRY_ASSIGN(w.norm, from.vector(t.find(role::delta_norm)));
@@ -544,8 +543,10 @@ result<layer_weights> load_layer(loader& from, const model_shape& c, std::uint32
   REDLINE_TRY_ASSIGN(l.attention_norm,
                      load_norm(from, c, t.find(role::attention_norm), t.find(role::attention_norm_shift)));
   if (c.is_recurrent(index)) {
-    REDLINE_TRY(load_delta(from, *c.delta, t, l.delta));
-    REDLINE_TRY_ASSIGN(l.output, from.matrix(t.find(role::delta_output)));
+    if (c.delta) REDLINE_TRY(load_delta(from, *c.delta, t, l.delta));
+    REDLINE_TRY_ASSIGN(l.convolution_input, from.matrix(t.find(role::convolution_input)));
+    REDLINE_TRY_ASSIGN(l.short_convolution, from.transposed(t.find(role::short_convolution)));
+    REDLINE_TRY_ASSIGN(l.output, from.matrix(t.find(role::state_output)));
   } else {
     REDLINE_TRY(load_inputs_of_attention(from, c, t, l));
     REDLINE_TRY_ASSIGN(l.output, from.matrix(t.find(role::attention_output)));

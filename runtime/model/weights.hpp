@@ -46,7 +46,6 @@ struct latent_weights {
 struct delta_weights {
   kernels::packed_weights input, gate;            // [channels, width], [values, width]
   kernels::packed_weights decay_input, strength;  // [value_heads, width]
-  std::vector<float> convolution;                 // [taps, channels]
   std::vector<float> decay_bias, decay;           // [value_heads]; decay is negative
   std::vector<float> norm;                        // [head_dim]
 };
@@ -57,7 +56,10 @@ struct layer_weights {
   kernels::packed_weights query, key, value, output;  // key, value: empty with latents
   kernels::packed_weights query_gate;                 // [heads * head_dim, width], if the family gates attention
   latent_weights latents;
-  delta_weights delta;  // empty if the layer has attention; `output` is the output projection of either
+  // If the layer is recurrent; `output` is its output projection, too.
+  delta_weights delta;
+  kernels::packed_weights convolution_input;  // [3 * width, width], if the layer is a convolution
+  std::vector<float> short_convolution;       // [taps, channels] of either kind
   std::vector<float> query_bias, key_bias, value_bias, output_bias;
   std::vector<float> query_norm, key_norm;  // [head_dim], or for all heads of a row; empty for no normalization
   std::vector<float> head_shift;            // [head_dim] zeros, if heads have layer norms

@@ -123,8 +123,12 @@ TEST_P(delta, a_convolution_of_channels_and_its_silu_equal_the_definition) {
     const float* rows[taps];
     for (std::size_t t = 0; t < taps; ++t) rows[t] = x.data() + t * n;
     std::vector<float> expected(n + 1, nan), found(n + 1, nan);
-    scalar().convolve_silu(rows, weights.data(), taps, n, expected.data());
-    table().convolve_silu(rows, weights.data(), taps, n, found.data());
+    std::vector<float> plain(n + 1, nan), expected_plain(n + 1, nan);
+    scalar().convolve(rows, weights.data(), taps, n, false, expected_plain.data());
+    table().convolve(rows, weights.data(), taps, n, false, plain.data());
+    ASSERT_TRUE(same_bits(expected_plain, plain)) << n;
+    scalar().convolve(rows, weights.data(), taps, n, true, expected.data());
+    table().convolve(rows, weights.data(), taps, n, true, found.data());
     ASSERT_TRUE(same_bits(expected, found)) << n;
     for (std::size_t i = 0; i < n; ++i) {
       double sum = 0;

@@ -76,7 +76,7 @@ TEST(dispatch, fills_every_entry_of_every_table) {
     if (t.table == nullptr) continue;
     const kernel_table& k = *t.table;
     EXPECT_TRUE(k.panel_bytes && k.pack && k.unpack_row && k.gemm && k.rms_norm && k.add_scaled && k.softmax &&
-                k.silu_multiply && k.sigmoid_multiply && k.convolve_silu && k.delta_rule && k.layer_norm && k.gelu_multiply && k.rotate && k.rotate_keys && k.store_kv &&
+                k.silu_multiply && k.sigmoid_multiply && k.convolve && k.delta_rule && k.layer_norm && k.gelu_multiply && k.rotate && k.rotate_keys && k.store_kv &&
                 k.attention && k.narrow && k.widen)
         << t.name;
     EXPECT_GE(k.panels_step, 1U);

@@ -192,7 +192,7 @@ class targets : public kernel_test {
     digest states, outputs, mixed;
     states.add(state);
     outputs.add(out);
-    table().convolve_silu(inputs, queries.data(), taps, n, out.data());
+    table().convolve(inputs, queries.data(), taps, n, true, out.data());
     table().sigmoid_multiply(values.data(), out.data(), n);
     mixed.add(out);
     keep("recurrence/state", states);

@@ -113,6 +113,7 @@ answers serve(const test::tiny_shape& shape, kv::pool_size size, bool loses_targ
                                                  {.pages_count = size.pages,
                                                   .window_pages_count = size.window_pages,
                                                   .state_slots = size.state_slots,
+                                                  .state_copies = size.state_copies,
                                                   .records_max = size.state_records,
                                                   .kv = model::kv_type::f32,
                                                   .rows_max = 64}));
@@ -155,23 +156,26 @@ TEST_P(window_pages, give_the_answers_of_a_pool_that_keeps_everything) {
 
 INSTANTIATE_TEST_SUITE_P(families, window_pages, ::testing::Values("gemma3", "gpt-oss"));
 
-kv::pool_size with_states(std::uint32_t slots, std::uint32_t records) {
+kv::pool_size with_states(std::uint32_t slots, std::uint32_t copies, std::uint32_t records) {
   kv::pool_size size(pages_count);
   size.state_slots = slots;
+  size.state_copies = copies;
   size.state_records = records;
   return size;
 }
 
-TEST(states, give_the_same_answers_with_every_number_of_slots_and_records) {
-  const test::tiny_shape shape{.architecture = "qwen35", .layers = 3, .seed = 3};
-  const answers plain = serve(shape, with_states(20, 17), false, draft::method::regular);
+class states : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(states, give_the_same_answers_with_every_number_of_slots_and_records) {
+  const test::tiny_shape shape{.architecture = GetParam(), .layers = 3, .seed = 3};
+  const answers plain = serve(shape, with_states(8, 12, 17), false, draft::method::regular);
   ASSERT_EQ(plain.scores.at(4).size(), questions()[3].prompt.size() - 1);
   for (const auto& [number, done] : plain.finished) EXPECT_EQ(done.reason, finish_reason::length) << number;
-  for (const auto& [slots, records] : {std::pair(20U, 17U), {2U, 5U}, {1U, 2U}, {5U, 33U}}) {
+  for (const auto& [slots, copies, records] : {std::tuple(8U, 12U, 17U), {2U, 0U, 5U}, {1U, 1U, 2U}, {3U, 2U, 33U}}) {
     for (const bool loses_target : {false, true}) {
-      SCOPED_TRACE(std::to_string(slots) + " slots, " + std::to_string(records) + " records" +
-                   (loses_target ? ", target lost" : ""));
-      const answers few = serve(shape, with_states(slots, records), loses_target);
+      SCOPED_TRACE(std::to_string(slots) + " slots, " + std::to_string(copies) + " copies, " + std::to_string(records) +
+                   " records" + (loses_target ? ", target lost" : ""));
+      const answers few = serve(shape, with_states(slots, copies, records), loses_target);
       EXPECT_EQ(few.tokens, plain.tokens);
       EXPECT_EQ(few.scores, plain.scores);
       for (const auto& [number, done] : few.finished) EXPECT_EQ(done.reason, finish_reason::length) << number;
@@ -179,14 +183,16 @@ TEST(states, give_the_same_answers_with_every_number_of_slots_and_records) {
   }
 }
 
-TEST(states, of_cached_prefixes_are_reused) {
-  const test::tiny_shape shape{.architecture = "qwen35", .layers = 3, .seed = 3};
-  const answers many = serve(shape, with_states(20, 17), false);
+TEST_P(states, of_cached_prefixes_are_reused) {
+  const test::tiny_shape shape{.architecture = GetParam(), .layers = 3, .seed = 3};
+  const answers many = serve(shape, with_states(8, 12, 17), false);
   // The third prompt continues the second, whose state was kept at the last page border of its prompt.
   EXPECT_GT(many.finished.at(3).stats.cached_tokens, 250U);
-  const answers none = serve(shape, with_states(1, 17), false);
+  const answers none = serve(shape, with_states(1, 0, 17), false);
   EXPECT_EQ(none.finished.at(3).stats.cached_tokens, 0U) << "there is no slot for the states of prefixes";
 }
+
+INSTANTIATE_TEST_SUITE_P(families, states, ::testing::Values("qwen35", "lfm2"));
 
 }  // namespace
 }  // namespace redline::actors

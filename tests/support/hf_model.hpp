@@ -114,15 +114,30 @@ inline std::vector<float> factors_of(const tiny_model& m, const std::string& ten
 
 /// m: the model with that shape.
 inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
-  static const std::map<std::string, std::string> names = {
-      {"llama", "Llama"},         {"qwen2", "Qwen2"},           {"qwen3", "Qwen3"},
-      {"gemma", "Gemma"},         {"starcoder2", "Starcoder2"}, {"qwen2moe", "Qwen2Moe"},
-      {"qwen3moe", "Qwen3Moe"},   {"granite", "Granite"},       {"granitemoe", "GraniteMoe"},
-      {"gemma2", "Gemma2"},       {"gemma3", "Gemma3"},         {"gpt-oss", "GptOss"},
-      {"phi3", "Phi3"},           {"olmo2", "Olmo2"},           {"glm4", "Glm4"},
-      {"command-r", "Cohere"},    {"deepseek2", "DeepseekV2"},  {"mellum", "Mellum"},
-      {"mistral3", "Ministral3"}, {"qwen35", "Qwen3_5"},        {"qwen35moe", "Qwen3_5Moe"},
-      {"qwen3next", "Qwen3Next"}};
+  static const std::map<std::string, std::string> names = {{"llama", "Llama"},
+                                                           {"qwen2", "Qwen2"},
+                                                           {"qwen3", "Qwen3"},
+                                                           {"gemma", "Gemma"},
+                                                           {"starcoder2", "Starcoder2"},
+                                                           {"qwen2moe", "Qwen2Moe"},
+                                                           {"qwen3moe", "Qwen3Moe"},
+                                                           {"granite", "Granite"},
+                                                           {"granitemoe", "GraniteMoe"},
+                                                           {"gemma2", "Gemma2"},
+                                                           {"gemma3", "Gemma3"},
+                                                           {"gpt-oss", "GptOss"},
+                                                           {"phi3", "Phi3"},
+                                                           {"olmo2", "Olmo2"},
+                                                           {"glm4", "Glm4"},
+                                                           {"command-r", "Cohere"},
+                                                           {"deepseek2", "DeepseekV2"},
+                                                           {"mellum", "Mellum"},
+                                                           {"mistral3", "Ministral3"},
+                                                           {"qwen35", "Qwen3_5"},
+                                                           {"qwen35moe", "Qwen3_5Moe"},
+                                                           {"qwen3next", "Qwen3Next"},
+                                                           {"lfm2", "Lfm2"},
+                                                           {"lfm2moe", "Lfm2Moe"}};
   const bool gelu = s.architecture.starts_with("gemma") || s.architecture == "starcoder2";
   const bool mixtral = s.architecture == "llama" && s.experts != 0;
   json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},
@@ -199,6 +214,13 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
     config["partial_rotary_factor"] = static_cast<double>(s.rotary_dim) / s.head_dim;
   }
   if (s.architecture == "qwen35moe") config.erase("intermediate_size");
+  if (s.architecture.starts_with("lfm2")) {
+    config["conv_L_cache"] = 3;
+    config["norm_eps"] = 1e-5;
+    for (std::uint32_t i = 0; i < s.layers; ++i)
+      config["layer_types"].push_back(i % 2 == 0 ? "conv" : "full_attention");
+    config["num_dense_layers"] = s.dense_layers;
+  }
   if (s.architecture == "glm4") config["partial_rotary_factor"] = static_cast<double>(s.rotary_dim) / s.head_dim;
   if (s.architecture == "command-r") {
     config["logit_scale"] = 0.25;
@@ -256,6 +278,32 @@ inline std::vector<std::byte> minus_one(std::vector<std::byte> bytes) {
     std::memcpy(bytes.data() + at, &x, sizeof x);
   }
   return bytes;
+}
+
+/// The same for LFM2, including a router; empty for experts.
+inline std::string lfm2_name(const std::string& ours) {
+  static const std::map<std::string, std::string> names = {{"attn_norm.weight", "operator_norm.weight"},
+                                                           {"attn_q.weight", "self_attn.q_proj.weight"},
+                                                           {"attn_k.weight", "self_attn.k_proj.weight"},
+                                                           {"attn_v.weight", "self_attn.v_proj.weight"},
+                                                           {"attn_output.weight", "self_attn.out_proj.weight"},
+                                                           {"attn_q_norm.weight", "self_attn.q_layernorm.weight"},
+                                                           {"attn_k_norm.weight", "self_attn.k_layernorm.weight"},
+                                                           {"shortconv.in_proj.weight", "conv.in_proj.weight"},
+                                                           {"shortconv.conv.weight", "conv.conv.weight"},
+                                                           {"shortconv.out_proj.weight", "conv.out_proj.weight"},
+                                                           {"ffn_norm.weight", "ffn_norm.weight"},
+                                                           {"ffn_gate.weight", "feed_forward.w1.weight"},
+                                                           {"ffn_up.weight", "feed_forward.w3.weight"},
+                                                           {"ffn_down.weight", "feed_forward.w2.weight"},
+                                                           {"ffn_gate_inp.weight", "feed_forward.gate.weight"},
+                                                           {"exp_probs_b.bias", "feed_forward.expert_bias"}};
+  if (ours == "token_embd.weight") return "model.embed_tokens.weight";
+  if (ours == "token_embd_norm.weight") return "model.embedding_norm.weight";
+  if (ours == "output.weight") return "lm_head.weight";
+  const std::size_t layer_end = ours.find('.', 4);
+  const auto it = names.find(ours.substr(layer_end + 1));
+  return it == names.end() ? "" : "model.layers." + ours.substr(4, layer_end - 4) + "." + it->second;
 }
 
 /// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight".
@@ -322,7 +370,7 @@ inline std::string hf_name(const std::string& ours, const std::string& architect
 /// For a tensor "blk.3.ffn_up_exps.weight", the parts before and after the expert's number in "model.layers.3...";
 /// empty for other tensors. A router's whole name is in the first part.
 inline std::pair<std::string, std::string> hf_expert_names(const std::string& ours, const std::string& architecture) {
-  const bool mixtral = architecture == "llama";
+  const bool lfm2 = architecture == "lfm2moe", mixtral = architecture == "llama" || lfm2;
   static const std::map<std::string, std::pair<const char*, const char*>> names = {
       {"ffn_gate_exps", {".w1.weight", ".gate_proj.weight"}},
       {"ffn_up_exps", {".w3.weight", ".up_proj.weight"}},
@@ -330,7 +378,10 @@ inline std::pair<std::string, std::string> hf_expert_names(const std::string& ou
   if (!ours.starts_with("blk.")) return {};
   const std::size_t layer_end = ours.find('.', 4);
   const std::string name = ours.substr(layer_end + 1, ours.rfind('.') - layer_end - 1);
-  const std::string mlp = "model.layers." + ours.substr(4, layer_end - 4) + (mixtral ? ".block_sparse_moe." : ".mlp.");
+  const std::string mlp = "model.layers." + ours.substr(4, layer_end - 4) +
+                          (lfm2      ? ".feed_forward."
+                           : mixtral ? ".block_sparse_moe."
+                                     : ".mlp.");
   if (name == "ffn_gate_inp") {
     if (architecture != "granitemoe") return {mlp + "gate.weight", ""};
     return {"model.layers." + ours.substr(4, layer_end - 4) + ".block_sparse_moe.router.layer.weight", ""};
@@ -538,6 +589,11 @@ inline hf_model make_hf_model(const tiny_shape& s) {
     const bool stacks_experts = s.architecture == "granitemoe" || s.architecture == "qwen35moe";
     if (stacks_experts && t.name.find("_exps.") != std::string::npos) {
       add_stacked_experts(out.tensors, t, m, s.architecture);
+      continue;
+    }
+    if (const std::string name = s.architecture.starts_with("lfm2") ? lfm2_name(t.name) : ""; !name.empty()) {
+      if (t.name.ends_with(".shortconv.conv.weight")) shape.insert(shape.begin() + 1, 1);
+      out.tensors[name] = {gguf::name_of(t.type), shape, t.payload};
       continue;
     }
     const bool has_states = s.architecture.starts_with("qwen35") || s.architecture == "qwen3next";

@@ -27,7 +27,7 @@ struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
                                        // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4",
                                        // "command-r" (with norms of heads), "deepseek2", "mellum", "mistral3",
-                                       // "qwen35", "qwen35moe", "qwen3next"
+                                       // "qwen35", "qwen35moe", "qwen3next", "lfm2", "lfm2moe"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type; so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -51,7 +51,8 @@ struct tiny_shape {
   std::uint32_t query_rank = 0;
   bool one_latent_matrix = false;  // as in older files: keys and values of all heads are in one tensor
   std::uint32_t dense_layers = 0;
-  // qwen35, qwen35moe, qwen3next: even layers have a state, with two heads of keys and four of values.
+  // In qwen35, qwen35moe, qwen3next, lfm2 and lfm2moe even layers have a state; in the first three with two heads of
+  // keys and four of values.
   std::uint32_t delta_head_dim = 32;
   bool by_sigmoid = false;  // experts are chosen as in DeepSeek 3, in two groups if their number is even
 };
@@ -308,6 +309,17 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     m.metadata[a + "ssm.inner_size"] = delta_values;
     m.metadata[a + "full_attention_interval"] = 2U;
   }
+  const bool lfm2 = s.architecture.starts_with("lfm2"), lfm2moe = s.architecture == "lfm2moe";
+  if (lfm2) {
+    std::vector<std::int32_t> kv_heads(s.layers);
+    for (std::uint32_t i = 1; i < s.layers; i += 2) kv_heads[i] = static_cast<std::int32_t>(s.kv_heads);
+    m.metadata[a + "attention.head_count_kv"] = kv_heads;
+    m.metadata[a + "shortconv.l_cache"] = 3U;
+  }
+  if (lfm2moe) {
+    m.metadata[a + "leading_dense_block_count"] = s.dense_layers;
+    m.metadata[a + "expert_gating_func"] = 2U;
+  }
   add_tiny_tokenizer(m);
 
   tiny_random random(s.seed);
@@ -333,7 +345,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   const std::uint32_t q = s.heads * s.head_dim;
   const std::uint32_t kv = s.kv_heads * s.head_dim;
   matrix("token_embd.weight", tiny_model::vocabulary, s.width, 6);
-  norm("output_norm");
+  norm(lfm2 ? "token_embd_norm" : "output_norm");
   if (!s.tied_head) matrix("output.weight", tiny_model::vocabulary, s.width, 6);
   if (phi3) {
     add("rope_factors_long.weight", gguf::tensor_type::f32, {s.rotary_dim / 2}, 5, 3);
@@ -342,8 +354,12 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   for (std::uint32_t i = 0; i < s.layers; ++i) {
     const std::string b = "blk." + std::to_string(i) + ".";
     if (!olmo2) norm(b + "attn_norm");
-    const bool has_state = qwen35 && i % 2 == 0;
-    if (has_state) {
+    const bool has_state = (qwen35 || lfm2) && i % 2 == 0;
+    if (has_state && lfm2) {
+      matrix(b + "shortconv.in_proj.weight", 3 * s.width, s.width);
+      add(b + "shortconv.conv.weight", gguf::tensor_type::f32, {3, s.width}, 0.3F, 0.5F);
+      matrix(b + "shortconv.out_proj.weight", s.width, s.width);
+    } else if (has_state) {
       matrix(b + "attn_qkv.weight", 2 * delta_keys + delta_values, s.width);
       matrix(b + "attn_gate.weight", delta_values, s.width);
       add(b + "ssm_conv1d.weight", gguf::tensor_type::f32, {4, 2 * delta_keys + delta_values}, 0.3F, 0.5F);
@@ -398,7 +414,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       bias(b + "attn_v.bias", kv);
     }
     if (s.architecture == "qwen3" || s.architecture == "qwen3moe" || s.architecture == "mellum" || gemma3 ||
-        (qwen35 && !has_state)) {
+        ((qwen35 || lfm2) && !has_state)) {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim}, 1, 0.2F);
     }
@@ -431,7 +447,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       };
       add(b + "ffn_gate_inp.weight", gguf::tensor_type::f32, {s.width, s.experts}, 0,
           2 / std::sqrt(static_cast<float>(s.width)));
-      if (s.by_sigmoid) bias(b + "exp_probs_b.bias", s.experts);
+      if (s.by_sigmoid || lfm2moe) bias(b + "exp_probs_b.bias", s.experts);
       experts(b + "ffn_gate_exps.weight", s.expert_feed_forward, s.width);
       experts(b + "ffn_up_exps.weight", s.expert_feed_forward, s.width);
       experts(b + "ffn_down_exps.weight", s.width, s.expert_feed_forward);

@@ -86,18 +86,21 @@ TEST(choose_pool, stays_within_its_bytes_and_serves_one_sequence_of_full_length_
 TEST(choose_pool, gives_recurrent_layers_a_state_for_each_sequence_and_some_for_prefixes) {
   architecture::model_shape c = gemma_like(0, 24);
   c.context = 32'768;
-  for (std::size_t i = 0; i < 18; ++i) c.layer_kinds[i] = architecture::layer_kind::delta;
+  for (std::size_t i = 0; i < 18; ++i) c.layer_kinds[i] = architecture::layer_kind::recurrent;
   c.delta = {.taps = 4, .key_heads = 16, .value_heads = 16, .head_dim = 128};
   const auto size = choose_pool(c, model::kv_type::f16, {64 * gib, 8, 32'768, 256});
-  EXPECT_EQ(size.state_slots, 8 + 32U);
+  EXPECT_EQ(size.state_slots, 8U);
+  EXPECT_EQ(size.state_copies, 32U);
   EXPECT_EQ(size.state_records, 33U);
   EXPECT_EQ(size.pages, 8 * 1024U);
   EXPECT_EQ(model::state_bytes(c, 0), 18 * 4 * (16 * 128 * 128 + 3 * 6144U)) << "19.3 MiB";
   for (std::uint64_t bytes = gib / 4; bytes <= 8 * gib; bytes += bytes / 3) {
     const auto small = choose_pool(c, model::kv_type::f16, {bytes, 64, 32'768, 256});
     EXPECT_LE(model::storage_bytes(c, model::kv_type::f16, small), bytes);
-    EXPECT_LE(small.state_slots * model::state_bytes(c, small.state_records), bytes / 2);
-    EXPECT_GE(small.state_slots, 2U);
+    const std::uint64_t slots = small.state_slots * model::state_bytes(c, small.state_records);
+    EXPECT_LE(slots + small.state_copies * model::state_bytes(c, 0), bytes / 2);
+    EXPECT_GE(small.state_slots, 1U);
+    EXPECT_GE(small.state_copies, 1U);
   }
 }
 

@@ -119,15 +119,16 @@ class cache_manager_test : public test::one_actor<cache_manager> {
 
 class with_states : public cache_manager_test {
  protected:
-  with_states() : cache_manager_test(with_messages(), six_slots()) {}
+  with_states() : cache_manager_test(with_messages(), with_slots()) {}
   static scheduler_options with_messages() {
     scheduler_options options;
     options.message_start = 250;
     return options;
   }
-  static kv::pool_size six_slots() {
+  static kv::pool_size with_slots() {
     kv::pool_size size(pages_count);
-    size.state_slots = 6;
+    size.state_slots = 3;
+    size.state_copies = 3;
     size.state_records = 5;
     return size;
   }

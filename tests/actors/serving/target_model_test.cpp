@@ -368,7 +368,7 @@ TEST(target_model, refuses_states_that_are_not_in_its_storage_or_written_twice) 
   test::hand_link wire;
   actor::worker w{2, 3, wire, env};
   const model::transformer::options how{
-      .pages_count = pages_count, .state_slots = 3, .records_max = 2, .rows_max = rows_max};
+      .pages_count = pages_count, .state_slots = 2, .state_copies = 1, .records_max = 2, .rows_max = rows_max};
   const auto who = w.add<target_model>(5, "target model", {16, 16}, [&](actor::actor_context& c) {
     return std::make_unique<target_model>(c, std::move(*model::transformer::create(weights, table, team, how)),
                                           pages_count, actor::actor_ref<cache_manager>{manager_at});
@@ -394,16 +394,20 @@ TEST(target_model, refuses_states_that_are_not_in_its_storage_or_written_twice) 
   };
   for (const auto& [what, why, make] : {
            mistake{"none", "", [](auto&) {}},
-           {"a slot", "a state outside", [](auto& m) { m.runs[0].memory.state.slot = 3; }},
+           {"a slot for copies", "a state outside", [](auto& m) { m.runs[0].memory.state.slot = 2; }},
            {"too many records", "a state outside", [](auto& m) { m.runs[0].memory.state.records = 3; }},
            {"more kept than there are", "a state outside", [](auto& m) { m.runs[0].memory.state.kept = 5; }},
            {"more left than records", "a state outside", [](auto& m) { m.runs[0].memory.state.kept = 1; }},
            {"a copy of no row", "a state outside", [](auto& m) { m.runs[1].memory.state.snapshots[0].rows = 0; }},
            {"a copy of a draft", "a state outside", [](auto& m) { m.runs[1].memory.state.snapshots[0].rows = 3; }},
            {"a copy to nowhere", "a state outside", [](auto& m) { m.runs[1].memory.state.snapshots[0].slot = 9; }},
-           {"a copy to itself", "a state outside", [](auto& m) { m.runs[1].memory.state.snapshots[0].slot = 1; }},
+           {"a copy to a sequence's slot", "a state outside",
+            [](auto& m) { m.runs[1].memory.state.snapshots[0].slot = 1; }},
            {"one slot for both", "another run writes", [](auto& m) { m.runs[0].memory.state.slot = 1; }},
-           {"a copy to another's", "another run writes", [](auto& m) { m.runs[1].memory.state.snapshots[0].slot = 0; }},
+           {"a copy that another makes", "another run writes",
+            [](auto& m) {
+              m.runs[0].memory.state.snapshots = {{2, 2}};
+            }},
            {"a copy before the pass", "a state is copied",
             [](auto& m) {
               m.copies = {{0, 3}};

@@ -149,6 +149,29 @@ TEST(shape_keys, reads_recurrent_layers_and_which_they_are) {
   EXPECT_THAT(read_shape(*other.file()).error().context, HasSubstr("a flag for each of 5 layers, found 2"));
 }
 
+TEST(shape_keys, reads_from_the_numbers_of_kv_heads_which_layers_are_convolutions) {
+  const tiny_model m = make_tiny_model({.architecture = "lfm2", .layers = 3});
+  const auto c = read_shape(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  using enum layer_kind;
+  EXPECT_EQ(c->layer_kinds, (std::vector{recurrent, full, recurrent}));
+  EXPECT_EQ(c->kv_heads, 2U);
+  EXPECT_EQ(c->convolution_taps, 3U);
+  const auto refusal = [&](std::vector<std::int32_t> heads) {
+    tiny_model bad = m;
+    bad.metadata["lfm2.attention.head_count_kv"] = std::move(heads);
+    return read_shape(*bad.file()).error().context;
+  };
+  EXPECT_THAT(refusal({0, 2}), HasSubstr("head_count_kv: expected a number for each of 3 layers, found 2"));
+  EXPECT_THAT(refusal({0, 0, 0}), HasSubstr("head_count_kv: expected a layer with attention, found only 0"));
+  EXPECT_THAT(refusal({2, 0, 4}), HasSubstr("expected 0 or one positive number in all layers, found 4"));
+  EXPECT_THAT(refusal({-2, 0, 0}), HasSubstr("expected 0 or one positive number in all layers, found -2"));
+  EXPECT_THAT(refusal({3, 0, 3}), HasSubstr("expected a divisor of 4 heads, found 3"));
+  tiny_model other = m;
+  other.metadata["lfm2.shortconv.l_cache"] = 17U;
+  EXPECT_THAT(read_shape(*other.file()).error().context, HasSubstr("shortconv.l_cache: expected 1 to 16, found 17"));
+}
+
 TEST(shape_keys, reads_windows_as_each_family_places_them) {
   using numbers = std::vector<std::uint32_t>;
   const auto windows = [](const tiny_model& m) {

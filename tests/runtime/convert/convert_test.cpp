@@ -98,6 +98,7 @@ TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
       if (name == "mixtral" || name == "mellum" || name == "qwen3next" || name.ends_with("moe")) shape.experts = 5;
       if (name == "qwen2moe" || name == "qwen35moe" || name == "qwen3next") shape.shared_feed_forward = 64;
       if (name.starts_with("qwen35") || name == "qwen3next") shape.rotary_dim = 4;
+      if (name == "lfm2moe") shape.dense_layers = 1;
       shape.window = 4;
       if (name == "phi3" || name == "glm4") shape.rotary_dim = 12;
       if (name.starts_with("deepseek")) {

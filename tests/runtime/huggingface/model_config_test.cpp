@@ -475,7 +475,39 @@ TEST(model_config, recurrent_layers_are_read_and_refused_by_field) {
   c = read(document);
   ASSERT_TRUE(c) << c.error().context;
   using enum architecture::layer_kind;
-  EXPECT_EQ(c->shape.layer_kinds, (std::vector{delta, full, delta, full, delta}));
+  EXPECT_EQ(c->shape.layer_kinds, (std::vector{recurrent, full, recurrent, full, recurrent}));
+}
+
+TEST(model_config, lfm2_says_which_layers_have_attention_in_two_ways) {
+  json document = llama();
+  document["architectures"] = {"Lfm2ForCausalLM"};
+  document["num_hidden_layers"] = 3;
+  document["norm_eps"] = 1e-5;
+  document["conv_L_cache"] = 3;
+  document["full_attn_idxs"] = {1};
+  document.erase("intermediate_size");
+  document["block_ff_dim"] = 12288;
+  document["block_auto_adjust_ff_dim"] = true;
+  document["block_multiple_of"] = 256;
+  auto c = read(document);
+  ASSERT_TRUE(c) << c.error().context;
+  using enum architecture::layer_kind;
+  EXPECT_EQ(c->shape.layer_kinds, (std::vector{recurrent, full, recurrent}));
+  EXPECT_EQ(c->shape.feed_forward, 8192U);
+  EXPECT_TRUE(c->shape.tied_head);
+  const auto refusal = [&](const char* name, const json& value) { return refusal_with(name, value, document); };
+  EXPECT_THAT(refusal("full_attn_idxs", {3}), HasSubstr("expected numbers of layers below 3, found 3"));
+  EXPECT_THAT(refusal("full_attn_idxs", json::array()), HasSubstr("expected a layer with attention among 3"));
+  EXPECT_THAT(refusal("conv_bias", true), HasSubstr("conv_bias: expected false"));
+  EXPECT_THAT(refusal("conv_L_cache", 40), HasSubstr("a convolution up to 16, found 40"));
+  EXPECT_THAT(refusal("block_ffn_dim_multiplier", 1e9), HasSubstr("expected a width of at most"));
+  document.erase("full_attn_idxs");
+  document["layer_types"] = {"full_attention", "conv", "conv"};
+  document["block_auto_adjust_ff_dim"] = false;
+  c = read(document);
+  ASSERT_TRUE(c) << c.error().context;
+  EXPECT_EQ(c->shape.layer_kinds, (std::vector{full, recurrent, recurrent}));
+  EXPECT_EQ(c->shape.feed_forward, 12288U);
 }
 
 TEST(model_config, deepseeks_that_compute_something_else_are_refused_by_field) {

@@ -14,7 +14,7 @@
 namespace redline::kv {
 namespace {
 
-constexpr std::uint32_t pages_count = 24, slots_count = 5, drafts_max = 6;
+constexpr std::uint32_t pages_count = 24, drafts_max = 6;
 
 std::uint64_t step(std::uint64_t state, token t) {
   return state * 6364136223846793005ULL + static_cast<std::uint64_t>(t) + 1;
@@ -63,16 +63,17 @@ struct one_sequence {
   std::uint32_t known = 0;  // how many of them have memory
 };
 
-pool_size size_with_states(std::uint32_t slots) {
+pool_size size_with_states(std::uint32_t slots, std::uint32_t copies) {
   pool_size size(pages_count);
   size.state_slots = slots;
+  size.state_copies = copies;
   size.state_records = drafts_max + 1;
   return size;
 }
 
 class recurrent_world {
  public:
-  explicit recurrent_world(std::uint64_t seed) : chance_(seed), memory_(size_with_states(slots_count)) {}
+  explicit recurrent_world(std::uint64_t seed) : chance_(seed), memory_(size_with_states(3, 3)) {}
 
   void act() {
     const std::uint64_t s = 1 + chance_() % 8;
@@ -210,7 +211,7 @@ TEST(state_storage, a_recurrent_state_is_that_of_the_tokens_before_it_whatever_h
 }
 
 TEST(state_storage, a_kind_bounds_what_a_run_may_draft_and_who_may_begin) {
-  cache memory(size_with_states(1));
+  cache memory(size_with_states(1, 2));
   EXPECT_EQ(memory.next({1}).drafts_max, drafts_max);
   EXPECT_EQ(memory.next({1}).tokens_within(memory.free()), pages_count * page_tokens);
   ASSERT_TRUE(std::holds_alternative<allocated>(memory.allocate(std::vector<run_range>{{{1}, 0, 3, 0}})));
@@ -221,7 +222,7 @@ TEST(state_storage, a_kind_bounds_what_a_run_may_draft_and_who_may_begin) {
 }
 
 TEST(state_storage, keeps_a_state_at_the_end_of_a_prompt_and_one_in_its_answer) {
-  cache memory(size_with_states(8));
+  cache memory(size_with_states(8, 4));
   std::vector<token> log(3 * page_tokens + 5, 1);
   const auto pass = [&](std::uint32_t first, std::uint32_t count, std::uint32_t drafts = 0) {
     const run_range run{{1}, first, count, drafts};
@@ -254,7 +255,7 @@ TEST(state_storage, keeps_a_state_at_the_end_of_a_prompt_and_one_in_its_answer) 
 }
 
 TEST(state_storage, keeps_states_before_the_last_messages_instead_of_the_prompts_end) {
-  cache memory(size_with_states(8));
+  cache memory(size_with_states(8, 4));
   const std::vector<token> log(8 * page_tokens, 1);
   const auto snapshots = [&](std::uint32_t first, std::uint32_t count) {
     const run_range run{{1}, first, count, 0, {2 * page_tokens + 3, 7 * page_tokens - 1}};
@@ -274,7 +275,7 @@ TEST(state_storage, keeps_states_before_the_last_messages_instead_of_the_prompts
 }
 
 TEST(state_storage, a_copy_goes_that_saves_the_fewest_tokens_since_its_last_use) {
-  pool_size size = size_with_states(4);
+  pool_size size = size_with_states(1, 3);
   size.pages = 400;  // enough for all of the prefixes
   cache memory(size);
   const auto log_of = [](token t) { return std::vector<token>(12 * page_tokens + 2, t); };
@@ -294,7 +295,7 @@ TEST(state_storage, a_copy_goes_that_saves_the_fewest_tokens_since_its_last_use)
   };
   compute(1, 1, {10 * page_tokens, 12 * page_tokens});
   compute(2, 2, {5 * page_tokens});
-  compute(3, 3, {5 * page_tokens});  // needs two slots, of which one is unused
+  compute(3, 3, {5 * page_tokens});
   EXPECT_EQ(found(1), 10U) << "the copy at 12 saved only two pages, that at 10 saves ten";
   EXPECT_EQ(found(2), 5U);
   EXPECT_EQ(found(3), 5U);
@@ -308,7 +309,7 @@ TEST(state_storage, a_copy_goes_that_saves_the_fewest_tokens_since_its_last_use)
 }
 
 TEST(state_storage, a_cached_page_with_a_state_replaces_one_whose_state_is_gone) {
-  cache memory(size_with_states(2));
+  cache memory(size_with_states(1, 1));
   const std::vector<token> log(page_tokens + 2, 1), others(page_tokens + 2, 2);
   const auto compute = [&](std::uint64_t sequence, const std::vector<token>& tokens) {
     const run_range run{{sequence}, 0, page_tokens + 2, 0};
@@ -326,7 +327,7 @@ TEST(state_storage, a_cached_page_with_a_state_replaces_one_whose_state_is_gone)
 }
 
 TEST(state_storage, a_copy_is_offered_only_once_it_is_made) {
-  cache memory(size_with_states(4));
+  cache memory(size_with_states(3, 1));
   const std::vector<token> log(page_tokens + 2, 1);
   const auto pass = [&](std::uint32_t first, std::uint32_t count) {
     const run_range run{{1}, first, count, 0};
@@ -346,7 +347,7 @@ TEST(state_storage, a_copy_is_offered_only_once_it_is_made) {
 }
 
 TEST(state_storage, an_edit_within_the_state_begins_again) {
-  cache memory(size_with_states(2));
+  cache memory(size_with_states(1, 1));
   const run_range run{{1}, 0, 50, 0};
   ASSERT_TRUE(std::holds_alternative<allocated>(memory.allocate({&run, 1})));
   memory.splice({1}, {.keep_count = 50, .at = 10, .removed_count = 5, .shift = -5});

@@ -134,8 +134,40 @@ test::tiny_model reference_qwen35(const std::string& name) {
   return m;
 }
 
+test::tiny_model reference_lfm2(const std::string& name) {
+  const bool is_mixture = name == "lfm2moe";
+  test::tiny_model m = test::make_tiny_model(
+      {.architecture = name, .experts = is_mixture ? 6U : 0, .dense_layers = is_mixture ? 1U : 0});
+  std::uint64_t number = 0;
+  const auto set = [&](const std::string& tensor, float centre, float spread) {
+    test::tiny_tensor& t = m.tensor(tensor);
+    t.payload = test::tiny_encode(t.type, hashed(number++, t.payload.size() / sizeof(float), centre, spread));
+  };
+  set("token_embd.weight", 0, 0.5F);
+  set("token_embd_norm.weight", 1, 0.25F);
+  for (const std::string b : {"blk.0.", "blk.1."}) {
+    set(b + "attn_norm.weight", 1, 0.25F);
+    if (b == "blk.0.") {
+      set(b + "shortconv.in_proj.weight", 0, 0.25F);
+      set(b + "shortconv.conv.weight", 0, 0.5F);
+      set(b + "shortconv.out_proj.weight", 0, 0.25F);
+    } else {
+      for (const char* each : {"attn_q", "attn_k", "attn_v", "attn_output"}) set(b + each + ".weight", 0, 0.25F);
+      for (const char* each : {"attn_q_norm", "attn_k_norm"}) set(b + each + ".weight", 1, 0.25F);
+    }
+    set(b + "ffn_norm.weight", 1, 0.25F);
+    const bool mixed = is_mixture && b == "blk.1.";
+    std::vector<std::string> products{"ffn_gate", "ffn_up", "ffn_down"};
+    if (mixed) products = {"ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"};
+    for (const std::string& each : products) set(b + each + ".weight", 0, 0.25F);
+    if (mixed) set(b + "exp_probs_b.bias", 0, 0.5F);
+  }
+  return m;
+}
+
 test::tiny_model reference_model(const std::string& name) {
   if (name.starts_with("deepseek2")) return reference_deepseek2(name);
+  if (name.starts_with("lfm2")) return reference_lfm2(name);
   if (name.starts_with("qwen35") || name == "qwen3next") return reference_qwen35(name);
   const bool llama = name == "llama", mixtral = name == "mixtral", granite = name == "granite";
   const bool gpt_oss = name == "gpt-oss", gemma2 = name == "gemma2", gemma3 = name == "gemma3";
@@ -282,7 +314,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 84);
+  EXPECT_EQ(rows_checked, 90);
 }
 
 // Covers both layouts of rotation (qwen2's halves, llama's neighbors with half of a head rotated), windows, and layers

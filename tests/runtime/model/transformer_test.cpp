@@ -324,7 +324,7 @@ class every_target : public ::testing::TestWithParam<std::string> {
 TEST_P(every_target, gives_a_row_the_same_bits_alone_and_in_any_mixture) {
   std::vector<std::string> architectures{"mixtral"};
   for (const architecture::family& f : architecture::families()) {
-    if (f.attention_period == 0) architectures.emplace_back(f.name);  // for the others see delta_layers_test.cpp
+    if (!f.has_states()) architectures.emplace_back(f.name);  // for the others see recurrent_layers_test.cpp
   }
   unsigned seed = 100;
   std::size_t combination = 0;

@@ -199,11 +199,13 @@ TEST_F(weights_test, name_every_tensor_that_is_missing) {
     const bool next = architecture == "qwen3next";
     if (architecture.ends_with("moe") || architecture == "gpt-oss" || architecture == "mellum" || next || deepseek)
       shape.experts = 4;
+    if (architecture == "lfm2moe") shape.dense_layers = 1;
     if (architecture == "qwen2moe" || architecture == "qwen35moe" || next || deepseek) shape.shared_feed_forward = 64;
     if (deepseek) shape.query_rank = 64;
     const tiny_model whole = make_tiny_model(shape);
     const std::string optional = architecture == "glm4"        ? "blk.0.attn_q.bias"
                                  : architecture == "command-r" ? "blk.0.attn_q_norm.weight"
+                                 : architecture == "lfm2moe"   ? "blk.1.exp_probs_b.bias"
                                                                : "";
     for (const test::tiny_tensor& t : whole.tensors) {
       if (t.name == optional) continue;  // this tensor decides whether there are any

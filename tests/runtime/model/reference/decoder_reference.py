@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of twenty-eight tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of thirty tiny decoders, computed in float64 from the published definitions.
 
 This script shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so
 that both sides have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after
@@ -47,6 +47,10 @@ as it has numbers. The first is a Gated DeltaNet, token by token from the publis
 keys, four of values, 32 numbers each; value head h reads key head h mod 2. "qwen35moe": the same with the mixture of
 qwen3moe and the expert for all tokens of qwen2moe. "qwen3next": the same, but value head h reads key head h / 2, and
 strengths and decays are computed by one matrix with the rows of a key head together.
+Case "lfm2": the second layer is like one of qwen3. The first makes three rows of a token: the first and the third are
+multiplied, each of the resulting channels is mixed over the last three tokens, and the result is multiplied by the
+second. "lfm2moe": the second layer has a mixture of six experts, two of which a token uses; they are chosen by sigmoids
+plus a bias, and weighted by the sigmoids alone, which sum to one.
 
 The script also writes decoder_splices.txt: the logits of the last token after a log was changed in the middle, where
 later tokens kept their keys and values. Keys are stored unrotated here, and rotated exactly to their token's current
@@ -66,6 +70,7 @@ PHI3, PHI3_WINDOW, PHI3_ROTARY = ("phi3", "phi3-short"), 5, 12
 LONG_FACTORS, SHORT_FACTORS = np.array([1, 1.25, 2, 5, 11, 30]), np.array([1, 1, 1.125, 1.5, 2, 2.5])
 GEMMAS = ("gemma", "gemma2", "gemma3")
 QWEN35 = ("qwen35", "qwen35moe", "qwen3next")
+LFM2 = ("lfm2", "lfm2moe")
 DELTA_KEYS, DELTA_VALUES, DELTA_DIM, TAPS = 2, 4, 32, 4
 EPSILON, BASE = 1e-5, 10000.0
 TOKENS = [5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142]
@@ -417,12 +422,7 @@ def qwen35_logits(kind, tokens):
             q, gate = np.moveaxis(np.einsum("nw,hgdw->nhgd", h, l["q"]), 2, 0)
             k, v = ((h @ l[name].T).reshape(n, KV_HEADS, HEAD_DIM) for name in "kv")
             q, k = rope_qwen2(rms_norm(q, l["qn"]), positions), rope_qwen2(rms_norm(k, l["kn"]), positions)
-            k, v = (np.repeat(t, HEADS // KV_HEADS, axis=1) for t in (k, v))
-            score = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(HEAD_DIM)
-            score[:, ~np.tri(n, dtype=bool)] = -np.inf
-            p = np.exp(score)
-            p /= p.sum(-1, keepdims=True)
-            seen = np.einsum("hij,jhd->ihd", p, v) / (1 + np.exp(-gate))
+            seen = attend(q, k, v) / (1 + np.exp(-gate))
             x = x + seen.reshape(n, -1) @ l["o"].T
         h = rms_norm(x, l["ffn_norm"])
         share = 1
@@ -431,6 +431,54 @@ def qwen35_logits(kind, tokens):
             share = 1 / (1 + np.exp(-(h @ l["shared_router"])))[:, None]
         x = x + share * ((silu(h @ l["gate"].T) * (h @ l["up"].T)) @ l["down"].T)
     return rms_norm(x, w["norm"]) @ w["embedding"].T
+
+
+def attend(q, k, v):  # each [tokens, heads, dim], causal
+    k, v = (np.repeat(t, HEADS // KV_HEADS, axis=1) for t in (k, v))
+    score = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(HEAD_DIM)
+    score[:, ~np.tri(len(q), dtype=bool)] = -np.inf
+    p = np.exp(score)
+    p /= p.sum(-1, keepdims=True)
+    return np.einsum("hij,jhd->ihd", p, v)
+
+
+def lfm2_logits(kind, tokens):
+    number = iter(range(1000))
+    draw = lambda *shape, centre=0, spread=0.25: tensor(next(number), shape, centre, spread)
+    ones = lambda length: draw(length, centre=1)
+    embedding, last_norm = draw(VOCABULARY, WIDTH, spread=0.5), ones(WIDTH)
+    n, x = len(tokens), embedding[tokens]
+    positions = np.arange(n, dtype=np.float64)
+    for i in range(LAYERS):
+        h = rms_norm(x, ones(WIDTH))
+        if i == 0:
+            first, second, third = np.split(h @ draw(3 * WIDTH, WIDTH).T, 3, axis=1)
+            taps = draw(WIDTH, 3, spread=0.5)
+            w = np.concatenate([np.zeros((2, WIDTH)), first * third])
+            mixed = sum(w[t:t + n] * taps[:, t] for t in range(3))
+            x = x + (second * mixed) @ draw(WIDTH, WIDTH).T
+        else:
+            q, k, v = ((h @ draw(heads * HEAD_DIM, WIDTH).T).reshape(n, heads, HEAD_DIM)
+                       for heads in (HEADS, KV_HEADS, KV_HEADS))
+            out = draw(WIDTH, HEADS * HEAD_DIM)
+            q, k = rope_qwen2(rms_norm(q, ones(HEAD_DIM)), positions), rope_qwen2(rms_norm(k, ones(HEAD_DIM)), positions)
+            x = x + attend(q, k, v).reshape(n, -1) @ out.T
+        h = rms_norm(x, ones(WIDTH))
+        if kind == "lfm2moe" and i == 1:
+            router, gates = draw(EXPERTS, WIDTH), draw(EXPERTS, EXPERT_WIDTH, WIDTH)
+            ups, downs = draw(EXPERTS, EXPERT_WIDTH, WIDTH), draw(EXPERTS, WIDTH, EXPERT_WIDTH)
+            choice = draw(EXPERTS, spread=0.5)
+            more = np.zeros_like(x)
+            for token, row in enumerate(h):
+                p = 1 / (1 + np.exp(-(router @ row)))
+                best = np.argsort(-(p + choice), kind="stable")[:USED]
+                for e in best:
+                    more[token] += p[e] / p[best].sum() * (downs[e] @ (silu(gates[e] @ row) * (ups[e] @ row)))
+            x = x + more
+        else:
+            gate, up = draw(FEED_FORWARD, WIDTH), draw(FEED_FORWARD, WIDTH)
+            x = x + (silu(h @ gate.T) * (h @ up.T)) @ draw(WIDTH, FEED_FORWARD).T
+    return rms_norm(x, last_norm) @ embedding.T
 
 
 class Cache:
@@ -449,6 +497,8 @@ class Cache:
 
 def logits(kind, tokens=TOKENS, cache=None, at=0):
     """Computes the logits of tokens that follow the first `at` of the cache and attend to those."""
+    if kind in LFM2:
+        return lfm2_logits(kind, tokens)
     if kind in QWEN35:
         return qwen35_logits(kind, tokens)
     if kind in DEEPSEEK2:
@@ -534,7 +584,7 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", "mistral3", *COMMAND_R, *DEEPSEEK2, *QWEN35):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", "mistral3", *COMMAND_R, *DEEPSEEK2, *QWEN35, *LFM2):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):

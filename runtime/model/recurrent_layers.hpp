@@ -13,18 +13,19 @@
 
 namespace redline::model {
 
-/// Layers that keep a state instead of all tokens (delta_shape), and the states of all sequences.
+/// Layers that keep a state instead of all tokens (model_shape::has_states), and the states of all sequences.
 ///
-/// A slot has, by layer, the matrices of the value heads and the last rows of the convolution's input, both as they
-/// were before the rows that a pass did not keep; and a record of each of those rows: what it changes. The next pass
-/// applies the records of the accepted ones first. So a draft is never in the state, nothing is copied to take it back,
-/// and each pass reads and writes the state once. The bits of a row depend only on the sequence's tokens.
-class delta_layers {
+/// A slot has, by layer, the matrices of the value heads (delta_shape) and the last rows of the convolution's input,
+/// both as they were before the rows that a pass did not keep; and a record of each of those rows: what it changes.
+/// Slots for copies of states have no records. The next pass applies the records of the accepted ones first. So a draft
+/// is never in the state, nothing is copied to take it back, and each pass reads and writes the state once. The bits of
+/// a row depend only on the sequence's tokens.
+class recurrent_layers {
  public:
-  /// Allocates buffers for rows_max rows of a pass, and `slots` states with records_max records each. Throws
+  /// Allocates buffers for rows_max rows of a pass, `slots` states with records_max records each, and `copies`. Throws
   /// std::bad_alloc.
-  delta_layers(const model_shape& config, row_products& products, std::size_t rows_max, std::uint32_t slots,
-               std::uint32_t records_max);
+  recurrent_layers(const model_shape& config, row_products& products, std::size_t rows_max, std::uint32_t slots,
+                   std::uint32_t copies, std::uint32_t records_max);
 
   /// Bytes of a slot.
   [[nodiscard]] static std::uint64_t slot_bytes(const model_shape& config, std::uint32_t records_max);
@@ -35,7 +36,9 @@ class delta_layers {
   void copy(std::span<const kv::state_copy> copies);
   /// Begins a pass. The runs that are not empty have consecutive rows.
   void begin(std::span<const run> batch);
-  /// The input of the output projection, [rows, values], of all rows of the pass. Valid until the next call.
+  /// The numbers per row of what `compute` returns.
+  [[nodiscard]] std::size_t output_width() const { return sizes_.outputs; }
+  /// The input of the output projection, [rows, output_width], of all rows of the pass. Valid until the next call.
   /// place: the number of earlier recurrent layers; x: [rows, width].
   float* compute(std::size_t place, const layer_weights& layer, const float* x, std::size_t rows);
 
@@ -55,14 +58,25 @@ class delta_layers {
     float* decays;    // [value_heads]
   };
   [[nodiscard]] view view_of(std::uint32_t slot, std::size_t place) const;
-  [[nodiscard]] static std::size_t layer_floats(const model_shape& config, std::uint32_t records_max);
-  void convolve(const layer_weights& layer, const part& p, std::size_t place, std::size_t row);
+  /// Numbers per row and per state.
+  struct sizes {
+    std::size_t taps, channels, outputs;
+    std::size_t keys = 0, values = 0, value_heads = 0, matrices = 0;  // with a delta_shape
+    explicit sizes(const model_shape& config);
+  };
+  [[nodiscard]] static std::size_t layer_floats(const sizes& s, std::uint32_t records_max);
+  float* compute_delta(std::size_t place, const layer_weights& layer, const float* x, std::size_t rows);
+  float* compute_convolution(std::size_t place, const layer_weights& layer, const float* x, std::size_t rows);
+  void convolve(const std::vector<float>& weights, const part& p, std::size_t place, std::size_t row, bool has_silu);
+  void finish_row(const layer_weights& layer, std::size_t row);
   void scan(const part& p, std::size_t place, std::size_t head, std::uint32_t worker);
   void remember(const part& p, std::size_t place);
 
   const model_shape& config_;
-  const architecture::delta_shape& shape_;
+  const sizes sizes_;
+  const architecture::delta_shape shape_;  // zeros if the layers are convolutions
   row_products& products_;
+  std::uint32_t slots_;
   std::uint32_t records_max_;
   std::size_t layers_;
   kernels::memory_block memory_;
@@ -70,12 +84,13 @@ class delta_layers {
   std::vector<std::uint32_t> part_of_row_;
   float_buffer inputs_;                         // [rows, channels]: the convolution's input
   float_buffer mixed_;                          // [rows, channels]: its output; then queries, keys and values
+  float_buffer projected_;                      // [rows, 3 * width], if the layers are convolutions
   float_buffer gates_;                          // [rows, values]
   float_buffer decays_;                         // [rows, value_heads]
   float_buffer strengths_;                      // [rows, value_heads]
   float_buffer changes_;                        // [rows, values]
   float_buffer outputs_;                        // [rows, values]
-  std::vector<float> query_scale_, key_scale_;  // [head_dim]: see compute
+  std::vector<float> query_scale_, key_scale_;  // [head_dim]: see finish_row
   struct scratch {
     std::vector<kernels::delta_update> updates;
     std::vector<kernels::delta_row> rows;

@@ -1,7 +1,7 @@
-// Recurrent layers: however a sequence is cut into passes, whatever shares them, and whatever is drafted and taken back,
-// its rows have the same bits.
+// Recurrent layers: however a sequence is cut into passes, whatever shares them, and whatever is drafted and taken
+// back, its rows have the same bits.
 
-#include "runtime/model/delta_layers.hpp"
+#include "runtime/model/recurrent_layers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -164,44 +164,65 @@ void expect_same_in_any_pieces(std::uint32_t threads, const test::tiny_shape& sh
   }
 }
 
-TEST(delta_layers, a_sequence_has_the_same_bits_in_any_pieces_batches_and_drafts) {
-  for (const std::uint32_t threads : {1U, 3U}) expect_same_in_any_pieces(threads, {.architecture = "qwen35"});
+/// A shape of each family with recurrent layers.
+std::vector<test::tiny_shape> shapes_with_states(std::uint32_t layers) {
+  std::vector<test::tiny_shape> all;
+  for (const architecture::family& f : architecture::families()) {
+    if (!f.has_states()) continue;
+    test::tiny_shape& s = all.emplace_back(test::tiny_shape{.architecture = std::string(f.name), .layers = layers});
+    if (f.needs_experts) s.experts = 5;
+    if (f.has(architecture::role::shared_router)) s.shared_feed_forward = 64;
+    if (f.says_mixture) s.dense_layers = 1;
+  }
+  return all;
 }
 
-TEST(delta_layers, every_kernel_target_gives_the_same_bits) {
-  const test::tiny_shape shape{.architecture = "qwen35", .layers = 3, .delta_head_dim = 64};
+TEST(recurrent_layers, a_sequence_has_the_same_bits_in_any_pieces_batches_and_drafts) {
+  for (const test::tiny_shape& shape : shapes_with_states(2)) {
+    SCOPED_TRACE(shape.architecture);
+    for (const std::uint32_t threads : {1U, 3U}) expect_same_in_any_pieces(threads, shape);
+  }
+}
+
+TEST(recurrent_layers, every_kernel_target_gives_the_same_bits) {
   std::mt19937 random(4);
   const auto tokens = random_text(random, 30);
-  std::vector<float> expected;
-  for (const char* target : test::targets_of_build({"scalar", "neon", "avx2", "avx512", "avx512vnni"})) {
-    const auto choice = test::choose_table_or_emulate(target);
-    if (choice.table == nullptr || !choice.table->one_chain) continue;
-    model_with_states m(kernels::table_for_cache(*choice.table, kv_type::f32), 2, shape);
-    const auto found = whole(m, tokens);
-    if (expected.empty()) expected = found;
-    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0) << target;
+  for (test::tiny_shape shape : shapes_with_states(3)) {
+    SCOPED_TRACE(shape.architecture);
+    shape.delta_head_dim = 64;
+    std::vector<float> expected;
+    for (const char* target : test::targets_of_build({"scalar", "neon", "avx2", "avx512", "avx512vnni"})) {
+      const auto choice = test::choose_table_or_emulate(target);
+      if (choice.table == nullptr || !choice.table->one_chain) continue;
+      model_with_states m(kernels::table_for_cache(*choice.table, kv_type::f32), 2, shape);
+      const auto found = whole(m, tokens);
+      if (expected.empty()) expected = found;
+      EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0) << target;
+    }
+    EXPECT_FALSE(expected.empty());
   }
-  EXPECT_FALSE(expected.empty());
 }
 
 // The last layer has a state here, and only some rows want logits.
-TEST(delta_layers, the_last_layer_may_have_a_state) {
-  const test::tiny_shape shape{.architecture = "qwen35", .layers = 3};
-  model_with_states m(kernels::table_for_cache(*kernels::process_table().table, kv_type::f32), 1, shape);
-  std::mt19937 random(4);
-  const auto tokens = random_text(random, 30);
-  const auto expected = whole(m, tokens);
-  sequence s{.tokens = tokens};
-  ASSERT_TRUE(s.pages.insert(m.pool(), 0, 30));
-  const auto table = s.pages.prefix(30);
-  const run r{.tokens = tokens, .table = table, .logits_begin = 27, .state = {.kept = 30}};
-  const auto last = m.model().forward({&r, 1});
-  ASSERT_EQ(last.size(), 3 * logits_width);
-  EXPECT_EQ(std::memcmp(last.data(), expected.data() + 27 * logits_width, last.size_bytes()), 0);
-  s.pages.clear(m.pool());
+TEST(recurrent_layers, the_last_layer_may_have_a_state) {
+  for (const test::tiny_shape& shape : shapes_with_states(3)) {
+    SCOPED_TRACE(shape.architecture);
+    model_with_states m(kernels::table_for_cache(*kernels::process_table().table, kv_type::f32), 1, shape);
+    std::mt19937 random(4);
+    const auto tokens = random_text(random, 30);
+    const auto expected = whole(m, tokens);
+    sequence s{.tokens = tokens};
+    ASSERT_TRUE(s.pages.insert(m.pool(), 0, 30));
+    const auto table = s.pages.prefix(30);
+    const run r{.tokens = tokens, .table = table, .logits_begin = 27, .state = {.kept = 30}};
+    const auto last = m.model().forward({&r, 1});
+    ASSERT_EQ(last.size(), 3 * logits_width);
+    EXPECT_EQ(std::memcmp(last.data(), expected.data() + 27 * logits_width, last.size_bytes()), 0);
+    s.pages.clear(m.pool());
+  }
 }
 
-TEST(delta_layers, a_model_with_states_is_refused_without_slots_for_them) {
+TEST(recurrent_layers, a_model_with_states_is_refused_without_slots_for_them) {
   kernels::worker_team team(1);
   const auto& table = *kernels::process_table().table;
   const auto w = *load_weights(*test::make_tiny_model({.architecture = "qwen35"}).file(), table, team);
@@ -211,7 +232,7 @@ TEST(delta_layers, a_model_with_states_is_refused_without_slots_for_them) {
 }
 
 // Products of integers round by row, so they depend on the row only; every type of weights is read.
-TEST(delta_layers, quantized_weights_and_integer_products_give_the_same_bits_in_any_pieces) {
+TEST(recurrent_layers, quantized_weights_and_integer_products_give_the_same_bits_in_any_pieces) {
   using enum gguf::tensor_type;
   for (const auto type : {q8_0, q4_k, iq4_xs}) {
     const test::tiny_shape shape{.architecture = "qwen35",
@@ -225,13 +246,16 @@ TEST(delta_layers, quantized_weights_and_integer_products_give_the_same_bits_in_
   }
 }
 
-TEST(delta_layers, a_slot_has_the_bytes_of_its_shape) {
+TEST(recurrent_layers, a_slot_has_the_bytes_of_its_shape) {
   const auto shape = *architecture::read_shape(*test::make_tiny_model({.architecture = "qwen35"}).file());
   ASSERT_TRUE(shape.delta);
   EXPECT_EQ(shape.attention_layers(), 1U);
   const std::uint64_t channels = 8 * 32, matrices = 4 * 32 * 32;
   EXPECT_EQ(state_bytes(shape, 0), 4 * (matrices + 3 * channels));
   EXPECT_EQ(state_bytes(shape, 16), 4 * (matrices + 3 * channels + 16 * (channels + 2 * 32 + 4 * 32 + 4)));
+  const auto convolution = *architecture::read_shape(*test::make_tiny_model({.architecture = "lfm2"}).file());
+  EXPECT_EQ(state_bytes(convolution, 0), 4 * 2 * 64U);
+  EXPECT_EQ(state_bytes(convolution, 16), 4 * (2 + 16) * 64U);
 }
 
 }  // namespace
