@@ -51,6 +51,7 @@ std::string wrong_recurrence(const model_shape& s) {
     return "expected " + std::string(l.what) + " up to " + std::to_string(l.most) +
            (l.unit == 1 ? "" : " and a multiple of " + std::to_string(l.unit)) + ", found " + std::to_string(l.found);
   }
+  if (s.convolution_taps == 1) return "expected a convolution of at least 2 rows, found 1";
   if (s.attention_layers() == 0) return "expected a layer with attention among " + std::to_string(s.layers);
   return {};
 }

@@ -625,6 +625,10 @@ result<model_shape> read_shape(const gguf::gguf_file& file) {
   if (kind.attention_period != 0) REDLINE_TRY(read_recurrent(file, keys, c));
   if (kind.convolves) {
     REDLINE_TRY_ASSIGN(c.convolution_taps, keys.count("shortconv.l_cache", taps_max));
+    if (c.convolution_taps < 2) {
+      return malformed(file, keys.key("shortconv.l_cache") + ": expected 2 to " + std::to_string(taps_max) +
+                                 ", found 1, which leaves no state");
+    }
   }
   REDLINE_TRY(read_factors(file, keys, c));
   REDLINE_TRY(read_vocabulary(file, c));

@@ -145,7 +145,7 @@ result<void> read_convolutions(const json_object& config, model_shape& s) {
       s.layer_kinds[index.get<std::size_t>()] = architecture::layer_kind::full;
     }
   }
-  REDLINE_TRY_ASSIGN(const bool adjusts, config.flag_or("block_auto_adjust_ff_dim", false));
+  REDLINE_TRY_ASSIGN(const bool adjusts, config.flag_or("block_auto_adjust_ff_dim", s.kind->experts_key.empty()));
   if (!adjusts) return {};
   REDLINE_TRY_ASSIGN(const double factor, config.positive_or("block_ffn_dim_multiplier", 1));
   REDLINE_TRY_ASSIGN(const std::uint32_t unit, size_or(config, "block_multiple_of", 256));
@@ -314,14 +314,16 @@ result<void> read_gemma(const json_object& config, model_shape& s) {
   return {};
 }
 
+/// The key of the dense feed-forward width: LFM2's older one goes first, and mixtures need not have any.
+std::string_view width_key(const json_object& config, const known_class& of, std::string_view usual) {
+  if (of.kind.convolves && config.has("block_ff_dim")) return "block_ff_dim";
+  return of.named.has_experts && !config.has(usual) ? "moe_intermediate_size" : usual;
+}
+
 result<void> read_sizes(const json_object& config, const known_class& of, model_shape& s) {
   for (const architecture::size_key& key : architecture::size_keys) {
-    // Mixtures need not have a dense width.
-    const bool is_left_out = key.into == &model_shape::feed_forward && of.named.has_experts && !config.has(key.hub);
-    const bool has_block_width = of.kind.convolves && config.has("block_ff_dim") && !config.has(key.hub);
-    REDLINE_TRY_ASSIGN(s.*key.into, size_at(config, is_left_out       ? "moe_intermediate_size"
-                                                    : has_block_width ? "block_ff_dim"
-                                                                      : key.hub));
+    const std::string_view name = key.into == &model_shape::feed_forward ? width_key(config, of, key.hub) : key.hub;
+    REDLINE_TRY_ASSIGN(s.*key.into, size_at(config, name));
   }
   REDLINE_TRY_ASSIGN(s.kv_heads, size_or(config, "num_key_value_heads", s.heads));
   REDLINE_TRY(read_experts(config, of, s));

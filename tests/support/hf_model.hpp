@@ -217,6 +217,7 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
   if (s.architecture.starts_with("lfm2")) {
     config["conv_L_cache"] = 3;
     config["norm_eps"] = 1e-5;
+    config["block_auto_adjust_ff_dim"] = false;
     for (std::uint32_t i = 0; i < s.layers; ++i)
       config["layer_types"].push_back(i % 2 == 0 ? "conv" : "full_attention");
     config["num_dense_layers"] = s.dense_layers;

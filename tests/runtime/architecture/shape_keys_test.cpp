@@ -170,6 +170,8 @@ TEST(shape_keys, reads_from_the_numbers_of_kv_heads_which_layers_are_convolution
   tiny_model other = m;
   other.metadata["lfm2.shortconv.l_cache"] = 17U;
   EXPECT_THAT(read_shape(*other.file()).error().context, HasSubstr("shortconv.l_cache: expected 1 to 16, found 17"));
+  other.metadata["lfm2.shortconv.l_cache"] = 1U;
+  EXPECT_THAT(read_shape(*other.file()).error().context, HasSubstr("shortconv.l_cache: expected 2 to 16, found 1"));
 }
 
 TEST(shape_keys, reads_windows_as_each_family_places_them) {

@@ -485,9 +485,7 @@ TEST(model_config, lfm2_says_which_layers_have_attention_in_two_ways) {
   document["norm_eps"] = 1e-5;
   document["conv_L_cache"] = 3;
   document["full_attn_idxs"] = {1};
-  document.erase("intermediate_size");
-  document["block_ff_dim"] = 12288;
-  document["block_auto_adjust_ff_dim"] = true;
+  document["block_ff_dim"] = 12288;  // instead of the usual member, and to be adjusted unless denied
   document["block_multiple_of"] = 256;
   auto c = read(document);
   ASSERT_TRUE(c) << c.error().context;
@@ -499,6 +497,8 @@ TEST(model_config, lfm2_says_which_layers_have_attention_in_two_ways) {
   EXPECT_THAT(refusal("full_attn_idxs", {3}), HasSubstr("expected numbers of layers below 3, found 3"));
   EXPECT_THAT(refusal("full_attn_idxs", json::array()), HasSubstr("expected a layer with attention among 3"));
   EXPECT_THAT(refusal("conv_bias", true), HasSubstr("conv_bias: expected false"));
+  EXPECT_THAT(refusal("num_attention_heads", nullptr), HasSubstr("num_attention_heads"));
+  EXPECT_THAT(refusal("conv_L_cache", 1), HasSubstr("a convolution of at least 2 rows, found 1"));
   EXPECT_THAT(refusal("conv_L_cache", 40), HasSubstr("a convolution up to 16, found 40"));
   EXPECT_THAT(refusal("block_ffn_dim_multiplier", 1e9), HasSubstr("expected a width of at most"));
   document.erase("full_attn_idxs");
