@@ -120,6 +120,10 @@ result<void> check(const model_shape& s) {
     const std::string wrong = wrong_latents(s);
     if (!wrong.empty()) return refuse(wrong);
   }
+  if (!s.layer_kinds.empty() && s.layer_kinds.size() != s.layers) {
+    return refuse("expected kinds of " + std::to_string(s.layers) + " layers, found " +
+                  std::to_string(s.layer_kinds.size()));
+  }
   if (s.has_states() && s.layers <= layers_max) {
     const std::string wrong = wrong_recurrence(s);
     if (!wrong.empty()) return refuse(wrong);

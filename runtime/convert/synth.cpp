@@ -630,6 +630,14 @@ class model_writer {
 
 }  // namespace
 
+void synth_shape::set_layers(std::uint32_t count) {
+  const std::size_t known = layer_kinds.size();
+  layers = count;
+  if (known == 0 || count > architecture::layers_max) return;  // the latter is refused by check
+  for (std::size_t i = known; i < count; ++i) layer_kinds.push_back(layer_kinds[i - known]);
+  layer_kinds.resize(count);
+}
+
 result<synth_shape> find_shape(std::string_view name) {
   const auto it = std::ranges::find(shapes, name, &synth_shape::shape_name);
   if (it != shapes.end()) {

@@ -17,6 +17,9 @@ namespace redline::convert {
 /// A decoder shape with a name.
 struct synth_shape : architecture::model_shape {
   std::string_view shape_name;
+
+  /// Changes the number of layers; their kinds repeat.
+  void set_layers(std::uint32_t count);
 };
 
 /// A shape by its name, such as "qwen2-0.5b"; the failure lists the names.

@@ -27,7 +27,7 @@ result<convert::synth_shape> shape_of(const synth_flags& f) {
   const auto set = [](std::uint32_t& into, std::uint32_t number) {
     if (number != 0) into = number;
   };
-  set(s.layers, f.layers);
+  if (f.layers != 0) s.set_layers(f.layers);
   set(s.width, f.width);
   set(s.heads, f.heads);
   set(s.kv_heads, f.kv_heads);

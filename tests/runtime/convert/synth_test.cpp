@@ -131,6 +131,19 @@ TEST(synth, a_tokenizer_is_taken_over_and_padded) {
               HasSubstr("expected at most 100 tokens, the size of the model's vocabulary, found 300"));
 }
 
+TEST(synth, kinds_of_layers_repeat_in_deeper_shapes) {
+  const test::temporary_folder folder;
+  synth_options options = tiny("q8_0", "tiny-lfm2");
+  for (const std::uint32_t layers : {3U, 4U, 11U}) {
+    options.shape.set_layers(layers);
+    const auto config = architecture::read_shape(*opened(synthetic(folder, options)));
+    ASSERT_TRUE(config) << config.error().describe();
+    ASSERT_EQ(config->layers, layers);
+    EXPECT_EQ(config->attention_layers(), layers == 11 ? 3U : 1U);
+    EXPECT_FALSE(config->is_recurrent(2));
+  }
+}
+
 TEST(synth, impossible_shapes_are_refused_in_words) {
   const test::temporary_folder folder;
   kernels::worker_team team(1);
@@ -144,6 +157,16 @@ TEST(synth, impossible_shapes_are_refused_in_words) {
               HasSubstr("expected a multiple of the 3 heads for keys and values, found 4"));
   EXPECT_THAT(refusal([](auto& s) { s.head_dim = 63; }), HasSubstr("even head size"));
   EXPECT_THAT(refusal([](auto& s) { s.layers = 0; }), HasSubstr("found 0"));
+  EXPECT_THAT(refusal([](auto& s) {
+                s = find_shape("tiny-lfm2").value();
+                s.layers = 40;
+              }),
+              HasSubstr("expected kinds of 40 layers, found 4"));
+  EXPECT_THAT(refusal([](auto& s) {
+                s = find_shape("tiny-lfm2").value();
+                s.set_layers(2);
+              }),
+              HasSubstr("expected a layer with attention among 2"));
   const auto refused_latents = [&](auto change) {
     return refusal([&](auto& s) {
       s = find_shape("tiny-deepseek2").value();
