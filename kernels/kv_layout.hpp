@@ -26,7 +26,7 @@ inline constexpr std::array all_element_types = {element_type::f32, element_type
 
 /// The longest keys and values that kernels support, and the most leading dimensions of a key that rotate.
 inline constexpr std::size_t head_dim_max = 1024;
-inline constexpr std::size_t rotary_dim_max = 256;
+inline constexpr std::size_t rotary_dim_max = 512;
 
 /// Keys are stored in tiles of this many tokens, dimension-major, so that a score tile is one small GEMM panel.
 inline constexpr std::size_t tile_tokens = 16;

@@ -23,10 +23,10 @@ transformer::times per_pass(const transformer::times& a, const transformer::time
           .head = mean(&t::head)};
 }
 
-/// The number of attention weights that a row is multiplied with.
-double attention_weights(const architecture::model_shape& m) {
-  const double width = m.width, heads = m.heads;
-  if (!m.latent) return width * m.head_dim * (2 * heads + 2.0 * m.kv_heads);
+/// The number of attention weights of a layer that a row is multiplied with. m: the sizes of that layer.
+double attention_weights(const architecture::model_shape& m, std::uint32_t layer) {
+  const double width = m.width, heads = m.heads, keys = m.keeps_tokens(layer) ? m.kv_heads : 0;
+  if (!m.latent) return width * m.head_dim * (2 * heads + 2 * keys);
   const architecture::latent_shape& l = *m.latent;
   const double own = heads * (l.plain_dim + m.rotated());
   const double queries = l.query_rank == 0 ? width * own : l.query_rank * (width + own);
@@ -42,9 +42,11 @@ double recurrent_weights(const architecture::model_shape& m) {
 
 /// The same for a layer's feed-forward part.
 double feed_forward_weights(const architecture::model_shape& m, std::uint32_t layer) {
-  if (!m.is_mixture(layer)) return 3.0 * m.width * m.feed_forward;
+  const double of_input = m.varied ? 2.0 * m.width * m.varied->layer_input : 0;
+  const double dense = of_input + 3.0 * m.width * m.feed_forward;
+  if (!m.is_mixture(layer)) return dense;
   const double hidden = 1.0 * m.experts_used * m.expert_feed_forward + m.shared_feed_forward;
-  return m.width * (3 * hidden + m.experts);
+  return m.width * (3 * hidden + m.experts) + (m.kind->adds_mixture() ? dense : 0);
 }
 
 }  // namespace
@@ -53,7 +55,9 @@ forward_probe::weight_bytes forward_probe::bytes_of(const gguf::gguf_file& file,
                                                     const architecture::model_shape& config) {
   weight_bytes out;
   for (const auto& t : file.tensors()) {
-    if (t.name == "token_embd.weight" && !config.tied_head) continue;
+    const bool is_looked_up =
+        t.name == "token_embd.weight" ? !config.tied_head : t.name == "per_layer_token_embd.weight";
+    if (is_looked_up) continue;
     (t.name.find("_exps.") == std::string::npos ? out.always : out.experts) += t.bytes.size();
   }
   return out;
@@ -129,24 +133,26 @@ void forward_probe::pass(std::uint32_t rows, bool logits) {
 void forward_probe::count_work(forward_cell& c) const {
   const architecture::model_shape& m = model_->config();
   const double rows = c.rows;
-  const double heads_width = 1.0 * m.head_dim * m.heads;
-  double layers = 0;
-  for (std::uint32_t i = 0; i < m.layers; ++i)
-    layers += (m.is_recurrent(i) ? recurrent_weights(m) : attention_weights(m)) + feed_forward_weights(m, i);
-  const double logits_rows = how_.last_only ? 1 : rows;
-  double seen = 0, read = 0;  // keys over all layers: per row, and each once
+  double layers = 0, flops_of_seen = 0;
+  double read = 0, keys = 0;  // numbers of keys: read once, and of one token
   for (std::uint32_t i = 0; i < m.layers; ++i) {
+    const architecture::model_shape of = m.of_layer(i);
+    layers += (m.is_recurrent(i) ? recurrent_weights(m) : attention_weights(of, i)) + feed_forward_weights(of, i);
     if (m.is_recurrent(i)) continue;
     const double window = m.window_of(i) == 0 ? c.context + rows : m.window_of(i);
+    double seen = 0;
     for (std::uint32_t row = 0; row < c.rows; ++row) seen += std::min(window, c.context + row + 1.0);
-    read += std::min(window + rows - 1, c.context + rows);
+    flops_of_seen += seen * m.heads * (2.0 * of.head_dim + kernels::multiply_adds_per_exponential);
+    read += 1.0 * of.kv_heads * of.head_dim * std::min(window + rows - 1, c.context + rows);
+    if (m.keeps_tokens(i)) keys += 1.0 * of.kv_heads * of.head_dim;
   }
+  const double logits_rows = how_.last_only ? 1 : rows;
   const auto kv_bytes_per_token = static_cast<double>(model::page_bytes(m, how_.kv) / kv::page_tokens);
   c.product_flops = 2 * (layers * rows + logits_rows * m.width * m.vocabulary);
-  c.attention_flops = 2 * seen * (2 * heads_width + m.heads * kernels::multiply_adds_per_exponential);
+  c.attention_flops = 2 * flops_of_seen;
   const double experts = m.mixture_layers() == 0 ? 0 : c.experts / (1.0 * m.mixture_layers() * m.experts);
   c.bytes = static_cast<double>(weights_.always) + experts * static_cast<double>(weights_.experts) +
-            kv_bytes_per_token * read / std::max(m.attention_layers(), 1U) +
+            kv_bytes_per_token * read / std::max(keys, 1.0) +
             static_cast<double>(2 * model::state_bytes(m, 0));  // read and written once
 }
 

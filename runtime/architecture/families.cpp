@@ -14,7 +14,7 @@ using hub_form::same, hub_form::rotated, hub_form::norm, hub_form::one_row, hub_
     hub_form::key_groups;
 using presence::always, presence::untied, presence::norm_shifts, presence::dense, presence::mixture,
     presence::shared_expert, presence::low_rank_queries, presence::direct_queries, presence::qkv_biases,
-    presence::own_head_norms, presence::attention, presence::recurrent;
+    presence::own_head_norms, presence::attention, presence::recurrent, presence::own_keys, presence::own_values;
 using block = std::span<const tensor_row>;
 
 constexpr std::size_t name_bytes_max =
@@ -266,6 +266,53 @@ constexpr tensor_row gemma_norms[] = {
     vector(feed_forward_norm, "ffn_norm.weight", "pre_feedforward_layernorm.weight", dim::width, norm),
     vector(feed_forward_post_norm, "post_ffw_norm.weight", "post_feedforward_layernorm.weight", dim::width, norm),
 };
+/// Gemma 4: the last layers have queries only. A mixture stands beside a dense part, each with norms of its own.
+constexpr tensor_row gemma4_attention[] = {
+    matrix(query, "attn_q.weight", "self_attn.q_proj.weight", dim::queries, dim::width),
+    matrix(key, "attn_k.weight", "self_attn.k_proj.weight", dim::keys, dim::width, same, own_keys),
+    matrix(value, "attn_v.weight", "self_attn.v_proj.weight", dim::keys, dim::width, same, own_values),
+    matrix(attention_output, "attn_output.weight", "self_attn.o_proj.weight", dim::width, dim::attended),
+    vector(query_norm, "attn_q_norm.weight", "self_attn.q_norm.weight", dim::head_dim),
+    vector(key_norm, "attn_k_norm.weight", "self_attn.k_norm.weight", dim::head_dim, same, own_keys),
+};
+constexpr tensor_row gemma4_feed_forward[] = {
+    matrix(gate, "ffn_gate.weight", "mlp.gate_proj.weight", dim::feed_forward, dim::width),
+    matrix(up, "ffn_up.weight", "mlp.up_proj.weight", dim::feed_forward, dim::width),
+    matrix(down, "ffn_down.weight", "mlp.down_proj.weight", dim::width, dim::feed_forward),
+    vector(dense_post_norm, "post_ffw_norm_1.weight", "post_feedforward_layernorm_1.weight", dim::width, same, mixture),
+    vector(expert_norm, "pre_ffw_norm_2.weight", "pre_feedforward_layernorm_2.weight", dim::width, same, mixture),
+    vector(expert_post_norm, "post_ffw_norm_2.weight", "post_feedforward_layernorm_2.weight", dim::width, same,
+           mixture),
+    matrix(router, "ffn_gate_inp.weight", "router.proj.weight", dim::experts, dim::width, same, mixture),
+    vector(router_scale, "ffn_gate_inp.scale", "router.scale", dim::width, same, mixture),
+    many(expert_gates, "ffn_gate_exps.weight", "experts.gate_up_proj", dim::expert_feed_forward, dim::width,
+         dim::experts, stacked, mixture, 0, 2),
+    many(expert_ups, "ffn_up_exps.weight", "experts.gate_up_proj", dim::expert_feed_forward, dim::width, dim::experts,
+         stacked, mixture, 1, 2),
+    many(expert_downs, "ffn_down_exps.weight", "experts.down_proj", dim::width, dim::expert_feed_forward, dim::experts,
+         stacked, mixture),
+    vector(expert_scales, "ffn_down_exps.scale", "router.per_expert_scale", dim::experts, same, mixture),
+};
+constexpr tensor_row gemma4_layer_input[] = {
+    matrix(layer_input_gate, "inp_gate.weight", "per_layer_input_gate.weight", dim::layer_input, dim::width, same,
+           presence::layer_input),
+    matrix(layer_input_projection, "proj.weight", "per_layer_projection.weight", dim::width, dim::layer_input, same,
+           presence::layer_input),
+    vector(layer_input_post_norm, "post_norm.weight", "post_per_layer_input_norm.weight", dim::width, same,
+           presence::layer_input),
+    vector(layer_scale, "layer_output_scale.weight", "layer_scalar", dim::one),
+};
+constexpr tensor_row gemma4_outer[] = {
+    matrix(token_embedding, "token_embd.weight", "model.embed_tokens.weight", dim::vocabulary, dim::width),
+    matrix(layer_embedding, "per_layer_token_embd.weight", "model.embed_tokens_per_layer.weight", dim::vocabulary,
+           dim::layer_inputs, same, presence::layer_input),
+    matrix(layer_projection, "per_layer_model_proj.weight", "model.per_layer_model_projection.weight",
+           dim::layer_inputs, dim::width, same, presence::layer_input),
+    vector(layer_projection_norm, "per_layer_proj_norm.weight", "model.per_layer_projection_norm.weight",
+           dim::layer_input, same, presence::layer_input),
+    vector(output_norm, "output_norm.weight", "model.norm.weight", dim::width),
+    matrix(output, "output.weight", "lm_head.weight", dim::vocabulary, dim::width, same, untied),
+};
 constexpr tensor_row glm4_norms[] = {
     vector(attention_post_norm, "post_attention_norm.weight", "post_self_attn_layernorm.weight", dim::width, norm),
     vector(feed_forward_norm, "ffn_norm.weight", "post_attention_layernorm.weight", dim::width, norm),
@@ -316,6 +363,7 @@ constexpr block granitemoe_layer[] = {input_norm, separate_qkv, attention_output
 constexpr block gemma2_layer[] = {input_norm, separate_qkv, attention_output_rows, gemma_norms, gated_feed_forward};
 constexpr block gemma3_layer[] = {input_norm,        separate_qkv, attention_output_rows,
                                   shared_head_norms, gemma_norms,  gated_feed_forward};
+constexpr block gemma4_layer[] = {input_norm, gemma4_attention, gemma_norms, gemma4_feed_forward, gemma4_layer_input};
 constexpr block gpt_oss_layer[] = {input_norm, separate_qkv, attention_output_rows, gpt_oss_middle, gpt_oss_mixture};
 constexpr block command_r_layer[] = {input_norm, separate_qkv, attention_output_rows, command_r_head_norms,
                                      gated_feed_forward};
@@ -357,6 +405,7 @@ constexpr hub_class granitemoe_classes[] = {{.name = "GraniteMoeForCausalLM", .h
 constexpr hub_class gemma_classes[] = {{"GemmaForCausalLM"}};
 constexpr hub_class gemma2_classes[] = {{.name = "Gemma2ForCausalLM", .has_windows = true}};
 constexpr hub_class gemma3_classes[] = {{.name = "Gemma3ForCausalLM", .has_windows = true}};
+constexpr hub_class gemma4_classes[] = {{.name = "Gemma4ForCausalLM", .has_windows = true, .has_experts = true}};
 constexpr hub_class gpt_oss_classes[] = {{.name = "GptOssForCausalLM", .has_windows = true, .has_experts = true}};
 constexpr hub_class command_r_classes[] = {{"CohereForCausalLM"}};
 constexpr hub_class deepseek2_classes[] = {
@@ -383,6 +432,10 @@ constexpr factor_key gemma2_factors[] = {
 };
 constexpr factor_key gemma3_factors[] = {
     {"attention.scale", "", &model_shape::attention_scale, 0, factor_key::rule::scale},
+    {"final_logit_softcapping", "final_logit_softcapping", &model_shape::logit_cap, 0, factor_key::rule::optional},
+};
+constexpr factor_key gemma4_factors[] = {
+    {"attention.scale", "", &model_shape::attention_scale, 1},
     {"final_logit_softcapping", "final_logit_softcapping", &model_shape::logit_cap, 0, factor_key::rule::optional},
 };
 constexpr factor_key command_r_factors[] = {{"logit_scale", "logit_scale", &model_shape::logit_scale}};
@@ -540,6 +593,22 @@ constexpr family table[] = {
      .wide_score_layers = 62,
      .window_period = 6,
      .window_rope_base = 10000},
+    {.name = "gemma4",
+     .hub = gemma4_classes,
+     .layer = gemma4_layer,
+     .outer = gemma4_outer,
+     .head_norms = head_norm::shared,
+     .varies_layers = true,
+     .normalises_values = true,
+     .activation = feed_forward_kind::gated_gelu,
+     .tied_unless_denied = true,
+     .scales_embedding = true,
+     .factors = gemma4_factors,
+     .window_period = 6,
+     .needs_window = true,
+     .window_rope_base = 10000,
+     .experts_key = "num_experts",
+     .normalises_experts = true},
     {.name = "gpt-oss",
      .hub = gpt_oss_classes,
      .layer = gpt_oss_layer,

@@ -73,6 +73,8 @@ struct family {
   head_norm head_norms = head_norm::none;
   bool gates_attention = false;        // the output of each head is multiplied by sigmoids of gates beside the queries
   std::uint32_t attention_period = 0;  // the last layer of each group of this size has attention, the others a state
+  bool varies_layers = false;          // see varied_shape
+  bool normalises_values = false;      // each head's values, without weights
   bool convolves = false;           // recurrent layers are short convolutions; the file says which layers are recurrent
   bool groups_value_heads = false;  // of recurrent layers: see delta_shape::groups_values
   norm_kind norm = norm_kind::rms;
@@ -113,6 +115,8 @@ struct family {
   [[nodiscard]] bool has_fused_gate() const {
     return activation != feed_forward_kind::gelu && has(role::up) && !has(role::gate);
   }
+  /// Whether layers with a mixture have a dense part, too, and add its output.
+  [[nodiscard]] bool adds_mixture() const { return has(role::dense_post_norm); }
   [[nodiscard]] bool has_states() const { return attention_period != 0 || convolves; }
   [[nodiscard]] bool has_latents() const { return has(role::latent_down); }
 };

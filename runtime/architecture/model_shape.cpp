@@ -101,6 +101,55 @@ bool model_shape::is_extra(std::string_view tensor) const {
   return problem == std::errc() && rest != end && *rest == '.' && layer >= layers && layer - layers < extra_layers;
 }
 
+std::string describe_wrong_variety(const model_shape& s) {
+  const varied_shape& v = *s.varied;
+  struct limit {
+    const char* what;
+    std::uint32_t found, least, most, unit;
+  };
+  for (const limit& l : {limit{"an even head size in layers with a window", v.window_head_dim, 2, head_dim_max, 2},
+                         {"an even number of rotated dimensions there", v.window_rotary_dim, 2, v.window_head_dim, 2},
+                         {"heads for keys and values there", v.window_kv_heads, 1, s.heads, 1},
+                         {"heads for keys and values", s.kv_heads, 1, s.heads, 1},
+                         {"a size of a token's input to each layer", v.layer_input, 0, width_max / s.layers, 1},
+                         {"a hidden width of the last layers", v.sharing_feed_forward, 1, width_max, 1}}) {
+    if (l.found >= l.least && l.found <= l.most && l.found % l.unit == 0) continue;
+    return "expected " + std::string(l.what) + " from " + std::to_string(l.least) + " to " + std::to_string(l.most) +
+           ", found " + std::to_string(l.found);
+  }
+  for (const std::uint32_t kv_heads : {s.kv_heads, v.window_kv_heads}) {
+    if (s.heads % kv_heads == 0) continue;
+    return "expected a divisor of the " + std::to_string(s.heads) + " heads as heads for keys and values, found " +
+           std::to_string(kv_heads);
+  }
+  if (s.layer_kinds.size() != s.layers) return "expected to know which layers have a window";
+  for (const layer_kind kind : {layer_kind::full, layer_kind::window}) {
+    const auto first = std::ranges::find(s.layer_kinds, kind) - s.layer_kinds.begin();
+    if (first == s.layers || first + std::int64_t{v.sharing_layers} < s.layers) continue;
+    return "expected a layer of each kind before the last " + std::to_string(v.sharing_layers) +
+           ", which read its keys and values, found the first in layer " + std::to_string(first);
+  }
+  return {};
+}
+
+std::size_t model_shape::kv_layer_of(std::size_t layer) const {
+  std::size_t from = layer;
+  while (!keeps_tokens(from) || kind_of(from) != kind_of(layer)) --from;  // read_shape found such a layer
+  return from;
+}
+
+model_shape model_shape::of_layer(std::size_t layer) const {
+  model_shape one = *this;
+  if (!varied) return one;
+  if (kind_of(layer) == layer_kind::window) {
+    one.head_dim = varied->window_head_dim;
+    one.kv_heads = varied->window_kv_heads;
+    one.rotary_dim = varied->window_rotary_dim;
+  }
+  if (!keeps_tokens(layer)) one.feed_forward = varied->sharing_feed_forward;
+  return one;
+}
+
 result<void> check(const model_shape& s) {
   const auto refuse = [&](const std::string& what) { return failure{errc::invalid_argument, "shape: " + what}; };
   for (const std::uint32_t n : {s.layers, s.width, s.heads, s.kv_heads, s.head_dim, s.feed_forward, s.vocabulary}) {
@@ -123,6 +172,10 @@ result<void> check(const model_shape& s) {
   if (!s.layer_kinds.empty() && s.layer_kinds.size() != s.layers) {
     return refuse("expected kinds of " + std::to_string(s.layers) + " layers, found " +
                   std::to_string(s.layer_kinds.size()));
+  }
+  if (s.varied && s.layers <= layers_max) {
+    const std::string wrong = describe_wrong_variety(s);
+    if (!wrong.empty()) return refuse(wrong);
   }
   if (s.has_states() && s.layers <= layers_max) {
     const std::string wrong = wrong_recurrence(s);

@@ -61,6 +61,18 @@ struct delta_shape {
   [[nodiscard]] std::uint64_t packed_row(std::uint64_t row) const;
 };
 
+/// Gemma 4: layers with a window have heads of another size than those that see all tokens, the last layers read keys
+/// and values of earlier ones, and a token has an embedding for each layer beside its own.
+struct varied_shape {
+  std::uint32_t window_head_dim = 0;
+  std::uint32_t window_kv_heads = 0;
+  std::uint32_t window_rotary_dim = 0;
+  std::uint32_t sharing_layers = 0;        // the last ones, which read keys and values of the last of their kind before
+  std::uint32_t sharing_feed_forward = 0;  // the hidden width of these layers
+  std::uint32_t layer_input = 0;           // size of a token's embedding for each layer; 0 if there is none
+  bool keys_are_values = false;            // layers without a window have no matrix for values: the keys' does both
+};
+
 /// What a layer sees of the tokens before: all of them, a window of the last ones, or a state.
 enum class layer_kind : std::uint8_t { full, window, recurrent };
 
@@ -113,6 +125,7 @@ struct model_shape {
   // multiplied, the last `convolution_taps` of these are mixed, and the result is multiplied by the second product.
   std::optional<delta_shape> delta;
   std::uint32_t convolution_taps = 0;  // 0 if there is no such layer
+  std::optional<varied_shape> varied;  // if there is one, other sizes are those of layers that see all tokens
   std::uint32_t dense_layers = 0;      // layers before the first mixture
   bool normalises_experts = false;
   float expert_scale = 0;  // for the weights of a row's experts
@@ -151,12 +164,21 @@ struct model_shape {
     return delta && (layer + 1) % kind->attention_period != 0;
   }
   [[nodiscard]] bool has_states() const { return delta || convolution_taps != 0; }
+  /// Whether the layer has keys and values of its own.
+  [[nodiscard]] bool keeps_tokens(std::size_t layer) const {
+    return !is_recurrent(layer) && layer + (varied ? varied->sharing_layers : 0) < layers;
+  }
+  /// The layer whose keys and values a layer with attention reads: itself, or the last before it of its kind that has
+  /// any. Requires a read shape.
+  [[nodiscard]] std::size_t kv_layer_of(std::size_t layer) const;
   /// The number of layers with keys and values.
   [[nodiscard]] std::uint32_t attention_layers() const {
     std::uint32_t count = 0;
-    for (std::uint32_t layer = 0; layer < layers; ++layer) count += is_recurrent(layer) ? 0 : 1;
+    for (std::uint32_t layer = 0; layer < layers; ++layer) count += keeps_tokens(layer) ? 1 : 0;
     return count;
   }
+  /// The sizes of one layer, as those of a model whose layers are all like it.
+  [[nodiscard]] model_shape of_layer(std::size_t layer) const;
   /// Tokens that a row of the layer sees, in a read shape; 0 means all.
   [[nodiscard]] std::uint32_t window_of(std::size_t layer) const {
     return kind_of(layer) == layer_kind::window ? window : 0;
@@ -174,7 +196,7 @@ struct model_shape {
 // These limits are far above any real decoder, and keep every product of sizes far below 2^63.
 inline constexpr std::uint32_t layers_max = 4096;
 inline constexpr std::uint32_t width_max = 1U << 20;
-inline constexpr std::uint32_t head_dim_max = 256;     // limit of the kernels that rotate
+inline constexpr std::uint32_t head_dim_max = 512;     // limit of the kernels that rotate
 inline constexpr std::uint32_t cached_dim_max = 1024;  // limit of the kernels that read latent attention's cache
 inline constexpr std::uint32_t trained_context_max = 0x7fffffff;
 inline constexpr std::uint32_t vocabulary_max = 1U << 24;
@@ -183,6 +205,9 @@ inline constexpr std::uint32_t taps_max = 16;
 
 /// Refuses sizes that would make a file that no reader accepts; the failure names the size.
 result<void> check(const model_shape& shape);
+
+/// What is wrong with the sizes of a varied_shape, as "expected ..., found ..."; empty if nothing is.
+[[nodiscard]] std::string describe_wrong_variety(const model_shape& shape);
 
 /// Whether LongRoPE's factors for long sequences apply, for a model opened for sequences of at most context_max tokens
 /// (0 means the model's own context). This is decided once and not by a sequence's length, because cached keys, and the

@@ -38,6 +38,32 @@ class reader {
     return static_cast<std::uint32_t>(n);
   }
 
+  /// Reads an integer in [1, most] for each layer, or one for all.
+  [[nodiscard]] result<std::vector<std::uint32_t>> by_layer(std::string_view name, std::uint32_t layers,
+                                                            std::uint64_t most) const {
+    const std::string full = key(name);
+    const gguf::value* const found = file_.find(full);
+    if (found == nullptr || !std::holds_alternative<gguf::array>(found->data)) {
+      REDLINE_TRY_ASSIGN(const std::uint32_t of_all, count(name, most));
+      return std::vector<std::uint32_t>(layers, of_all);
+    }
+    const std::vector<double>& numbers = std::get<gguf::array>(found->data).numbers;
+    if (numbers.size() < layers) {
+      return malformed(file_, full + ": expected a number for each of " + std::to_string(layers) + " layers, found " +
+                                  std::to_string(numbers.size()));
+    }
+    std::vector<std::uint32_t> all;
+    for (std::uint32_t i = 0; i < layers; ++i) {
+      const double n = numbers[i];
+      if (!(n >= 1 && n <= static_cast<double>(most)) || n != std::floor(n)) {
+        return malformed(file_, full + ": expected 1 to " + std::to_string(most) + ", found " + std::to_string(n) +
+                                    " in layer " + std::to_string(i));
+      }
+      all.push_back(static_cast<std::uint32_t>(n));
+    }
+    return all;
+  }
+
   /// Reads a number, or a flag as 0 or 1.
   [[nodiscard]] result<double> number_or_flag(std::string_view name) const {
     const std::string full = key(name);
@@ -130,6 +156,9 @@ result<void> read_kv_heads_by_layer(const gguf::gguf_file& file, const reader& k
 result<void> read_heads(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   if (c.kind->convolves) {
     REDLINE_TRY(read_kv_heads_by_layer(file, keys, c));
+  } else if (c.kind->varies_layers) {
+    REDLINE_TRY_ASSIGN(const auto by_layer, keys.by_layer("attention.head_count_kv", c.layers, width_max));
+    c.kv_heads = by_layer.back();  // until read_varied knows which layers have a window
   } else {
     REDLINE_TRY_ASSIGN(c.kv_heads, keys.count("attention.head_count_kv", width_max, c.heads));
   }
@@ -157,8 +186,13 @@ result<void> read_heads(const gguf::gguf_file& file, const reader& keys, model_s
 
 result<void> read_sizes(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
   for (const size_key& key : size_keys) {
-    const std::uint32_t usual = key.into == &model_shape::feed_forward ? c.expert_feed_forward : 0;
-    REDLINE_TRY_ASSIGN(c.*key.into, keys.count(key.gguf, key.most, usual));
+    const bool is_hidden = key.into == &model_shape::feed_forward;
+    if (is_hidden && c.kind->varies_layers) {
+      REDLINE_TRY_ASSIGN(const auto by_layer, keys.by_layer(key.gguf, c.layers, key.most));
+      c.feed_forward = by_layer.front();
+      continue;
+    }
+    REDLINE_TRY_ASSIGN(c.*key.into, keys.count(key.gguf, key.most, is_hidden ? c.expert_feed_forward : 0));
   }
   REDLINE_TRY_ASSIGN(const std::uint64_t extra, file.get_unsigned(keys.key("nextn_predict_layers"), 0));
   if (extra >= c.layers) {
@@ -172,6 +206,54 @@ result<void> read_sizes(const gguf::gguf_file& file, const reader& keys, model_s
     return malformed(file, keys.key("attention.head_count") + ": " + std::to_string(c.heads) + " heads of " +
                                std::to_string(c.head_dim) + " are too wide");
   }
+  return {};
+}
+
+/// Reads the sizes that differ among layers, once it is known which have a window.
+result<void> read_varied(const gguf::gguf_file& file, const reader& keys, model_shape& c) {
+  varied_shape& v = c.varied.emplace();
+  if (c.layer_kinds.empty()) c.layer_kinds.assign(c.layers, layer_kind::full);
+  REDLINE_TRY_ASSIGN(v.window_head_dim, keys.count("attention.key_length_swa", head_dim_max, c.head_dim));
+  REDLINE_TRY_ASSIGN(const std::uint32_t values,
+                     keys.count("attention.value_length_swa", head_dim_max, v.window_head_dim));
+  if (values != v.window_head_dim) {
+    return unsupported(file, keys.key("attention.value_length_swa") + ": expected the key length " +
+                                 std::to_string(v.window_head_dim) + ", found " + std::to_string(values));
+  }
+  REDLINE_TRY_ASSIGN(v.window_rotary_dim, keys.count("rope.dimension_count_swa", head_dim_max, v.window_head_dim));
+  const std::string sharing_key = keys.key("attention.shared_kv_layers");
+  REDLINE_TRY_ASSIGN(const std::uint64_t sharing, file.get_unsigned(sharing_key, 0));
+  if (sharing >= c.layers) {
+    return malformed(file, sharing_key + ": expected fewer than the " + std::to_string(c.layers) + " layers, found " +
+                               std::to_string(sharing));
+  }
+  v.sharing_layers = static_cast<std::uint32_t>(sharing);
+  REDLINE_TRY_ASSIGN(const std::uint64_t input, file.get_unsigned(keys.key("embedding_length_per_layer_input"), 0));
+  v.layer_input = static_cast<std::uint32_t>(std::min<std::uint64_t>(input, width_max + 1));
+
+  // Numbers of one kind of layer must agree; those of a kind that no layer is are never used.
+  REDLINE_TRY_ASSIGN(const auto kv_heads, keys.by_layer("attention.head_count_kv", c.layers, width_max));
+  REDLINE_TRY_ASSIGN(const auto hidden, keys.by_layer("feed_forward_length", c.layers, width_max));
+  v.window_kv_heads = c.kv_heads;
+  v.sharing_feed_forward = c.feed_forward;
+  for (std::uint32_t i = c.layers; i-- > 0;) {
+    (c.layer_kinds[i] == layer_kind::window ? v.window_kv_heads : c.kv_heads) = kv_heads[i];
+    (c.keeps_tokens(i) ? c.feed_forward : v.sharing_feed_forward) = hidden[i];
+  }
+  std::uint32_t first_full = c.layers;
+  for (std::uint32_t i = c.layers; i-- > 0;) {
+    const model_shape one = c.of_layer(i);
+    if (one.kv_heads != kv_heads[i] || one.feed_forward != hidden[i]) {
+      return unsupported(file,
+                         keys.key(one.kv_heads != kv_heads[i] ? "attention.head_count_kv" : "feed_forward_length") +
+                             ": expected one number for layers of a kind, found another in layer " + std::to_string(i));
+    }
+    if (c.layer_kinds[i] == layer_kind::full) first_full = i;
+  }
+  v.keys_are_values =
+      first_full < c.layers && file.find_tensor("blk." + std::to_string(first_full) + ".attn_v.weight") == nullptr;
+  const std::string wrong = describe_wrong_variety(c);
+  if (!wrong.empty()) return malformed(file, "sizes of layers: " + wrong);
   return {};
 }
 
@@ -399,7 +481,10 @@ result<void> read_experts(const gguf::gguf_file& file, const reader& keys, const
         file, keys.key("expert_count") + ": expected a dense model, found " + std::to_string(c.experts) + " experts");
   }
   REDLINE_TRY_ASSIGN(c.experts_used, keys.count("expert_used_count", c.experts));
-  REDLINE_TRY_ASSIGN(const std::uint64_t dense, file.get_unsigned(keys.key("feed_forward_length"), 0));
+  std::uint64_t dense = 0;
+  if (!kind.varies_layers) {
+    REDLINE_TRY_ASSIGN(dense, file.get_unsigned(keys.key("feed_forward_length"), 0));
+  }
   const auto usual = static_cast<std::uint32_t>(std::min<std::uint64_t>(dense, width_max));
   REDLINE_TRY_ASSIGN(c.expert_feed_forward, keys.count("expert_feed_forward_length", width_max, usual));
   if (kind.has(role::shared_router)) {
@@ -534,9 +619,31 @@ failure unknown_family(const gguf::gguf_file& file, std::string_view name) {
   return unsupported(file, what);
 }
 
+/// What a shape with a varied_shape has instead of one number for all layers.
+void put_varied(const model_shape& s, const std::string& prefix, gguf::gguf_writer& to) {
+  const varied_shape& v = *s.varied;
+  std::vector<std::int32_t> kv_heads, hidden, windows;
+  for (std::uint32_t i = 0; i < s.layers; ++i) {
+    const model_shape one = s.of_layer(i);
+    kv_heads.push_back(static_cast<std::int32_t>(one.kv_heads));
+    hidden.push_back(static_cast<std::int32_t>(one.feed_forward));
+    windows.push_back(s.kind_of(i) == layer_kind::window ? 1 : 0);
+  }
+  to.put_i32s(prefix + "attention.head_count_kv", kv_heads);
+  to.put_i32s(prefix + "feed_forward_length", hidden);
+  to.put_i32s(prefix + "attention.sliding_window_pattern", windows);
+  to.put_u32(prefix + "attention.key_length_swa", v.window_head_dim);
+  to.put_u32(prefix + "attention.value_length_swa", v.window_head_dim);
+  to.put_u32(prefix + "rope.dimension_count_swa", v.window_rotary_dim);
+  to.put_u32(prefix + "attention.shared_kv_layers", v.sharing_layers);
+  to.put_u32(prefix + "embedding_length_per_layer_input", v.layer_input);
+}
+
 void put_heads(const model_shape& s, const std::string& prefix, gguf::gguf_writer& to) {
   to.put_u32(prefix + "attention.head_count", s.heads);
-  if (s.convolution_taps != 0) {
+  if (s.varied) {
+    put_varied(s, prefix, to);
+  } else if (s.convolution_taps != 0) {
     std::vector<std::int32_t> by_layer;
     for (std::uint32_t i = 0; i < s.layers; ++i)
       by_layer.push_back(s.is_recurrent(i) ? 0 : static_cast<std::int32_t>(s.kv_heads));
@@ -622,6 +729,7 @@ result<model_shape> read_shape(const gguf::gguf_file& file) {
   REDLINE_TRY(read_rope(file, keys, kind, c));
   REDLINE_TRY(refuse_extras(file, keys, kind, c));
   REDLINE_TRY(read_windows(file, keys, kind, c));
+  if (kind.varies_layers) REDLINE_TRY(read_varied(file, keys, c));
   if (kind.attention_period != 0) REDLINE_TRY(read_recurrent(file, keys, c));
   if (kind.convolves) {
     REDLINE_TRY_ASSIGN(c.convolution_taps, keys.count("shortconv.l_cache", taps_max));
@@ -654,7 +762,8 @@ void put_shape(const model_shape& s, gguf::gguf_writer& to) {
   const std::string prefix = std::string(kind.name) + ".";
   to.put_string("general.architecture", kind.name);
   for (const size_key& key : size_keys) {
-    if (key.into != &model_shape::heads) to.put_u32(prefix + std::string(key.gguf), s.*key.into);
+    const bool is_put_later = key.into == &model_shape::heads || (s.varied && key.into == &model_shape::feed_forward);
+    if (!is_put_later) to.put_u32(prefix + std::string(key.gguf), s.*key.into);
   }
   if (s.experts != 0) put_experts(s, prefix, to);
   put_heads(s, prefix, to);

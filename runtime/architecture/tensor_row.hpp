@@ -8,6 +8,9 @@ namespace redline::architecture {
 /// What a tensor is for, in the order of synthetic files.
 enum class role : std::uint8_t {
   token_embedding,
+  layer_embedding,  // of a token for each layer (varied_shape::layer_input), and what is added to it
+  layer_projection,
+  layer_projection_norm,
   attention_norm,
   attention_norm_shift,
   query_key_value,  // stacked in one tensor
@@ -62,6 +65,15 @@ enum class role : std::uint8_t {
   shared_gate,
   shared_up,
   shared_down,
+  dense_post_norm,  // a mixture beside a dense part: norms of the output of each, and of the mixture's input
+  expert_norm,
+  expert_post_norm,
+  router_scale,  // factors of the router's input
+  expert_scales,
+  layer_input_gate,  // what a layer does with a token's embedding for it
+  layer_input_projection,
+  layer_input_post_norm,
+  layer_scale,
   output_norm,
   output_norm_shift,
   output,
@@ -97,6 +109,9 @@ enum class dim : std::uint8_t {
   delta_head_dim,
   taps,
   width_three_times,
+  layer_input,
+  layer_inputs,  // of all layers
+  one,
 };
 
 /// How a Hugging Face hub folder stores what a GGUF file has as one tensor of rows.
@@ -133,6 +148,9 @@ enum class presence : std::uint8_t {
   selection_bias,  // a mixture whose router has such a bias
   attention,       // the layer is not recurrent
   recurrent,       // the layer is recurrent
+  own_keys,        // the layer has keys and values of its own
+  own_values,      // likewise, with a matrix for the values
+  layer_input,     // tokens have an embedding for each layer
 };
 
 /// A tensor that layers of a family have, or that the model has once. Matrices are [rows, columns], and with a count

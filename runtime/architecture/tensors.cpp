@@ -34,6 +34,13 @@ bool is_present(presence when, const model_shape& s, std::uint32_t layer) {
       return !s.is_recurrent(layer);
     case presence::recurrent:
       return s.is_recurrent(layer);
+    case presence::own_keys:
+      return s.keeps_tokens(layer);
+    case presence::own_values:
+      return s.keeps_tokens(layer) &&
+             (!s.varied || !s.varied->keys_are_values || s.kind_of(layer) == layer_kind::window);
+    case presence::layer_input:
+      return s.varied && s.varied->layer_input != 0;
   }
   return false;
 }
@@ -132,6 +139,12 @@ std::uint64_t size_of(dim d, const model_shape& s) {
       return s.delta ? delta.taps : s.convolution_taps;
     case dim::width_three_times:
       return 3ULL * s.width;
+    case dim::layer_input:
+      return s.varied ? s.varied->layer_input : 0;
+    case dim::layer_inputs:
+      return s.varied ? std::uint64_t{s.varied->layer_input} * s.layers : 0;
+    case dim::one:
+      return 1;
   }
   return 0;
 }
@@ -139,10 +152,11 @@ std::uint64_t size_of(dim d, const model_shape& s) {
 std::vector<tensor> layer_tensors(const model_shape& shape, std::uint32_t layer) {
   const std::string ours = "blk." + std::to_string(layer) + ".";
   const std::string theirs = "model.layers." + std::to_string(layer) + ".";
+  const model_shape sizes = shape.of_layer(layer);
   std::vector<tensor> all;
   for (const auto& block : shape.kind->layer) {
     for (const tensor_row& row : block) {
-      if (is_present(row.when, shape, layer)) all.push_back(tensor_of(row, shape, ours, theirs));
+      if (is_present(row.when, shape, layer)) all.push_back(tensor_of(row, sizes, ours, theirs));
     }
   }
   return all;

@@ -55,6 +55,13 @@ std::vector<architecture::layer_kind> attention_in(std::uint32_t layers, std::in
   return kinds;
 }
 
+/// The kinds of layers of which the last in each group of this size sees all tokens and the others have a window.
+std::vector<architecture::layer_kind> windows_between(std::uint32_t layers, std::uint32_t period) {
+  std::vector<architecture::layer_kind> kinds(layers, architecture::layer_kind::window);
+  for (std::uint32_t i = period - 1; i < layers; i += period) kinds[i] = architecture::layer_kind::full;
+  return kinds;
+}
+
 /// Sets recurrent layers and a mixture in a small shape.
 void make_small_hybrid(synth_shape& s) {
   s.layers = 4;
@@ -110,6 +117,50 @@ const std::array shapes = std::to_array<synth_shape>({
       .norm_epsilon = 1e-6F,
       .window = 512},
      "gemma3-1b"},
+    {{.kind = of("gemma4"),
+      .layers = 42,
+      .width = 2560,
+      .heads = 8,
+      .kv_heads = 2,
+      .head_dim = 512,
+      .feed_forward = 10240,
+      .vocabulary = 262144,
+      .context = 131072,
+      .rope_base = 1e6F,
+      .norm_epsilon = 1e-6F,
+      .logit_cap = 30,
+      .window = 512,
+      .layer_kinds = windows_between(42, 6),
+      .varied = {{.window_head_dim = 256,
+                  .window_kv_heads = 2,
+                  .window_rotary_dim = 256,
+                  .sharing_layers = 18,
+                  .sharing_feed_forward = 10240,
+                  .layer_input = 256}}},
+     "gemma4-e4b"},
+    {{.kind = of("gemma4"),
+      .layers = 30,
+      .width = 2816,
+      .heads = 16,
+      .kv_heads = 2,
+      .head_dim = 512,
+      .feed_forward = 2112,
+      .vocabulary = 262144,
+      .context = 262144,
+      .rope_base = 1e6F,
+      .norm_epsilon = 1e-6F,
+      .experts = 128,
+      .experts_used = 8,
+      .expert_feed_forward = 704,
+      .logit_cap = 30,
+      .window = 1024,
+      .layer_kinds = windows_between(30, 6),
+      .varied = {{.window_head_dim = 256,
+                  .window_kv_heads = 8,
+                  .window_rotary_dim = 256,
+                  .sharing_feed_forward = 2112,
+                  .keys_are_values = true}}},
+     "gemma4-26b-a4b"},
     {{.kind = of("gpt-oss"),
       .layers = 24,
       .width = 2880,
@@ -401,6 +452,38 @@ const std::array shapes = std::to_array<synth_shape>({
            s.norm_epsilon = 1e-6F;
            s.window = 24;
          }),
+    tiny("gemma4", "tiny-gemma4",
+         [](auto& s) {
+           s.layers = 6;
+           s.rope_base = 1e6F;
+           s.norm_epsilon = 1e-6F;
+           s.logit_cap = 30;
+           s.window = 24;
+           s.layer_kinds = windows_between(6, 2);
+           s.varied = {.window_head_dim = 32,
+                       .window_kv_heads = 4,
+                       .window_rotary_dim = 32,
+                       .sharing_layers = 2,
+                       .sharing_feed_forward = 1024,
+                       .layer_input = 32};
+         }),
+    tiny("gemma4", "tiny-gemma4-moe",
+         [](auto& s) {
+           s.layers = 4;
+           s.rope_base = 1e6F;
+           s.norm_epsilon = 1e-6F;
+           s.logit_cap = 30;
+           s.experts = 8;
+           s.experts_used = 2;
+           s.expert_feed_forward = 256;
+           s.window = 24;
+           s.layer_kinds = windows_between(4, 2);
+           s.varied = {.window_head_dim = 32,
+                       .window_kv_heads = 4,
+                       .window_rotary_dim = 32,
+                       .sharing_feed_forward = 512,
+                       .keys_are_values = true};
+         }),
     tiny("gpt-oss", "tiny-gpt-oss",
          [](auto& s) {
            s.feed_forward = 256;
@@ -555,11 +638,25 @@ class model_writer {
       case role::query_down_norm:
       case role::latent_norm:
       case role::delta_norm:
+      case role::expert_norm:
+      case role::expert_scales:
+      case role::layer_projection_norm:
         return {1, 0.1F};
+      case role::layer_embedding:  // multiplied by the root of a layer's part
+        return {0, 1 / std::sqrt(static_cast<float>(std::max(1U, s_.varied ? s_.varied->layer_input : 1)))};
+      case role::router_scale: {  // divided by the root of the width
+        const float root = std::sqrt(static_cast<float>(s_.width));
+        return {root, 0.1F * root};
+      }
+      case role::layer_scale:
+        return {1, 0};
       case role::delta_decay:
         return {-0.3F, 0.03F};
       case role::attention_post_norm:
       case role::feed_forward_post_norm:
+      case role::dense_post_norm:
+      case role::expert_post_norm:
+      case role::layer_input_post_norm:
         return {residual_gain, 0.1F * residual_gain};
       case role::query_key_value:
       case role::query:
@@ -605,6 +702,14 @@ class model_writer {
     }
   }
 
+  /// In layers that see all tokens, a quarter of the pairs rotates.
+  void add_rope_divisors() {
+    const std::uint64_t pairs = s_.rotated() / 2, dimensions[] = {pairs};
+    std::vector<float> divisors(pairs, 1e30F);
+    std::fill_n(divisors.begin(), pairs / 4, 1.0F);
+    out_.add_tensor("rope_freqs.weight", gguf::tensor_type::f32, dimensions, std::as_bytes(std::span(divisors)));
+  }
+
   void add_tensors() {
     const std::vector<tensor> outer = outer_tensors(s_);
     const auto add_outer = [&](bool is_first) {
@@ -614,6 +719,7 @@ class model_writer {
     };
     add_outer(true);
     if (s_.short_context != 0) add_rope_factors();
+    if (s_.varied) add_rope_divisors();
     for (std::uint32_t layer = 0; layer < s_.layers; ++layer) {
       std::vector<tensor> all = layer_tensors(s_, layer);
       std::ranges::sort(all, {}, &tensor::is);  // converted files use the order of the family's row instead

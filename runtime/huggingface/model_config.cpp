@@ -29,6 +29,10 @@ constexpr auto wrappers = std::to_array<wrapper>({
      .text = "Gemma3ForCausalLM",
      .usual = R"({"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
                   "rms_norm_eps": 1e-6, "max_position_embeddings": 131072, "query_pre_attn_scalar": 256})"},
+    {.theirs = "Gemma4ForConditionalGeneration",
+     .text_type = "gemma4_text",
+     .text = "Gemma4ForCausalLM",
+     .usual = "{}"},
     {.theirs = "Mistral3ForConditionalGeneration", .text_type = "mistral", .text = "MistralForCausalLM", .usual = "{}"},
     {.theirs = "Mistral3ForConditionalGeneration",
      .text_type = "ministral3",
@@ -83,6 +87,13 @@ result<std::uint32_t> size_at(const json_object& config, std::string_view name) 
 
 result<std::uint32_t> size_or(const json_object& config, std::string_view name, std::uint32_t otherwise) {
   return config.has(name) ? size_at(config, name) : otherwise;
+}
+
+/// Reads a number that may be 0, which is the default.
+result<std::uint32_t> count_at(const json_object& config, std::string_view name) {
+  if (!config.has(name)) return 0U;
+  REDLINE_TRY_ASSIGN(const std::uint64_t count, config.whole(name, 0, size_max));
+  return static_cast<std::uint32_t>(count);
 }
 
 failure wrong_types(const json_object& config, std::uint32_t layers, std::size_t found) {
@@ -229,10 +240,7 @@ result<void> read_mixture(const json_object& config, const known_class& of, mode
   if (frequency != 1) {
     return config.unsupported("moe_layer_freq", "expected 1, found " + std::to_string(frequency));
   }
-  if (config.has("num_nextn_predict_layers")) {
-    REDLINE_TRY_ASSIGN(const std::uint64_t extra, config.whole("num_nextn_predict_layers", 0, size_max));
-    s.extra_layers = static_cast<std::uint32_t>(extra);
-  }
+  REDLINE_TRY_ASSIGN(s.extra_layers, count_at(config, "num_nextn_predict_layers"));
   if (!by_sigmoid) return {};
   s.gates = architecture::gating::sigmoid;
   s.selection_bias = true;
@@ -245,8 +253,9 @@ result<void> read_mixture(const json_object& config, const known_class& of, mode
 result<void> read_experts(const json_object& config, const known_class& of, model_shape& s) {
   if (!of.named.has_experts) return {};
   const family& kind = of.kind;
+  if (kind.adds_mixture() && !config.has(kind.experts_key)) return {};
   REDLINE_TRY_ASSIGN(s.experts, size_at(config, kind.experts_key));
-  REDLINE_TRY_ASSIGN(s.experts_used, size_at(config, "num_experts_per_tok"));
+  REDLINE_TRY_ASSIGN(s.experts_used, size_at(config, kind.adds_mixture() ? "top_k_experts" : "num_experts_per_tok"));
   REDLINE_TRY_ASSIGN(s.expert_feed_forward, size_or(config, "moe_intermediate_size", s.feed_forward));
   if (kind.has(architecture::role::shared_router)) {
     REDLINE_TRY_ASSIGN(s.shared_feed_forward, size_at(config, "shared_expert_intermediate_size"));
@@ -314,6 +323,32 @@ result<void> read_gemma(const json_object& config, model_shape& s) {
   return {};
 }
 
+/// Gemma 4: reads sizes that differ among layers. The usual keys are those of layers with a window.
+result<void> read_varied(const json_object& config, model_shape& s) {
+  if (!s.kind->varies_layers) return {};
+  architecture::varied_shape& v = s.varied.emplace();
+  v.window_head_dim = v.window_rotary_dim = s.head_dim;
+  v.window_kv_heads = s.kv_heads;
+  REDLINE_TRY_ASSIGN(s.head_dim, size_at(config, "global_head_dim"));
+  REDLINE_TRY_ASSIGN(s.kv_heads, size_or(config, "num_global_key_value_heads", s.kv_heads));
+  REDLINE_TRY_ASSIGN(v.sharing_layers, count_at(config, "num_kv_shared_layers"));
+  REDLINE_TRY_ASSIGN(v.layer_input, count_at(config, "hidden_size_per_layer_input"));
+  REDLINE_TRY_ASSIGN(const bool is_wide, config.flag_or("use_double_wide_mlp", false));
+  v.sharing_feed_forward = s.feed_forward * (is_wide ? 2 : 1);
+  REDLINE_TRY_ASSIGN(v.keys_are_values, config.flag_or("attention_k_eq_v", false));
+  REDLINE_TRY_ASSIGN(const json* types, config.array("layer_types"));
+  if (types->size() != s.layers) return wrong_types(config, s.layers, types->size());
+  for (const json& type : *types) {
+    if (type != "sliding_attention" && type != "full_attention") {
+      return config.unsupported("layer_types",
+                                "expected 'sliding_attention' or 'full_attention', found " + show_json(type));
+    }
+    using enum architecture::layer_kind;
+    s.layer_kinds.push_back(type == "full_attention" ? full : window);
+  }
+  return {};
+}
+
 /// The key of the dense feed-forward width: LFM2's older one goes first, and mixtures need not have any.
 std::string_view width_key(const json_object& config, const known_class& of, std::string_view usual) {
   if (of.kind.convolves && config.has("block_ff_dim")) return "block_ff_dim";
@@ -335,6 +370,7 @@ result<void> read_sizes(const json_object& config, const known_class& of, model_
   }
   REDLINE_TRY_ASSIGN(s.head_dim, size_or(config, "head_dim", std::max(1U, s.width / s.heads)));
   REDLINE_TRY(read_gemma(config, s));
+  REDLINE_TRY(read_varied(config, s));
   REDLINE_TRY(read_latents(config, s));
   REDLINE_TRY(read_recurrent(config, s));
   REDLINE_TRY(read_mixture(config, of, s));
@@ -449,6 +485,11 @@ result<void> read_scaling(const json_object& config, const known_class& of, cons
   const std::string_view key = rope.has("rope_type") ? "rope_type" : "type";  // the newer name and the older one
   REDLINE_TRY_ASSIGN(const std::string type, rope.text(key));
   if (type == "default") return {};
+  if (type == "proportional" && of.kind.varies_layers) {
+    REDLINE_TRY_ASSIGN(c.rotated_share, rope.positive("partial_rotary_factor"));
+    if (c.rotated_share <= 1) return {};
+    return rope.malformed("partial_rotary_factor", "expected at most 1, found " + std::to_string(c.rotated_share));
+  }
   if (type == "linear") {
     REDLINE_TRY_ASSIGN(c.linear_factor, rope.positive("factor"));
     return {};
@@ -576,7 +617,7 @@ result<void> read_window(const json_object& config, const known_class& of, model
   } else if (window < s.context) {
     s.window = window;
   }
-  if (s.has_states()) return {};
+  if (s.has_states() || s.varied) return {};
   const bool all_or_none = usual < 2;
   // Families whose layers all have a window state the type of every layer or of none.
   return check_layer_types(config, all_or_none && s.window == 0 ? 0 : period, s.layers);
@@ -671,7 +712,8 @@ result<model_config> read_model_config(const json_object& config) {
 }
 
 std::optional<std::string> text_name(std::string_view tensor) {
-  for (const std::string_view other : {"vision_tower.", "multi_modal_projector.", "visual."}) {
+  for (const std::string_view other :
+       {"vision_tower.", "multi_modal_projector.", "visual.", "embed_vision.", "audio_tower.", "embed_audio."}) {
     if (tensor.starts_with(other) || tensor.starts_with("model." + std::string(other))) return std::nullopt;
   }
   // The prefix in folders, and the one in newer folders that were saved again.
@@ -686,6 +728,11 @@ std::optional<std::string> text_name(std::string_view tensor) {
 
 std::vector<float> rope_divisors(const model_config& config) {
   std::vector<float> divisors;
+  if (config.rotated_share != 1) {
+    const std::uint32_t pairs = config.shape.head_dim / 2;
+    divisors.assign(pairs, 1e30F);  // these pairs do not turn
+    std::fill_n(divisors.begin(), static_cast<std::uint32_t>(config.rotated_share * pairs), 1.0F);
+  }
   if (!config.llama3) return divisors;
   const llama3_scaling& s = *config.llama3;
   for (std::uint32_t i = 0; i < config.shape.head_dim / 2; ++i) {

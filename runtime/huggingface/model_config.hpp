@@ -46,6 +46,7 @@ struct model_config {
   bool is_wrapped = false;  // the text part of a vision model: see text_name
   architecture::model_shape shape;
   double linear_factor = 1;  // positions are divided by it
+  double rotated_share = 1;  // of the pairs of a head in layers that see all tokens (Gemma 4)
   std::optional<llama3_scaling> llama3;
   std::optional<yarn_scaling> yarn;
   std::optional<long_rope> factors;
@@ -63,7 +64,7 @@ result<model_config> read_model_config(const json_object& config);
 std::optional<std::string> text_name(std::string_view tensor);
 
 /// The divisor of each pair's frequency, as in tensor "rope_freqs.weight": head_dim / 2 numbers; empty for no scaling
-/// or linear scaling.
+/// or linear scaling. Pairs that do not turn have 1e30.
 std::vector<float> rope_divisors(const model_config& config);
 
 }  // namespace redline::huggingface

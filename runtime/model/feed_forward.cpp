@@ -7,10 +7,18 @@ namespace {
 
 std::size_t hidden_per_row(const model_shape& c) {
   const std::size_t of_experts = std::size_t{c.experts_used} * c.expert_feed_forward + c.shared_feed_forward;
-  return c.is_mixture(0) ? of_experts : std::max<std::size_t>(c.feed_forward, of_experts);
+  const std::size_t dense = std::max(c.feed_forward, c.varied ? c.varied->sharing_feed_forward : 0);
+  const bool has_dense = !c.is_mixture(0) || (c.kind != nullptr && c.kind->adds_mixture());
+  return has_dense ? std::max(dense, of_experts) : of_experts;
 }
 
 }  // namespace
+
+std::uint64_t feed_forward::row_bytes(const model_shape& c) {
+  const std::uint64_t of_shared = c.shared_feed_forward == 0 ? 0 : 1 + c.width;
+  return (2 * hidden_per_row(c) + 2ULL * c.experts_used * c.width + c.experts + of_shared) * sizeof(float) +
+         c.experts_used * (sizeof(expert_share) + sizeof(std::uint32_t));
+}
 
 feed_forward::feed_forward(const model_shape& config, row_products& products, std::size_t rows_max)
     : config_(config),
@@ -25,15 +33,23 @@ feed_forward::feed_forward(const model_shape& config, row_products& products, st
       shares_(rows_max * config.experts_used),
       pairs_(rows_max * config.experts_used) {}
 
-void feed_forward::compute(const layer_weights& layer, const float* x, std::size_t rows, float* out) {
+void feed_forward::begin() {
   groups_.clear();
   inputs_.clear();
   hidden_used_ = 0;
-  if (layer.mixture.experts.empty()) {
-    add_group(layer.feed_forward, x, rows, out);
-    return compute_groups();
-  }
-  choose(layer.mixture, x, rows);
+}
+
+void feed_forward::compute_dense(const layer_weights& layer, const float* x, std::size_t rows, float* out) {
+  begin();
+  add_group(layer.feed_forward, x, rows, out);
+  compute_groups();
+}
+
+void feed_forward::compute(const layer_weights& layer, const float* x, std::size_t rows, float* out,
+                           const float* to_router) {
+  if (layer.mixture.experts.empty()) return compute_dense(layer, x, rows, out);
+  begin();
+  choose(layer.mixture, to_router == nullptr ? x : to_router, rows);
   gather(layer.mixture, x, rows);
   use_.layers += 1;
   use_.rows += rows;
@@ -61,6 +77,9 @@ void feed_forward::choose(const mixture_weights& mixture, const float* x, std::s
                     .groups = config_.expert_groups,
                     .groups_used = config_.expert_groups_used},
                    {shares_.data() + row * used, used});
+    if (mixture.expert_scales.empty()) return;
+    for (std::size_t i = row * used; i < (row + 1) * used; ++i)
+      shares_[i].weight *= mixture.expert_scales[shares_[i].expert];
   });
 }
 

@@ -26,8 +26,15 @@ class feed_forward {
   /// Allocates buffers for rows_max rows. Throws std::bad_alloc.
   feed_forward(const model_shape& config, row_products& products, std::size_t rows_max);
 
-  /// out = down(act(gate(x)) * up(x)). x, out: [rows, width].
-  void compute(const layer_weights& layer, const float* x, std::size_t rows, float* out);
+  /// Bytes of the buffers for one row of a pass.
+  [[nodiscard]] static std::uint64_t row_bytes(const model_shape& config);
+
+  /// The layer's mixture, or its only part: out = down(act(gate(x)) * up(x)). x, out: [rows, width]. to_router: what
+  /// the router reads; nullptr means x.
+  void compute(const layer_weights& layer, const float* x, std::size_t rows, float* out,
+               const float* to_router = nullptr);
+  /// The dense part of a layer, which may have a mixture, too.
+  void compute_dense(const layer_weights& layer, const float* x, std::size_t rows, float* out);
   [[nodiscard]] const expert_use& use() const { return use_; }
 
  private:
@@ -38,6 +45,7 @@ class feed_forward {
     float* up = nullptr;    // [rows, hidden]
     float* out = nullptr;   // [rows, width]
   };
+  void begin();
   void choose(const mixture_weights& mixture, const float* x, std::size_t rows);
   void gather(const mixture_weights& mixture, const float* x, std::size_t rows);
   void add_group(const feed_forward_weights& w, const float* x, std::size_t rows, float* out);

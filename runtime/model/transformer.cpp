@@ -14,6 +14,7 @@
 #include "runtime/model/feed_forward.hpp"
 #include "runtime/model/kv_moves.hpp"
 #include "runtime/model/latent_projections.hpp"
+#include "runtime/model/layer_inputs.hpp"
 #include "runtime/model/recurrent_layers.hpp"
 #include "runtime/model/rope_cache.hpp"
 #include "runtime/model/row_products.hpp"
@@ -50,6 +51,10 @@ std::vector<rope_cache> make_ropes(const model_shape& config, std::span<const fl
   if (config.window_rope_base == 0) return ropes;
   model_shape windowed = config;
   windowed.rope_base = config.window_rope_base;
+  if (config.varied) {
+    windowed.head_dim = config.varied->window_head_dim;
+    windowed.rotary_dim = config.varied->window_rotary_dim;
+  }
   windowed.rope_position_scale = 1;
   windowed.yarn.reset();
   windowed.rope_magnitude = 1;
@@ -60,9 +65,60 @@ std::vector<rope_cache> make_ropes(const model_shape& config, std::span<const fl
 /// The distance from one head's keys and values in a page to the next one's. It is not a multiple of 4 KiB, so that
 /// page sizes are not either. Otherwise a head's keys and values would map to a few sets of a cache, and the prefetched
 /// block would evict the current one.
-std::uint64_t head_stride(const model_shape& config, kv_type type) {
-  const std::uint64_t bytes = kernels::kv_head_bytes(type, config.head_dim);
+std::uint64_t head_stride(std::uint32_t head_dim, kv_type type) {
+  const std::uint64_t bytes = kernels::kv_head_bytes(type, head_dim);
   return bytes % 4096 == 0 ? bytes + 64 : bytes;
+}
+
+/// The sizes of a layer's attention, and where its keys and values are in a page.
+struct layer_sizes {
+  std::uint32_t kv_heads = 0;
+  std::uint32_t group = 0;  // heads that read one KV head
+  std::uint32_t head_dim = 0;
+  std::uint32_t rotated = 0;
+  std::size_t query_width = 0;
+  std::size_t kv_width = 0;
+  std::uint64_t stride = 0;   // bytes from one KV head to the next in a page
+  std::size_t place = 0;      // bytes of the page before the layer's; for recurrent layers the number of earlier ones
+  bool keeps_tokens = false;  // otherwise another layer has its keys and values
+};
+
+layer_sizes sizes_of(const model_shape& config, std::size_t layer, kv_type type) {
+  const model_shape one = config.of_layer(layer);
+  return {.kv_heads = one.kv_heads,
+          .group = one.heads / one.kv_heads,
+          .head_dim = one.head_dim,
+          .rotated = one.rotated(),
+          .query_width = std::size_t{one.heads} * one.head_dim,
+          .kv_width = std::size_t{one.kv_heads} * one.head_dim,
+          .stride = head_stride(one.head_dim, type),
+          .keeps_tokens = config.keeps_tokens(layer)};
+}
+
+/// The widest rows of queries and of keys, and so of values.
+struct widest {
+  std::size_t queries = 0, keys = 0;
+};
+widest widest_of(const model_shape& config) {
+  widest most{std::size_t{config.heads} * config.head_dim, std::size_t{config.kv_heads} * config.head_dim};
+  for (std::size_t layer = 0; layer < config.layers; ++layer) {
+    const layer_sizes of = sizes_of(config, layer, kv_type::f32);
+    most.queries = std::max(most.queries, of.query_width);
+    most.keys = std::max(most.keys, of.kv_width);
+  }
+  return most;
+}
+
+/// Bytes of a page, of the layers with a window or of all.
+std::uint64_t bytes_of_layers(const model_shape& config, kv_type type, bool only_windows) {
+  std::uint64_t bytes = 0;
+  for (std::size_t layer = 0; layer < config.layers; ++layer) {
+    if (!config.keeps_tokens(layer)) continue;
+    if (only_windows && config.kind_of(layer) != architecture::layer_kind::window) continue;
+    const layer_sizes of = sizes_of(config, layer, type);
+    bytes += of.kv_heads * of.stride;
+  }
+  return bytes;
 }
 
 /// The kernels list the pairings of dimensions in the same order.
@@ -98,15 +154,16 @@ struct transformer::state {
 
   // The steps inside a layer.
   void multiply(const float* rows_of_x, std::initializer_list<row_products::product> those);
-  void make_queries_keys_values(const layer_weights& l);
+  void make_queries_keys_values(std::size_t layer);
   void normalise_row(const norm_weights& norm, const float* from, float* to);
   void normalise(const norm_weights& norm);
   void add_row(std::size_t row, const norm_weights& post_norm);
   void add(const norm_weights& post_norm);
   void add_and_normalise(const norm_weights& post_norm, const norm_weights& next);
-  void normalise_heads(const layer_weights& l);
+  void normalise_heads(std::size_t layer);
+  void add_mixture(const layer_weights& l);
   [[nodiscard]] float query_scale(std::int64_t position) const;
-  void scale_queries();
+  void scale_queries(std::size_t layer);
   void store_keys_and_values(std::size_t layer);
   [[nodiscard]] kernels::attention_args attention_of(std::size_t layer, const row_block& block,
                                                      std::size_t kv_head) const;
@@ -121,6 +178,8 @@ struct transformer::state {
   template<class Body>
   void timed(double& seconds, Body body);
   [[nodiscard]] kernels::kv_view kv_of(std::size_t layer, std::size_t kv_head) const;
+  /// Index in `forms` and in lists of blocks: 1 for layers with a window.
+  [[nodiscard]] std::size_t form_of(std::size_t layer) const { return config.window_of(layer) != 0 ? 1 : 0; }
   /// Index in `kv`: 1 if layers with a window have separate storage and this is one of them.
   [[nodiscard]] std::size_t storage_of(std::size_t layer) const {
     return how.window_pages_count != 0 && config.window_of(layer) != 0 ? 1 : 0;
@@ -142,17 +201,19 @@ struct transformer::state {
   feed_forward hidden;
   std::optional<latent_projections> latents;
   std::optional<recurrent_layers> recurrent;
+  std::optional<layer_inputs> inputs;
   std::vector<rope_cache> ropes;
   std::array<std::uint64_t, 2> bytes_of_page;  // by storage
   std::array<kernels::memory_block, 2> kv;     // page by page, each [layers of the storage][kv head] of kv_head_bytes
-  std::vector<std::size_t> place_in_page;      // by layer: the number of earlier ones in its storage, or with a state
+  std::vector<layer_sizes> sizes;
+  std::array<const layer_sizes*, 2> forms = {};  // of a layer of each form, by form_of; null if there is none
   times spent;
 
-  // Activations of the current rows; the widths are fixed, see the constructor.
-  std::size_t attention_width;
-  std::size_t kv_width;
+  // Activations of the current rows, each as wide as its layer has it.
   float_buffer x, normed, query, key, value, attended, delta;
-  float_buffer query_gate;  // [rows, attention_width], if the family gates attention
+  float_buffer query_gate;         // [rows, query_width], if the family gates attention
+  float_buffer beside, to_router;  // [rows, width], if mixtures stand beside dense parts
+  std::vector<float> ones;         // weights of a norm without weights, if the family normalizes values
   float_buffer logits;
   float_buffer picked;                  // rows of one step of the output head
   std::vector<kernels::row_best> best;  // for these rows
@@ -168,7 +229,8 @@ struct transformer::state {
   std::array<std::vector<attention_tile>, 2> tiles;  // by storage, by run, in token order
   std::vector<float> query_scales;                   // by row; empty if none is scaled
   std::vector<std::int32_t> offsets;                 // distinct offsets of the current run
-  std::vector<row_block> blocks, wanted_blocks;      // wanted_blocks has only rows that want logits
+  // Blocks of all rows, and of only those that want logits, by form_of.
+  std::array<std::vector<row_block>, 2> blocks, wanted_blocks;
   struct kv_split {
     std::size_t attention;  // index in split_calls
     std::size_t index;
@@ -193,24 +255,41 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
                      window_page_bytes(config, how.kv)}),
       kv({kernels::memory_block(how.pages_count * bytes_of_page[0]),
           kernels::memory_block(how.window_pages_count * bytes_of_page[1])}),
-      attention_width(std::size_t{config.heads} * config.head_dim),
-      kv_width(std::size_t{config.kv_heads} * config.head_dim),
       x(std::size_t{how.rows_max} * config.width),
       normed(std::size_t{how.rows_max} * config.width),
-      query(how.rows_max * attention_width),
-      key(how.rows_max * kv_width),
-      value(how.rows_max * kv_width),
-      attended(how.rows_max * attention_width),
+      query(how.rows_max * widest_of(config).queries),
+      key(how.rows_max * widest_of(config).keys),
+      value(how.rows_max * widest_of(config).keys),
+      attended(how.rows_max * widest_of(config).queries),
       delta(std::size_t{how.rows_max} * config.width),
       logits(std::size_t{how.logits_rows_max} * config.vocabulary),
       scratch(team.size()) {
   if (config.latent) latents.emplace(config, products, how.rows_max);
   if (config.has_states())
     recurrent.emplace(config, products, how.rows_max, how.state_slots, how.state_copies, how.records_max);
-  if (config.kind->gates_attention) query_gate = float_buffer(how.rows_max * attention_width);
-  std::array<std::size_t, 3> layers_count = {};
-  for (std::size_t layer = 0; layer < config.layers; ++layer)
-    place_in_page.push_back(layers_count[config.is_recurrent(layer) ? 2 : storage_of(layer)]++);
+  if (config.varied && config.varied->layer_input != 0) inputs.emplace(config, products, how.rows_max);
+  if (config.kind->gates_attention) query_gate = float_buffer(how.rows_max * widest_of(config).queries);
+  if (config.kind->adds_mixture() && config.experts != 0) {
+    beside = float_buffer(std::size_t{how.rows_max} * config.width);
+    to_router = float_buffer(std::size_t{how.rows_max} * config.width);
+  }
+  if (config.kind->normalises_values) ones.assign(architecture::head_dim_max, 1);
+  std::array<std::size_t, 2> bytes_before = {};
+  std::size_t recurrent_before = 0;
+  for (std::size_t layer = 0; layer < config.layers; ++layer) {
+    layer_sizes& of = sizes.emplace_back(sizes_of(config, layer, how.kv));
+    if (config.is_recurrent(layer)) {
+      of.place = recurrent_before++;
+    } else if (of.keeps_tokens) {
+      of.place = bytes_before[storage_of(layer)];
+      bytes_before[storage_of(layer)] += of.kv_heads * of.stride;
+    } else {
+      of.place = sizes[config.kv_layer_of(layer)].place;
+    }
+  }
+  for (std::size_t layer = 0; layer < config.layers; ++layer) {
+    if (!config.is_recurrent(layer)) forms[form_of(layer)] = &sizes[layer];
+  }
 }
 
 std::span<const float> transformer::forward(std::span<const run> batch) {
@@ -253,6 +332,7 @@ std::size_t transformer::forward_body(std::span<const run> batch) {
   s.timed(s.spent.prepare, [&] { s.prepare(batch); });
   if (s.rows == 0) return 0;
   s.timed(s.spent.prepare, [&] { s.embed(); });
+  if (s.inputs) s.timed(s.spent.prepare, [&] { s.inputs->begin(w, s.tokens, s.x.data()); });
   s.timed(s.spent.norms, [&] { s.normalise(w.layers.front().attention_norm); });
   for (std::size_t layer = 0; layer < w.layers.size(); ++layer) {
     switch (s.config.kind_of(layer)) {
@@ -275,22 +355,22 @@ std::size_t transformer::forward_body(std::span<const run> batch) {
 void transformer::state::remember_and_attend(std::size_t layer) {
   const layer_weights& l = w->layers[layer];
   const bool last = layer + 1 == w->layers.size();
-  timed(spent.query_key_value, [&] { make_queries_keys_values(l); });
-  if (config.head_norms() != architecture::head_norm::none) timed(spent.norms, [&] { normalise_heads(l); });
-  if (!query_scales.empty()) scale_queries();
-  timed(spent.store, [&] { store_keys_and_values(layer); });
+  timed(spent.query_key_value, [&] { make_queries_keys_values(layer); });
+  if (config.head_norms() != architecture::head_norm::none) timed(spent.norms, [&] { normalise_heads(layer); });
+  if (!query_scales.empty()) scale_queries(layer);
+  if (sizes[layer].keeps_tokens) timed(spent.store, [&] { store_keys_and_values(layer); });
   if (last && wanted_rows.empty()) {
     rows = 0;
     return;
   }
-  timed(spent.attention, [&] { attend(layer, last ? wanted_blocks : blocks); });
+  timed(spent.attention, [&] { attend(layer, (last ? wanted_blocks : blocks)[form_of(layer)]); });
+  const std::size_t width = sizes[layer].query_width;
   if (config.kind->gates_attention) {
     for_rows([&](std::size_t row) {
-      const std::size_t at = row * attention_width;
-      table.sigmoid_multiply(query_gate.data() + at, attended.data() + at, attention_width);
+      table.sigmoid_multiply(query_gate.data() + row * width, attended.data() + row * width, width);
     });
   }
-  if (last) keep_wanted_rows(attended.data(), attention_width);
+  if (last) keep_wanted_rows(attended.data(), width);
   timed(spent.output, [&] {
     const float* seen = latents ? latents->write(l, attended.data(), rows) : attended.data();
     multiply(seen, {{l.output, delta.data(), or_null(l.output_bias)}});
@@ -302,7 +382,7 @@ void transformer::state::follow_state(std::size_t layer) {
   const layer_weights& l = w->layers[layer];
   const bool last = layer + 1 == w->layers.size();
   float* mixed = nullptr;
-  timed(spent.recurrence, [&] { mixed = recurrent->compute(place_in_page[layer], l, normed.data(), rows); });
+  timed(spent.recurrence, [&] { mixed = recurrent->compute(sizes[layer].place, l, normed.data(), rows); });
   if (last && wanted_rows.empty()) {
     rows = 0;
     return;
@@ -319,9 +399,44 @@ void transformer::state::add_feed_forward(std::size_t layer) {
     if (l.reads_one_norm()) return add(l.attention_post_norm);
     add_and_normalise(l.attention_post_norm, l.feed_forward_norm);
   });
-  timed(spent.feed_forward, [&] { hidden.compute(l, normed.data(), rows, delta.data()); });
+  const bool has_both = l.feed_forward.down.rows() != 0 && !l.mixture.experts.empty();
+  timed(spent.feed_forward, [&] {
+    if (has_both) return add_mixture(l);
+    hidden.compute(l, normed.data(), rows, delta.data());
+  });
+  const norm_weights& next = last ? w->output_norm : w->layers[layer + 1].attention_norm;
+  if (!inputs && l.scale == 1) {
+    timed(spent.norms, [&] { add_and_normalise(l.feed_forward_post_norm, next); });
+    return;
+  }
+  timed(spent.norms, [&] { add(l.feed_forward_post_norm); });
+  const std::span<const std::uint32_t> wanted =
+      last ? std::span<const std::uint32_t>(wanted_rows) : std::span<const std::uint32_t>();
+  if (inputs) timed(spent.feed_forward, [&] { inputs->add(layer, l, wanted, rows, x.data()); });
   timed(spent.norms, [&] {
-    add_and_normalise(l.feed_forward_post_norm, last ? w->output_norm : w->layers[layer + 1].attention_norm);
+    for_rows([&](std::size_t row) {
+      float* const of_row = x.data() + row * config.width;
+      for (std::size_t i = 0; i < config.width; ++i) of_row[i] *= l.scale;
+      normalise_row(next, of_row, normed.data() + row * config.width);
+    });
+  });
+}
+
+/// delta = the dense part's output + the mixture's, each normalized. The mixture and its router read the same rows as
+/// the dense part, normalized by norms of their own.
+void transformer::state::add_mixture(const layer_weights& l) {
+  hidden.compute_dense(l, normed.data(), rows, delta.data());
+  for_rows([&](std::size_t row) {
+    const std::size_t at = row * config.width;
+    normalise_row(l.dense_post_norm, delta.data() + at, delta.data() + at);
+    normalise_row(l.expert_norm, x.data() + at, normed.data() + at);
+    normalise_row(l.router_norm, x.data() + at, to_router.data() + at);
+  });
+  hidden.compute(l, normed.data(), rows, beside.data(), to_router.data());
+  for_rows([&](std::size_t row) {
+    const std::size_t at = row * config.width;
+    normalise_row(l.expert_post_norm, beside.data() + at, beside.data() + at);
+    table.add_scaled(delta.data() + at, 1, beside.data() + at, config.width);
   });
 }
 
@@ -365,8 +480,9 @@ void transformer::state::prepare(std::span<const run> batch) {
   for (auto& angles : query_angles) angles.clear();
   for (auto& each : tiles) each.clear();
   query_scales.clear();
-  blocks.clear();
-  wanted_blocks.clear();
+  for (auto* both : {&blocks, &wanted_blocks}) {
+    for (auto& each : *both) each.clear();
+  }
   wanted_rows.clear();
   for (rope_cache& each : ropes) each.forget_if_large();
   for (const run& r : batch) {
@@ -472,28 +588,31 @@ void transformer::state::append_tiles(std::span<const kv::piece> pieces, std::ui
 /// Blocks have enough rows that keys and values, once read, are used for many query vectors.
 void transformer::state::split_into_blocks(std::uint32_t run_index) {
   const prepared_run& p = runs[run_index];
-  const std::uint32_t group = config.heads / config.kv_heads;
-  const auto height = static_cast<std::uint32_t>(std::max<std::size_t>(1, table.attention_vectors / group));
-  const auto split = [&](std::uint32_t begin, std::vector<row_block>& into) {
+  const auto split = [&](std::uint32_t height, std::uint32_t begin, std::vector<row_block>& into) {
     const std::uint64_t all = p.row_count - begin, count = (all + height - 1) / height;
     for (std::uint64_t i = 0; i < count; ++i) {  // nearly equal heights: 16 rows become 8 + 8, not 13 + 3
       into.push_back({run_index, static_cast<std::uint32_t>(begin + all * i / count),
                       static_cast<std::uint32_t>(begin + all * (i + 1) / count)});
     }
   };
-  split(0, blocks);
-  split(p.logits_begin, wanted_blocks);
+  for (std::size_t form = 0; form < forms.size(); ++form) {
+    if (forms[form] == nullptr) continue;
+    const auto height =
+        static_cast<std::uint32_t>(std::max<std::size_t>(1, table.attention_vectors / forms[form]->group));
+    split(height, 0, blocks[form]);
+    split(height, p.logits_begin, wanted_blocks[form]);
+  }
 }
 
 void transformer::state::reserve_scratch() {
-  const std::size_t group = config.heads / config.kv_heads;
   std::size_t most = 0;
-  // Blocks of rows with logits are split differently from blocks of all rows; either can contain the largest.
-  for (const auto* list : {&blocks, &wanted_blocks}) {
-    for (const row_block& b : *list) {
-      const prepared_run& p = runs[b.run];
-      most = std::max(
-          most, kernels::attention_scratch_floats(b.row_end - b.row_begin, group, config.head_dim, p.offset_count));
+  for (std::size_t form = 0; form < forms.size(); ++form) {
+    // Blocks of rows with logits are split differently from blocks of all rows; either can contain the largest.
+    for (const auto* list : {&blocks[form], &wanted_blocks[form]}) {
+      for (const row_block& b : *list) {
+        most = std::max(most, kernels::attention_scratch_floats(b.row_end - b.row_begin, forms[form]->group,
+                                                                forms[form]->head_dim, runs[b.run].offset_count));
+      }
     }
   }
   for (float_buffer& each : scratch) each.grow(most);
@@ -555,12 +674,19 @@ void transformer::state::multiply(const float* rows_of_x, std::initializer_list<
   products.multiply(rows_of_x, rows, those);
 }
 
-void transformer::state::make_queries_keys_values(const layer_weights& l) {
+void transformer::state::make_queries_keys_values(std::size_t layer) {
+  const layer_weights& l = w->layers[layer];
   if (latents) return latents->read(l, normed.data(), rows, query.data(), key.data(), value.data());
   if (config.kind->gates_attention) {
     return multiply(
         normed.data(),
         {{l.query, query.data()}, {l.query_gate, query_gate.data()}, {l.key, key.data()}, {l.value, value.data()}});
+  }
+  if (!sizes[layer].keeps_tokens) return multiply(normed.data(), {{l.query, query.data()}});
+  if (config.varied && l.value.rows() == 0) {
+    multiply(normed.data(), {{l.query, query.data()}, {l.key, key.data()}});
+    const std::size_t width = sizes[layer].kv_width;
+    return for_rows([&](std::size_t row) { std::copy_n(key.data() + row * width, width, value.data() + row * width); });
   }
   multiply(normed.data(), {{l.query, query.data(), or_null(l.query_bias)},
                            {l.key, key.data(), or_null(l.key_bias)},
@@ -568,15 +694,17 @@ void transformer::state::make_queries_keys_values(const layer_weights& l) {
 }
 
 kernels::kv_view transformer::state::kv_of(std::size_t layer, std::size_t kv_head) const {
-  const std::size_t at = place_in_page[layer] * config.kv_heads + kv_head;
-  std::byte* keys = kv[storage_of(layer)].data() + at * head_stride(config, how.kv);
-  const std::size_t key_bytes = kernels::round_up(kernels::kv_key_bytes(how.kv, config.head_dim), 64);
+  const layer_sizes& of = sizes[layer];
+  std::byte* keys = kv[storage_of(layer)].data() + of.place + kv_head * of.stride;
+  const std::size_t key_bytes = kernels::round_up(kernels::kv_key_bytes(how.kv, of.head_dim), 64);
   return {keys, keys + key_bytes, bytes_of_page[storage_of(layer)], how.kv};
 }
 
-void transformer::state::normalise_heads(const layer_weights& l) {
+void transformer::state::normalise_heads(std::size_t layer) {
+  const layer_weights& l = w->layers[layer];
+  const layer_sizes& of = sizes[layer];
   const auto normalise_parts = [&](float* heads, std::size_t width, const std::vector<float>& weight) {
-    const std::size_t part = config.head_norms() == architecture::head_norm::row ? width : config.head_dim;
+    const std::size_t part = config.head_norms() == architecture::head_norm::row ? width : of.head_dim;
     for (std::size_t at = 0; at < width; at += part) {
       const float* scale = weight.data() + at % weight.size();
       if (config.kind->norm == architecture::norm_kind::rms) {
@@ -587,8 +715,13 @@ void transformer::state::normalise_heads(const layer_weights& l) {
     }
   };
   for_rows([&](std::size_t row) {
-    normalise_parts(query.data() + row * attention_width, attention_width, l.query_norm);
-    normalise_parts(key.data() + row * kv_width, kv_width, l.key_norm);
+    normalise_parts(query.data() + row * of.query_width, of.query_width, l.query_norm);
+    if (!of.keeps_tokens) return;
+    normalise_parts(key.data() + row * of.kv_width, of.kv_width, l.key_norm);
+    for (std::size_t at = 0; at < of.kv_width && !ones.empty(); at += of.head_dim) {
+      float* const head = value.data() + row * of.kv_width + at;
+      table.rms_norm(head, ones.data(), config.norm_epsilon, of.head_dim, head);
+    }
   });
 }
 
@@ -598,55 +731,57 @@ float transformer::state::query_scale(std::int64_t position) const {
   return static_cast<float>(1 + config.temperature_scale * portable_log(1 + std::max(times, 0.0)));
 }
 
-void transformer::state::scale_queries() {
+void transformer::state::scale_queries(std::size_t layer) {
+  const std::size_t width = sizes[layer].query_width;
   for_rows([&](std::size_t row) {
     if (query_scales[row] == 1) return;
-    float* const of_row = query.data() + row * attention_width;
-    for (std::size_t i = 0; i < attention_width; ++i) of_row[i] *= query_scales[row];
+    float* const of_row = query.data() + row * width;
+    for (std::size_t i = 0; i < width; ++i) of_row[i] *= query_scales[row];
   });
 }
 
 void transformer::state::store_keys_and_values(std::size_t layer) {
   const auto& angles = key_angles[rope_of(layer)];
   const auto& to = slots[storage_of(layer)];
+  const layer_sizes& of = sizes[layer];
   for_rows([&](std::size_t row) {
-    for (std::size_t head = 0; head < config.kv_heads; ++head) {
-      float* k = key.data() + row * kv_width + head * config.head_dim;
-      table.rotate(pairs_of(config), k, angles[row], config.rotated(), config.head_dim, k);
-      table.store_kv(kv_of(layer, head), to[row], config.head_dim, k,
-                     value.data() + row * kv_width + head * config.head_dim);
+    for (std::size_t head = 0; head < of.kv_heads; ++head) {
+      const std::size_t at = row * of.kv_width + head * of.head_dim;
+      float* k = key.data() + at;
+      table.rotate(pairs_of(config), k, angles[row], of.rotated, of.head_dim, k);
+      table.store_kv(kv_of(layer, head), to[row], of.head_dim, k, value.data() + at);
     }
   });
 }
 
 kernels::attention_args transformer::state::attention_of(std::size_t layer, const row_block& block,
                                                          std::size_t kv_head) const {
-  const std::size_t group = config.heads / config.kv_heads;
+  const layer_sizes& of = sizes[layer];
   const prepared_run& p = runs[block.run];
   const std::vector<float>& sinks = w->layers[layer].sinks;
   const std::size_t storage = storage_of(layer);
-  const std::size_t at = (p.first_row + block.row_begin) * attention_width + kv_head * group * config.head_dim;
-  return {.q = query.data() + at,
-          .q_stride = attention_width,
-          .out = attended.data() + at,
-          .out_stride = attention_width,
-          .rows = block.row_end - block.row_begin,
-          .group = group,
-          .head_dim = config.head_dim,
-          .rotary_dim = config.rotated(),
-          .pairs = pairs_of(config),
-          .scale = config.attention_scale > 0 ? config.attention_scale
-                                              : 1.0F / std::sqrt(static_cast<float>(config.head_dim)),
-          .soft_cap = config.attention_cap,
-          .window = config.window_of(layer),
-          .sinks = sinks.empty() ? nullptr : sinks.data() + kv_head * group,
-          .visible = p.first_token + block.row_begin + 1,
-          .tiles = tiles[storage].data() + p.tiles_begin[storage],
-          .tile_count = p.tiles_end[storage] - p.tiles_begin[storage],
-          .angles = query_angles[rope_of(layer)].data() + p.angles_begin + block.row_begin,
-          .angles_stride = p.row_count,
-          .offset_count = p.offset_count,
-          .kv = kv_of(layer, kv_head)};
+  const std::size_t at = (p.first_row + block.row_begin) * of.query_width + kv_head * of.group * of.head_dim;
+  return {
+      .q = query.data() + at,
+      .q_stride = of.query_width,
+      .out = attended.data() + at,
+      .out_stride = of.query_width,
+      .rows = block.row_end - block.row_begin,
+      .group = of.group,
+      .head_dim = of.head_dim,
+      .rotary_dim = of.rotated,
+      .pairs = pairs_of(config),
+      .scale = config.attention_scale > 0 ? config.attention_scale : 1.0F / std::sqrt(static_cast<float>(of.head_dim)),
+      .soft_cap = config.attention_cap,
+      .window = config.window_of(layer),
+      .sinks = sinks.empty() ? nullptr : sinks.data() + kv_head * of.group,
+      .visible = p.first_token + block.row_begin + 1,
+      .tiles = tiles[storage].data() + p.tiles_begin[storage],
+      .tile_count = p.tiles_end[storage] - p.tiles_begin[storage],
+      .angles = query_angles[rope_of(layer)].data() + p.angles_begin + block.row_begin,
+      .angles_stride = p.row_count,
+      .offset_count = p.offset_count,
+      .kv = kv_of(layer, kv_head)};
 }
 
 void transformer::state::attend(std::size_t layer, std::span<const row_block> some_blocks) {
@@ -657,10 +792,10 @@ void transformer::state::attend(std::size_t layer, std::span<const row_block> so
     a.scratch = scratch[worker].data();
     table.attention(a);
   };
-  const std::size_t items = some_blocks.size() * config.kv_heads;
+  const std::size_t kv_heads = sizes[layer].kv_heads, items = some_blocks.size() * kv_heads;
   if (items >= team.size() || !split_contexts(layer, some_blocks)) {
     return team.parallel_for(items, [&](std::size_t item, std::uint32_t worker) {
-      run_on(attention_of(layer, some_blocks[item / config.kv_heads], item % config.kv_heads), worker);
+      run_on(attention_of(layer, some_blocks[item / kv_heads], item % kv_heads), worker);
     });
   }
   team.parallel_for(kv_splits.size(), [&](std::size_t item, std::uint32_t worker) {
@@ -680,7 +815,7 @@ bool transformer::state::split_contexts(std::size_t layer, std::span<const row_b
   split_calls.clear();
   std::size_t floats = 0;
   for (const row_block& block : some_blocks) {
-    for (std::size_t kv_head = 0; kv_head < config.kv_heads; ++kv_head) {
+    for (std::size_t kv_head = 0; kv_head < sizes[layer].kv_heads; ++kv_head) {
       const auto& a = split_calls.emplace_back(attention_of(layer, block, kv_head));
       const std::size_t count = kernels::count_kv_splits(a.visible + a.rows - 1);
       const std::size_t first = kernels::window_begin(a.visible, a.window) / kernels::kv_split_tokens;
@@ -726,21 +861,26 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
       angles[kind].push_back(m.turn == 0 ? nullptr : s.ropes[kind].turn(m.turn));
     }
   }
-  const std::size_t kv_heads = s.config.kv_heads;
-  s.team.parallel_for(s.config.layers * kv_heads, [&](std::size_t item, std::uint32_t) {
-    if (s.config.is_recurrent(item / kv_heads)) return;
-    const kernels::kv_view kv = s.kv_of(item / kv_heads, item % kv_heads);
-    const auto& turns = angles[s.rope_of(item / kv_heads)];
-    const bool is_windowed = s.storage_of(item / kv_heads) == 1;
+  std::vector<std::pair<std::size_t, std::size_t>> heads;  // layer, KV head
+  for (std::size_t layer = 0; layer < s.sizes.size(); ++layer) {
+    for (std::size_t head = 0; head < s.sizes[layer].kv_heads && s.sizes[layer].keeps_tokens; ++head)
+      heads.emplace_back(layer, head);
+  }
+  s.team.parallel_for(heads.size(), [&](std::size_t item, std::uint32_t) {
+    const auto [layer, head] = heads[item];
+    const layer_sizes& of = s.sizes[layer];
+    const kernels::kv_view kv = s.kv_of(layer, head);
+    const auto& turns = angles[s.rope_of(layer)];
+    const bool is_windowed = s.storage_of(layer) == 1;
     for (std::size_t i = 0; i < moves.size(); ++i) {
       kv::token_move m = moves[i];
       if (is_windowed && (m.window_from == m.nowhere || m.window_to == m.nowhere)) continue;
       if (is_windowed) m = {.from_slot = m.window_from, .to_slot = m.window_to, .count = m.count, .turn = m.turn};
       REDLINE_ASSERT(std::uint64_t{std::max(m.from_slot, m.to_slot)} + m.count <= s.slots_count(is_windowed ? 1 : 0),
                      "the slots are within the storage");
-      copy_tokens(kv, m, s.config.head_dim);
+      copy_tokens(kv, m, of.head_dim);
       if (turns[i] == nullptr) continue;
-      s.table.rotate_keys(kv, m.to_slot, m.count, pairs_of(s.config), turns[i], s.config.rotated(), s.config.head_dim);
+      s.table.rotate_keys(kv, m.to_slot, m.count, pairs_of(s.config), turns[i], of.rotated, of.head_dim);
     }
   });
 }
@@ -750,29 +890,24 @@ void transformer::copy_states(std::span<const kv::state_copy> copies) {
 }
 
 std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) const {
-  const model_shape& config = state_->config;
-  REDLINE_ASSERT(
-      layer < config.layers && !config.is_recurrent(layer) && slot < state_->slots_count(state_->storage_of(layer)),
-      "the key is within the storage");
+  REDLINE_ASSERT(layer < state_->sizes.size() && !state_->config.is_recurrent(layer) &&
+                     slot < state_->slots_count(state_->storage_of(layer)),
+                 "the key is within the storage");
+  const layer_sizes& of = state_->sizes[layer];
   std::vector<float> out;
-  out.reserve(std::size_t{config.kv_heads} * config.head_dim);
-  for (std::uint32_t head = 0; head < config.kv_heads; ++head)
-    append_key(state_->kv_of(layer, head), slot, config.head_dim, out);
+  out.reserve(of.kv_width);
+  for (std::uint32_t head = 0; head < of.kv_heads; ++head)
+    append_key(state_->kv_of(layer, head), slot, of.head_dim, out);
   return out;
 }
 
-std::uint64_t page_bytes(const model_shape& config, kv_type type) {
-  return std::uint64_t{config.attention_layers()} * config.kv_heads * head_stride(config, type);
-}
+std::uint64_t page_bytes(const model_shape& config, kv_type type) { return bytes_of_layers(config, type, false); }
 
 std::uint64_t state_bytes(const model_shape& config, std::uint32_t records_max) {
   return config.has_states() ? recurrent_layers::slot_bytes(config, records_max) : 0;
 }
 
-std::uint64_t window_page_bytes(const model_shape& config, kv_type type) {
-  const auto count = std::ranges::count(config.layer_kinds, architecture::layer_kind::window);
-  return static_cast<std::uint64_t>(count) * config.kv_heads * head_stride(config, type);
-}
+std::uint64_t window_page_bytes(const model_shape& config, kv_type type) { return bytes_of_layers(config, type, true); }
 
 std::uint64_t storage_bytes(const model_shape& config, kv_type type, const kv::pool_size& size) {
   const std::uint64_t windows = window_page_bytes(config, type);
@@ -788,24 +923,22 @@ std::uint32_t window_of(const model_shape& config) {
 }
 
 std::uint64_t buffer_bytes(const model_shape& config, std::uint32_t rows_max, std::uint32_t logits_rows_max) {
-  // The buffers made by the constructors of the state, of feed_forward and of latent_projections.
-  const std::uint64_t attention = std::uint64_t{config.heads} * config.head_dim;
-  const std::uint64_t keys = std::uint64_t{config.kv_heads} * config.head_dim;
-  const std::uint64_t mixed =
-      std::uint64_t{config.experts_used} * config.expert_feed_forward + config.shared_feed_forward;
-  const std::uint64_t hidden = config.is_mixture(0) ? mixed : std::max<std::uint64_t>(config.feed_forward, mixed);
-  const std::uint64_t of_experts = 2ULL * config.experts_used * config.width + config.experts;
+  // The buffers made by the constructors of the state and of its parts.
+  const widest most = widest_of(config);
   const architecture::latent_shape latent = config.latent.value_or(architecture::latent_shape());
   const std::uint64_t of_latents = !config.latent
                                        ? 0
                                        : latent.query_rank + latent.rank + config.rotated() + config.attended_width() +
                                              std::uint64_t{config.heads} * (latent.plain_dim + config.rotated());
-  const std::uint64_t per_row = 3ULL * config.width + 2 * attention + 2 * keys + 2 * hidden + of_experts + of_latents;
-  const std::uint64_t logits = std::uint64_t{logits_rows_max == 0 ? rows_max : logits_rows_max} * config.vocabulary;
   const bool has_gates = config.kind != nullptr && config.kind->gates_attention;
-  const std::uint64_t gates = has_gates ? attention * sizeof(float) : 0;
-  const std::uint64_t of_states = gates + (config.has_states() ? recurrent_layers::row_bytes(config) : 0);
-  return (rows_max * per_row + logits) * sizeof(float) + rows_max * of_states;
+  const bool adds_mixture = config.kind != nullptr && config.kind->adds_mixture() && config.experts != 0;
+  const std::uint64_t floats =
+      (3ULL + (adds_mixture ? 2 : 0)) * config.width + (has_gates ? 3 : 2) * most.queries + 2 * most.keys + of_latents;
+  std::uint64_t bytes = floats * sizeof(float) + feed_forward::row_bytes(config);
+  if (config.has_states()) bytes += recurrent_layers::row_bytes(config);
+  if (config.varied && config.varied->layer_input != 0) bytes += layer_inputs::row_bytes(config);
+  const std::uint64_t logits = std::uint64_t{logits_rows_max == 0 ? rows_max : logits_rows_max} * config.vocabulary;
+  return rows_max * bytes + logits * sizeof(float);
 }
 
 result<std::unique_ptr<transformer>> transformer::create(std::shared_ptr<const weights> w,

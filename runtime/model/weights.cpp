@@ -456,6 +456,7 @@ result<mixture_weights> load_mixture(loader& from, const model_shape& c, const t
   REDLINE_TRY_ASSIGN(auto downs, from.matrices(*t.find(role::expert_downs)));
   for (std::uint32_t e = 0; e < c.experts; ++e) m.experts[e].down = std::move(downs[e]);
   REDLINE_TRY_ASSIGN(m.selection_bias, from.finite(t.find(role::selection_bias)));
+  REDLINE_TRY_ASSIGN(m.expert_scales, from.finite(t.find(role::expert_scales)));
   REDLINE_TRY(load_expert_biases(from, t, m));
   REDLINE_TRY_ASSIGN(m.shared_router, from.row(t.find(role::shared_router)));
   REDLINE_TRY_ASSIGN(m.shared, load_feed_forward(from, c, t.find(role::shared_gate), t.find(role::shared_up),
@@ -537,6 +538,27 @@ result<void> load_delta(loader& from, const architecture::delta_shape& d, const 
   return {};
 }
 
+/// Loads the norms of a mixture beside a dense part.
+result<void> load_norms_beside(loader& from, const model_shape& c, const tensor_list& t, layer_weights& l) {
+  REDLINE_TRY_ASSIGN(l.dense_post_norm, load_norm(from, c, t.find(role::dense_post_norm), nullptr));
+  REDLINE_TRY_ASSIGN(l.expert_norm, load_norm(from, c, t.find(role::expert_norm), nullptr));
+  REDLINE_TRY_ASSIGN(l.expert_post_norm, load_norm(from, c, t.find(role::expert_post_norm), nullptr));
+  REDLINE_TRY_ASSIGN(l.router_norm, load_norm(from, c, t.find(role::router_scale), nullptr));
+  const float root = std::sqrt(static_cast<float>(c.width));
+  for (float& scale : l.router_norm.scale) scale /= root;
+  return {};
+}
+
+/// Loads what a layer adds for a token's embedding, and the scale of its output.
+result<void> load_layer_input(loader& from, const model_shape& c, const tensor_list& t, layer_weights& l) {
+  REDLINE_TRY_ASSIGN(l.input.gate, from.matrix(t.find(role::layer_input_gate)));
+  REDLINE_TRY_ASSIGN(l.input.projection, from.matrix(t.find(role::layer_input_projection)));
+  REDLINE_TRY_ASSIGN(l.input.post_norm, load_norm(from, c, t.find(role::layer_input_post_norm), nullptr));
+  REDLINE_TRY_ASSIGN(const std::vector<float> scale, from.finite(t.find(role::layer_scale)));
+  if (!scale.empty()) l.scale = scale.front();
+  return {};
+}
+
 result<layer_weights> load_layer(loader& from, const model_shape& c, std::uint32_t index) {
   const tensor_list t(layer_tensors(c, index));
   layer_weights l;
@@ -557,9 +579,11 @@ result<layer_weights> load_layer(loader& from, const model_shape& c, std::uint32
                      load_norm(from, c, t.find(role::feed_forward_norm), t.find(role::feed_forward_norm_shift)));
   REDLINE_TRY_ASSIGN(l.attention_post_norm, load_norm(from, c, t.find(role::attention_post_norm), nullptr));
   REDLINE_TRY_ASSIGN(l.feed_forward_post_norm, load_norm(from, c, t.find(role::feed_forward_post_norm), nullptr));
+  REDLINE_TRY(load_layer_input(from, c, t, l));
   if (c.is_mixture(index)) {
     REDLINE_TRY_ASSIGN(l.mixture, load_mixture(from, c, t));
-    return l;
+    if (!c.kind->adds_mixture()) return l;
+    REDLINE_TRY(load_norms_beside(from, c, t, l));
   }
   REDLINE_TRY_ASSIGN(l.feed_forward,
                      load_feed_forward(from, c, t.find(role::gate), t.find(role::up), t.find(role::down)));
@@ -602,13 +626,16 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
   REDLINE_TRY_ASSIGN(w->head, from.matrix(outer.find(role::output)));
   REDLINE_TRY_ASSIGN(w->output_norm,
                      load_norm(from, c, outer.find(role::output_norm), outer.find(role::output_norm_shift)));
-  if (from.has("rope_freqs.weight")) {
+  if (c.varied || from.has("rope_freqs.weight")) {
     REDLINE_TRY_ASSIGN(w->rope_factors, load_divisors(from, file, c, "rope_freqs.weight"));
   } else if (c.short_context != 0) {
     REDLINE_TRY_ASSIGN(auto of_long, load_divisors(from, file, c, "rope_factors_long.weight"));
     REDLINE_TRY_ASSIGN(auto of_short, load_divisors(from, file, c, "rope_factors_short.weight"));
     w->rope_factors = architecture::uses_long_factors(c, context_max) ? std::move(of_long) : std::move(of_short);
   }
+  REDLINE_TRY_ASSIGN(w->layer_embedding, from.matrix(outer.find(role::layer_embedding)));
+  REDLINE_TRY_ASSIGN(w->layer_projection, from.matrix(outer.find(role::layer_projection)));
+  REDLINE_TRY_ASSIGN(w->layer_projection_norm, from.vector(outer.find(role::layer_projection_norm)));
   w->layers.reserve(c.layers);
   for (std::uint32_t i = 0; i < c.layers; ++i) {
     REDLINE_TRY_ASSIGN(layer_weights layer, load_layer(from, c, i));

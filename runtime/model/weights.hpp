@@ -27,6 +27,7 @@ struct mixture_weights {
   kernels::packed_weights router;             // [experts, width]
   std::vector<float> router_bias;             // [experts], or empty
   std::vector<float> selection_bias;          // [experts], or empty
+  std::vector<float> expert_scales;           // [experts]: factors of their outputs, or empty
   std::vector<feed_forward_weights> experts;  // empty if the layer has no mixture
   kernels::packed_weights shared_router;      // [1, width]; empty without an expert that all rows go to
   feed_forward_weights shared;
@@ -50,10 +51,17 @@ struct delta_weights {
   std::vector<float> norm;                        // [head_dim]
 };
 
+/// What a layer does with a token's embedding for it (varied_shape::layer_input).
+struct layer_input_weights {
+  kernels::packed_weights gate;        // [layer_input, width]; empty if there is none
+  kernels::packed_weights projection;  // [width, layer_input]
+  norm_weights post_norm;
+};
+
 /// One decoder layer. Matrices are [outputs, inputs]; an empty bias means none.
 struct layer_weights {
   norm_weights attention_norm;
-  kernels::packed_weights query, key, value, output;  // key, value: empty with latents
+  kernels::packed_weights query, key, value, output;  // key, value: empty with latents, or if the layer has none
   kernels::packed_weights query_gate;                 // [heads * head_dim, width], if the family gates attention
   latent_weights latents;
   // If the layer is recurrent; `output` is its output projection, too.
@@ -66,8 +74,13 @@ struct layer_weights {
   std::vector<float> sinks;                 // [heads], or empty
   norm_weights feed_forward_norm;
   norm_weights attention_post_norm, feed_forward_post_norm;  // for the output of each half
-  feed_forward_weights feed_forward;                         // empty if the layer has a mixture
+  feed_forward_weights feed_forward;                         // may be empty if the layer has a mixture
   mixture_weights mixture;
+  // If the layer has both: norms of the output of each, and of the mixture's input. The router reads an input of its
+  // own, the layer's normalized by router_norm.
+  norm_weights dense_post_norm, expert_norm, expert_post_norm, router_norm;
+  layer_input_weights input;
+  float scale = 1;  // of the layer's output
 
   /// Whether both halves read the output of the first norm.
   [[nodiscard]] bool reads_one_norm() const { return !attention_norm.scale.empty() && feed_forward_norm.scale.empty(); }
@@ -81,7 +94,11 @@ class weights {
   kernels::packed_weights embedding;             // [vocabulary, width]
   kernels::packed_weights head;                  // [vocabulary, width]; empty when tied
   norm_weights output_norm;
-  std::vector<float> rope_factors;  // divisors of the frequencies; may be empty
+  // Tokens' embeddings for each layer, and what is added to them; empty if there are none (varied_shape).
+  kernels::packed_weights layer_embedding;   // [vocabulary, layers * layer_input]
+  kernels::packed_weights layer_projection;  // [layers * layer_input, width]
+  std::vector<float> layer_projection_norm;  // [layer_input]
+  std::vector<float> rope_factors;           // divisors of the frequencies; may be empty
   std::vector<layer_weights> layers;
 
   [[nodiscard]] const kernels::packed_weights& output_head() const { return config.tied_head ? embedding : head; }

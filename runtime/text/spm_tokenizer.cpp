@@ -126,7 +126,7 @@ void spm_tokenizer::push_pair(scratch& work, std::int32_t left) const {
   const std::uint32_t size = first.size + work.parts[static_cast<std::size_t>(first.after)].size;
   if (size > mergeable_bytes_max_) return;
   const auto known = mergeable_.find(work.text.substr(first.begin, size));
-  if (known == mergeable_.end()) return;
+  if (known == mergeable_.end() || vocab().score(known->second) == vocabulary::unmade) return;
   work.heap.push_back({vocab().score(known->second), left, first.after, size});
   std::push_heap(work.heap.begin(), work.heap.end());
 }

@@ -55,13 +55,14 @@ result<vocabulary> vocabulary::load(const gguf::gguf_file& file) {
   REDLINE_TRY_ASSIGN(const auto model, file.get_string("tokenizer.ggml.model"));
   if (model == "gpt2") {
     out.kind_ = vocabulary_kind::byte_level_bpe;
-  } else if (model == "llama") {
+  } else if (model == "llama" || model == "gemma4") {
     out.kind_ = vocabulary_kind::sentencepiece;
   } else {
-    return failure{errc::unsupported_format, file.path() + ": metadata 'tokenizer.ggml.model': expected 'gpt2' or " +
-                                                 "'llama', found '" + std::string(model) + "'"};
+    return failure{errc::unsupported_format, file.path() + ": metadata 'tokenizer.ggml.model': expected 'gpt2', " +
+                                                 "'llama' or 'gemma4', found '" + std::string(model) + "'"};
   }
   REDLINE_TRY(out.load_tokens(file));
+  if (out.kind_ == vocabulary_kind::sentencepiece) REDLINE_TRY(out.load_scores(file, model == "gemma4"));
   REDLINE_TRY(out.load_settings(file));
   REDLINE_TRY(out.load_special_ids(file));
   out.mark_ends();
@@ -72,7 +73,6 @@ result<vocabulary> vocabulary::load(const gguf::gguf_file& file) {
 result<void> vocabulary::load_tokens(const gguf::gguf_file& file) {
   constexpr std::string_view tokens_key = "tokenizer.ggml.tokens";
   constexpr std::string_view types_key = "tokenizer.ggml.token_type";
-  constexpr std::string_view scores_key = "tokenizer.ggml.scores";
   REDLINE_TRY_ASSIGN(const gguf::array* tokens, file.get_array(tokens_key));
   if (tokens->element_type != gguf::value_type::string) return malformed(file, tokens_key, "expected strings");
   const std::size_t count = tokens->size();
@@ -99,14 +99,36 @@ result<void> vocabulary::load_tokens(const gguf::gguf_file& file) {
     }
   }
 
-  if (kind_ != vocabulary_kind::sentencepiece) return {};
-  REDLINE_TRY_ASSIGN(const gguf::array* scores, per_token(file, scores_key, count));
-  scores_.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (scores->numbers[i] != scores->numbers[i]) {
-      return malformed(file, scores_key, "the score of token " + std::to_string(i) + " is not a number");
+  return {};
+}
+
+/// Gemma 4's files list merges instead, as byte-level BPE does: a token's score is the place of the first that makes
+/// it.
+result<void> vocabulary::load_scores(const gguf::gguf_file& file, bool by_merges) {
+  constexpr std::string_view scores_key = "tokenizer.ggml.scores", merges_key = "tokenizer.ggml.merges";
+  if (!by_merges) {
+    REDLINE_TRY_ASSIGN(const gguf::array* scores, per_token(file, scores_key, size()));
+    scores_.reserve(size());
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (scores->numbers[i] != scores->numbers[i]) {
+        return malformed(file, scores_key, "the score of token " + std::to_string(i) + " is not a number");
+      }
+      scores_.push_back(static_cast<float>(scores->numbers[i]));
     }
-    scores_.push_back(static_cast<float>(scores->numbers[i]));
+    return {};
+  }
+  REDLINE_TRY_ASSIGN(const gguf::array* merges, file.get_array(merges_key));
+  if (merges->element_type != gguf::value_type::string) return malformed(file, merges_key, "expected strings");
+  scores_.assign(size(), unmade);
+  for (std::size_t rank = merges->strings.size(); rank-- > 0;) {
+    const std::string_view merge = merges->strings[rank];
+    const std::size_t blank = merge.find(' ');
+    if (blank == 0 || blank >= merge.size() - 1) {  // npos, too
+      return malformed(file, merges_key,
+                       "merge " + std::to_string(rank) + ": expected two strings and a space between");
+    }
+    const auto made = find(std::string(merge.substr(0, blank)) + std::string(merge.substr(blank + 1)));
+    if (made) scores_[static_cast<std::size_t>(*made)] = -static_cast<float>(rank + 1);
   }
   return {};
 }
@@ -172,8 +194,9 @@ result<void> vocabulary::load_special_ids(const gguf::gguf_file& file) {
     if (!bos_ && find("<s>") && type(*find("<s>")) == token_type::control) bos_ = find("<s>");
     if (!eos_ && find("</s>") && type(*find("</s>")) == token_type::control) eos_ = find("</s>");
   }
-  REDLINE_TRY_ASSIGN(eot_, special_id(file, {"tokenizer.ggml.eot_token_id"},
-                                      {"<|eot_id|>", "<|im_end|>", message_end, "<end_of_turn>", "<|EOT|>"}));
+  REDLINE_TRY_ASSIGN(eot_,
+                     special_id(file, {"tokenizer.ggml.eot_token_id"},
+                                {"<|eot_id|>", "<|im_end|>", message_end, "<end_of_turn>", "<turn|>", "<|EOT|>"}));
   if (has_harmony_ends(*this) && eot_ == find(message_end)) eot_ = find("<|return|>");
   REDLINE_TRY_ASSIGN(message_start_,
                      special_id(file, {},
@@ -213,7 +236,7 @@ void vocabulary::mark_ends() {
   // Considers only control tokens: "</s>" as a user-defined token is also a piece of ordinary HTML.
   for (const std::string_view text :
        {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", message_end, "<|EOT|>", "<EOT>",
-        "<end_of_turn>", "</s>", "<eos>", "<｜end▁of▁sentence｜>", "<|return|>", "<|call|>"}) {
+        "<end_of_turn>", "<turn|>", "</s>", "<eos>", "<｜end▁of▁sentence｜>", "<|return|>", "<|call|>"}) {
     const bool is_of_harmony = text == "<|return|>" || text == "<|call|>";
     if ((harmony && text == message_end) || (is_of_harmony && !harmony)) continue;
     const auto id = find(text);

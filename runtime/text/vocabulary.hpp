@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,6 +53,8 @@ class vocabulary {
   /// Requires an id that `contains` accepts.
   [[nodiscard]] std::string_view text(token id) const { return texts_[static_cast<std::size_t>(id)]; }
   [[nodiscard]] token_type type(token id) const { return types_[static_cast<std::size_t>(id)]; }
+  /// The score of a piece that no merge makes.
+  static constexpr float unmade = -std::numeric_limits<float>::infinity();
   /// SentencePiece only: pieces with higher scores are merged earlier.
   [[nodiscard]] float score(token id) const { return scores_[static_cast<std::size_t>(id)]; }
   /// If several tokens have the same text, the last one, as in other runtimes.
@@ -89,6 +92,7 @@ class vocabulary {
 
  private:
   result<void> load_tokens(const gguf::gguf_file& file);
+  result<void> load_scores(const gguf::gguf_file& file, bool by_merges);
   result<void> load_settings(const gguf::gguf_file& file);
   result<void> load_special_ids(const gguf::gguf_file& file);
   /// The token that one of `keys` names, else the first of `texts` that is a special token.

@@ -154,7 +154,7 @@ TEST_P(window_pages, give_the_answers_of_a_pool_that_keeps_everything) {
       << "a prefix whose windows are cached";
 }
 
-INSTANTIATE_TEST_SUITE_P(families, window_pages, ::testing::Values("gemma3", "gpt-oss"));
+INSTANTIATE_TEST_SUITE_P(families, window_pages, ::testing::Values("gemma3", "gemma4", "gpt-oss"));
 
 kv::pool_size with_states(std::uint32_t slots, std::uint32_t copies, std::uint32_t records) {
   kv::pool_size size(pages_count);

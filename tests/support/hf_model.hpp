@@ -137,7 +137,8 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
                                                            {"qwen35moe", "Qwen3_5Moe"},
                                                            {"qwen3next", "Qwen3Next"},
                                                            {"lfm2", "Lfm2"},
-                                                           {"lfm2moe", "Lfm2Moe"}};
+                                                           {"lfm2moe", "Lfm2Moe"},
+                                                           {"gemma4", "Gemma4"}};
   const bool gelu = s.architecture.starts_with("gemma") || s.architecture == "starcoder2";
   const bool mixtral = s.architecture == "llama" && s.experts != 0;
   json config = {{"architectures", {(mixtral ? "Mixtral" : names.at(s.architecture)) + "ForCausalLM"}},
@@ -190,6 +191,29 @@ inline json hf_config_of(const tiny_shape& s, const tiny_model& m) {
     config["rope_theta"] = 1e6;
     config["rope_local_base_freq"] = 10000.0;
     config["final_logit_softcapping"] = nullptr;
+  }
+  if (s.architecture == "gemma4") {
+    config["head_dim"] = s.head_dim / 2;
+    config["global_head_dim"] = s.head_dim;
+    config["num_key_value_heads"] = s.heads;
+    config["num_global_key_value_heads"] = s.kv_heads;
+    config["sliding_window"] = s.window;
+    config["num_kv_shared_layers"] = s.sharing_layers;
+    config["use_double_wide_mlp"] = true;
+    config["hidden_size_per_layer_input"] = s.layer_input;
+    config["attention_k_eq_v"] = s.keys_are_values;
+    config["final_logit_softcapping"] = 20.0;
+    for (std::uint32_t i = 0; i < s.layers; ++i)
+      config["layer_types"].push_back(i % 2 == 0 ? "sliding_attention" : "full_attention");
+    config["rope_parameters"] = {
+        {"full_attention", {{"rope_type", "proportional"}, {"partial_rotary_factor", 0.25}, {"rope_theta", 1e6}}},
+        {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 10000.0}}}};
+    config.erase("rope_theta");
+    if (s.experts == 0) return config;
+    config["num_experts"] = s.experts;
+    config["top_k_experts"] = s.experts_used;
+    config["moe_intermediate_size"] = s.expert_feed_forward;
+    return config;
   }
   if (gpt_oss) {
     config["swiglu_limit"] = 7.0;
@@ -368,6 +392,32 @@ inline std::string hf_name(const std::string& ours, const std::string& architect
          names.at(ours.substr(layer_end + 1, last - layer_end - 1)) + ours.substr(last);
 }
 
+/// The name of a Gemma 4 tensor; empty for gates and ups of experts.
+inline std::string gemma4_name(const std::string& ours) {
+  static const std::map<std::string, std::string> names = {
+      {"ffn_norm.weight", "pre_feedforward_layernorm.weight"},
+      {"ffn_gate_inp.weight", "router.proj.weight"},
+      {"ffn_gate_inp.scale", "router.scale"},
+      {"ffn_down_exps.scale", "router.per_expert_scale"},
+      {"ffn_down_exps.weight", "experts.down_proj"},
+      {"ffn_gate_exps.weight", ""},
+      {"ffn_up_exps.weight", ""},
+      {"post_ffw_norm_1.weight", "post_feedforward_layernorm_1.weight"},
+      {"pre_ffw_norm_2.weight", "pre_feedforward_layernorm_2.weight"},
+      {"post_ffw_norm_2.weight", "post_feedforward_layernorm_2.weight"},
+      {"inp_gate.weight", "per_layer_input_gate.weight"},
+      {"proj.weight", "per_layer_projection.weight"},
+      {"post_norm.weight", "post_per_layer_input_norm.weight"},
+      {"layer_output_scale.weight", "layer_scalar"}};
+  if (ours == "per_layer_token_embd.weight") return "model.embed_tokens_per_layer.weight";
+  if (ours == "per_layer_model_proj.weight") return "model.per_layer_model_projection.weight";
+  if (ours == "per_layer_proj_norm.weight") return "model.per_layer_projection_norm.weight";
+  const std::size_t layer_end = ours.find('.', 4);
+  const auto it = names.find(ours.starts_with("blk.") ? ours.substr(layer_end + 1) : "");
+  if (it == names.end()) return hf_name(ours, "gemma4");
+  return it->second.empty() ? "" : "model.layers." + ours.substr(4, layer_end - 4) + "." + it->second;
+}
+
 /// For a tensor "blk.3.ffn_up_exps.weight", the parts before and after the expert's number in "model.layers.3...";
 /// empty for other tensors. A router's whole name is in the first part.
 inline std::pair<std::string, std::string> hf_expert_names(const std::string& ours, const std::string& architecture) {
@@ -413,7 +463,9 @@ inline void add_stacked_experts(hf_tensors& to, const tiny_tensor& t, const tiny
                                 const std::string& architecture) {
   const std::string layer = "model.layers." + t.name.substr(4, t.name.find('.', 4) - 4);
   const bool granite = architecture == "granitemoe";
-  const std::string ups = granite ? ".block_sparse_moe.input_linear.weight" : ".mlp.experts.gate_up_proj";
+  const std::string ups = granite                    ? ".block_sparse_moe.input_linear.weight"
+                          : architecture == "gemma4" ? ".experts.gate_up_proj"
+                                                     : ".mlp.experts.gate_up_proj";
   const std::string downs = granite ? ".block_sparse_moe.output_linear.weight" : ".mlp.experts.down_proj";
   const std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
   if (t.name.find("ffn_down") != std::string::npos) {
@@ -585,8 +637,17 @@ inline hf_model make_hf_model(const tiny_shape& s) {
                           {"add_bos_token", false},
                           {"chat_template", std::get<std::string>(m.metadata.at("tokenizer.chat_template"))}};
   for (const tiny_tensor& t : m.tensors) {
-    if (t.name.starts_with("rope_factors_")) continue;  // these are in the configuration
+    if (t.name.starts_with("rope_")) continue;  // these are in the configuration
     std::vector<std::uint64_t> shape(t.dimensions.rbegin(), t.dimensions.rend());
+    if (s.architecture == "gemma4") {
+      const std::string name = gemma4_name(t.name);
+      if (name.empty()) {
+        add_stacked_experts(out.tensors, t, m, s.architecture);
+      } else {
+        out.tensors[name] = {gguf::name_of(t.type), shape, t.payload};
+      }
+      continue;
+    }
     const bool stacks_experts = s.architecture == "granitemoe" || s.architecture == "qwen35moe";
     if (stacks_experts && t.name.find("_exps.") != std::string::npos) {
       add_stacked_experts(out.tensors, t, m, s.architecture);

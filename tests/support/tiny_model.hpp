@@ -27,7 +27,7 @@ struct tiny_shape {
   std::string architecture = "llama";  // or "qwen2", "qwen3", "gemma", "starcoder2", "qwen2moe", "qwen3moe", "granite",
                                        // "granitemoe", "gemma2", "gemma3", "gpt-oss", "phi3", "olmo2", "glm4",
                                        // "command-r" (with norms of heads), "deepseek2", "mellum", "mistral3",
-                                       // "qwen35", "qwen35moe", "qwen3next", "lfm2", "lfm2moe"
+                                       // "qwen35", "qwen35moe", "qwen3next", "lfm2", "lfm2moe", "gemma4"
   std::uint32_t layers = 2;
   std::uint32_t width = 64;  // rows are whole blocks of the matrices' type; so are heads * head_dim and feed_forward
   std::uint32_t heads = 4;
@@ -45,7 +45,7 @@ struct tiny_shape {
   std::uint32_t expert_feed_forward = 32;
   std::uint32_t shared_feed_forward = 0;
   std::optional<gguf::tensor_type> expert_matrices = std::nullopt;  // the type of `matrices` unless set
-  std::uint32_t window = 20;                                        // of the even layers in gemma2, gemma3 and gpt-oss
+  std::uint32_t window = 20;  // of the even layers in gemma2, gemma3, gemma4, gpt-oss
   // deepseek2: a token's vector has `width` numbers; in addition to the rotated ones, a head's own query and key have
   // half as many, and its value a quarter.
   std::uint32_t query_rank = 0;
@@ -54,6 +54,11 @@ struct tiny_shape {
   // In qwen35, qwen35moe, qwen3next, lfm2 and lfm2moe even layers have a state; in the first three with two heads of
   // keys and four of values.
   std::uint32_t delta_head_dim = 32;
+  // gemma4: layers with a window have heads of half the size and a KV head for each; the last layers share keys and
+  // values and are twice as wide; a token has so many numbers for each layer; others use keys as values.
+  std::uint32_t sharing_layers = 0;
+  std::uint32_t layer_input = 0;
+  bool keys_are_values = false;
   bool by_sigmoid = false;  // experts are chosen as in DeepSeek 3, in two groups if their number is even
 };
 
@@ -316,6 +321,28 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     m.metadata[a + "attention.head_count_kv"] = kv_heads;
     m.metadata[a + "shortconv.l_cache"] = 3U;
   }
+  const bool gemma4 = s.architecture == "gemma4";
+  const auto shares = [&](std::uint32_t layer) { return gemma4 && layer + s.sharing_layers >= s.layers; };
+  if (gemma4) {
+    std::vector<std::int32_t> kv_heads, hidden, windows;
+    for (std::uint32_t i = 0; i < s.layers; ++i) {
+      kv_heads.push_back(static_cast<std::int32_t>(i % 2 == 0 ? s.heads : s.kv_heads));
+      hidden.push_back(static_cast<std::int32_t>(shares(i) ? 2 * s.feed_forward : s.feed_forward));
+      windows.push_back(i % 2 == 0 ? 1 : 0);
+    }
+    m.metadata[a + "attention.head_count_kv"] = kv_heads;
+    m.metadata[a + "feed_forward_length"] = hidden;
+    m.metadata[a + "attention.sliding_window_pattern"] = windows;
+    m.metadata[a + "attention.sliding_window"] = s.window;
+    m.metadata[a + "attention.key_length_swa"] = s.head_dim / 2;
+    m.metadata[a + "attention.value_length_swa"] = s.head_dim / 2;
+    m.metadata[a + "rope.dimension_count"] = s.head_dim;
+    m.metadata[a + "rope.dimension_count_swa"] = s.head_dim / 2;
+    m.metadata[a + "rope.freq_base"] = 1e6F;
+    m.metadata[a + "attention.shared_kv_layers"] = s.sharing_layers;
+    m.metadata[a + "embedding_length_per_layer_input"] = s.layer_input;
+    m.metadata[a + "final_logit_softcapping"] = 20.0F;
+  }
   if (lfm2moe) {
     m.metadata[a + "leading_dense_block_count"] = s.dense_layers;
     m.metadata[a + "expert_gating_func"] = 2U;
@@ -351,9 +378,54 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
     add("rope_factors_long.weight", gguf::tensor_type::f32, {s.rotary_dim / 2}, 5, 3);
     add("rope_factors_short.weight", gguf::tensor_type::f32, {s.rotary_dim / 2}, 1.5F, 0.5F);
   }
+  // Matrices whose rows may be less than a block get another type, as in real files.
+  const auto narrow = [&](const std::string& name, std::uint32_t rows, std::uint32_t columns) {
+    add(name, tiny_fits(s.matrices, columns) ? s.matrices : gguf::tensor_type::q8_0, {columns, rows}, 0,
+        2 / std::sqrt(static_cast<float>(columns)));
+  };
+  const auto vector = [&](const std::string& name, std::uint32_t length) {
+    add(name, gguf::tensor_type::f32, {length}, 1, 0.2F);
+  };
+  if (gemma4) {
+    std::vector<float> divisors(s.head_dim / 2, 1e30F);
+    std::fill_n(divisors.begin(), s.head_dim / 8, 1.0F);
+    m.tensors.push_back(
+        {"rope_freqs.weight", gguf::tensor_type::f32, {s.head_dim / 2}, tiny_encode(gguf::tensor_type::f32, divisors)});
+    if (s.layer_input != 0) {
+      narrow("per_layer_token_embd.weight", tiny_model::vocabulary, s.layers * s.layer_input);
+      matrix("per_layer_model_proj.weight", s.layers * s.layer_input, s.width);
+      vector("per_layer_proj_norm.weight", s.layer_input);
+    }
+  }
   for (std::uint32_t i = 0; i < s.layers; ++i) {
     const std::string b = "blk." + std::to_string(i) + ".";
     if (!olmo2) norm(b + "attn_norm");
+    if (gemma4) {
+      const std::uint32_t head_dim = i % 2 == 0 ? s.head_dim / 2 : s.head_dim;
+      const std::uint32_t keys = head_dim * (i % 2 == 0 ? s.heads : s.kv_heads);
+      const std::uint32_t hidden = shares(i) ? 2 * s.feed_forward : s.feed_forward;
+      matrix(b + "attn_q.weight", s.heads * head_dim, s.width);
+      if (!shares(i)) matrix(b + "attn_k.weight", keys, s.width);
+      if (!shares(i) && (i % 2 == 0 || !s.keys_are_values)) matrix(b + "attn_v.weight", keys, s.width);
+      narrow(b + "attn_output.weight", s.width, s.heads * head_dim);
+      vector(b + "attn_q_norm.weight", head_dim);
+      if (!shares(i)) vector(b + "attn_k_norm.weight", head_dim);
+      for (const char* each : {"post_attention_norm", "ffn_norm", "post_ffw_norm"}) norm(b + each);
+      matrix(b + "ffn_gate.weight", hidden, s.width);
+      matrix(b + "ffn_up.weight", hidden, s.width);
+      narrow(b + "ffn_down.weight", s.width, hidden);
+      if (s.experts != 0) {
+        for (const char* each : {"post_ffw_norm_1", "pre_ffw_norm_2", "post_ffw_norm_2"}) norm(b + each);
+        vector(b + "ffn_gate_inp.scale", s.width);
+        vector(b + "ffn_down_exps.scale", s.experts);
+      }
+      if (s.layer_input != 0) {
+        matrix(b + "inp_gate.weight", s.layer_input, s.width);
+        narrow(b + "proj.weight", s.width, s.layer_input);
+        norm(b + "post_norm");
+      }
+      add(b + "layer_output_scale.weight", gguf::tensor_type::f32, {1}, 0.9F, 0.1F);
+    }
     const bool has_state = (qwen35 || lfm2) && i % 2 == 0;
     if (has_state && lfm2) {
       matrix(b + "shortconv.in_proj.weight", 3 * s.width, s.width);
@@ -403,7 +475,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
         of_heads("attn_k_b.weight", rank, plain);
         of_heads("attn_v_b.weight", value, rank);
       }
-    } else {
+    } else if (!gemma4) {
       matrix(b + "attn_q.weight", qwen35 ? 2 * q : q, s.width);
       matrix(b + "attn_k.weight", kv, s.width);
       matrix(b + "attn_v.weight", kv, s.width);
@@ -422,12 +494,12 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {q}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {kv}, 1, 0.2F);
     }
-    if (!has_state) matrix(b + "attn_output.weight", s.width, deepseek ? s.heads * value : q);
+    if (!has_state && !gemma4) matrix(b + "attn_output.weight", s.width, deepseek ? s.heads * value : q);
     if (command_r) {
       add(b + "attn_q_norm.weight", gguf::tensor_type::f32, {s.head_dim, s.heads}, 1, 0.2F);
       add(b + "attn_k_norm.weight", gguf::tensor_type::f32, {s.head_dim, s.kv_heads}, 1, 0.2F);
     }
-    if (!olmo2 && !command_r) norm(b + (gpt_oss || qwen35 ? "post_attention_norm" : "ffn_norm"));
+    if (!olmo2 && !command_r && !gemma4) norm(b + (gpt_oss || qwen35 ? "post_attention_norm" : "ffn_norm"));
     if (has_post_norms) {
       norm(b + "post_attention_norm");
       norm(b + "post_ffw_norm");
@@ -461,6 +533,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       matrix(b + "ffn_down_shexp.weight", s.width, s.shared_feed_forward);
       continue;
     }
+    if (gemma4) continue;
     if (!starcoder && !fuses_gate) matrix(b + "ffn_gate.weight", s.feed_forward, s.width);
     matrix(b + "ffn_up.weight", fuses_gate ? 2 * s.feed_forward : s.feed_forward, s.width);
     matrix(b + "ffn_down.weight", s.width, s.feed_forward);

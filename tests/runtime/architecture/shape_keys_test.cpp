@@ -174,6 +174,59 @@ TEST(shape_keys, reads_from_the_numbers_of_kv_heads_which_layers_are_convolution
   EXPECT_THAT(read_shape(*other.file()).error().context, HasSubstr("shortconv.l_cache: expected 2 to 16, found 1"));
 }
 
+TEST(shape_keys, reads_sizes_that_differ_among_layers) {
+  const tiny_model m =
+      make_tiny_model({.architecture = "gemma4", .layers = 6, .rotary_dim = 16, .sharing_layers = 3, .layer_input = 8});
+  const auto c = read_shape(*m.file());
+  ASSERT_TRUE(c) << c.error().describe();
+  std::string kept, read;
+  for (std::size_t layer = 0; layer < c->layers; ++layer) {
+    kept += c->keeps_tokens(layer) ? 'k' : '.';
+    read += static_cast<char>('0' + c->kv_layer_of(layer));
+  }
+  EXPECT_EQ(kept, "kkk...");
+  EXPECT_EQ(read, "012121") << "the last of the kind";
+  EXPECT_EQ(c->attention_layers(), 3U);
+  EXPECT_EQ(c->of_layer(0).head_dim, 8U);
+  EXPECT_EQ(c->of_layer(0).kv_heads, 4U);
+  EXPECT_EQ(c->of_layer(1).head_dim, 16U);
+  EXPECT_EQ(c->of_layer(1).kv_heads, 2U);
+  EXPECT_EQ(c->of_layer(1).feed_forward, 96U);
+  EXPECT_EQ(c->of_layer(4).feed_forward, 192U);
+  EXPECT_EQ(c->varied->layer_input, 8U);
+  EXPECT_FALSE(c->varied->keys_are_values);
+  EXPECT_EQ(c->attention_scale, 1);
+  EXPECT_TRUE(read_shape(*make_tiny_model({.architecture = "gemma4", .keys_are_values = true}).file())
+                  ->varied->keys_are_values);
+  const auto refusal = [&](const std::string& key, tiny_model::entry value) {
+    tiny_model bad = m;
+    bad.metadata["gemma4." + key] = std::move(value);
+    const auto read_bad = read_shape(*bad.file());
+    return read_bad ? std::string("none") : read_bad.error().context;
+  };
+  using numbers = std::vector<std::int32_t>;
+  EXPECT_THAT(refusal("attention.head_count_kv", numbers{4, 2, 4}),
+              HasSubstr("a number for each of 6 layers, found 3"));
+  EXPECT_THAT(refusal("attention.head_count_kv", numbers{4, 2, 4, 2, 4, 1}),
+              HasSubstr("head_count_kv: expected one number for layers of a kind, found another in layer 5"));
+  EXPECT_THAT(refusal("attention.head_count_kv", numbers{3, 2, 3, 2, 3, 2}), HasSubstr("a divisor of the 4 heads"));
+  EXPECT_THAT(refusal("attention.head_count_kv", numbers{4, 0, 4, 0, 4, 0}), HasSubstr("found 0.000000 in layer 1"));
+  EXPECT_THAT(refusal("feed_forward_length", numbers{96, 64, 96, 192, 192, 192}),
+              HasSubstr("feed_forward_length: expected one number for layers of a kind, found another in layer 1"));
+  EXPECT_THAT(refusal("attention.shared_kv_layers", 6U), HasSubstr("expected fewer than the 6 layers, found 6"));
+  EXPECT_THAT(refusal("attention.shared_kv_layers", 5U),
+              HasSubstr("expected one number for layers of a kind"));  // the widths are those of three
+  EXPECT_THAT(refusal("attention.key_length_swa", 7U), HasSubstr("expected the key length 7, found 8"));
+  EXPECT_THAT(refusal("rope.dimension_count_swa", 10U), HasSubstr("rotated dimensions there from 2 to 8, found 10"));
+  EXPECT_THAT(refusal("embedding_length_per_layer_input", 1U << 30), HasSubstr("a token's input to each layer from 0"));
+  EXPECT_THAT(refusal("attention.sliding_window", 0U), HasSubstr("sliding_window: expected 1 to"));
+  tiny_model one = make_tiny_model({.architecture = "gemma4", .layers = 3, .rotary_dim = 16});
+  one.metadata["gemma4.attention.shared_kv_layers"] = 2U;
+  EXPECT_THAT(read_shape(*one.file()).error().context,
+              HasSubstr("expected a layer of each kind before the last 2, which read its keys and values, found the "
+                        "first in layer 1"));
+}
+
 TEST(shape_keys, reads_windows_as_each_family_places_them) {
   using numbers = std::vector<std::uint32_t>;
   const auto windows = [](const tiny_model& m) {
@@ -366,7 +419,7 @@ TEST(shape_keys, refuses_metadata_by_key_and_says_what_it_wanted) {
       {"llama.embedding_length", 1U << 31, errc::file_malformed, "llama.embedding_length"},
       {"llama.attention.head_count_kv", 3U, errc::file_malformed, "expected a divisor of 4 heads, found 3"},
       {"llama.attention.key_length", 17U, errc::unsupported_format, "head size: expected an even number"},
-      {"llama.attention.key_length", 512U, errc::file_malformed, "attention.key_length: expected 1 to 256, found 512"},
+      {"llama.attention.key_length", 514U, errc::file_malformed, "attention.key_length: expected 1 to 512, found 514"},
       {"llama.attention.value_length", 32U, errc::unsupported_format, "expected the key length 16, found 32"},
       {"llama.rope.dimension_count", 18U, errc::file_malformed, "rope.dimension_count: expected 1 to 16, found 18"},
       {"llama.rope.dimension_count", 7U, errc::file_malformed, "expected an even number, found 7"},
@@ -580,7 +633,8 @@ TEST(shape_keys, survives_random_numbers_in_every_key) {
                                make_tiny_model({.architecture = "phi3"}),
                                deepseek2(),
                                deepseek2(true),
-                               make_tiny_model({.architecture = "command-r"})};
+                               make_tiny_model({.architecture = "command-r"}),
+                               make_tiny_model({.architecture = "gemma4", .layers = 4, .sharing_layers = 2})};
   int accepted = 0;
   for (int i = 0; i < 3000; ++i) {
     tiny_model m = wholes[static_cast<std::size_t>(i) % std::size(wholes)];

@@ -84,7 +84,7 @@ std::vector<float> logits_of(const gguf::gguf_file& file, const std::vector<toke
 }
 
 TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
-  std::vector<std::string> names{"mixtral", "deepseek3"};
+  std::vector<std::string> names{"mixtral", "deepseek3", "gemma4 with experts"};
   for (const architecture::family& f : architecture::families()) {
     if (!f.hub.empty()) names.emplace_back(f.name);
   }
@@ -93,12 +93,21 @@ TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
     for (const bool tied : {true, false}) {
       tiny_shape shape = {.architecture = name == "mixtral"     ? "llama"
                                           : name == "deepseek3" ? "deepseek2"
-                                                                : name,
+                                                                : name.substr(0, name.find(' ')),
                           .tied_head = tied};
       if (name == "mixtral" || name == "mellum" || name == "qwen3next" || name.ends_with("moe")) shape.experts = 5;
       if (name == "qwen2moe" || name == "qwen35moe" || name == "qwen3next") shape.shared_feed_forward = 64;
       if (name.starts_with("qwen35") || name == "qwen3next") shape.rotary_dim = 4;
       if (name == "lfm2moe") shape.dense_layers = 1;
+      if (name == "gemma4") {
+        shape.layers = 5;
+        shape.sharing_layers = 2;
+        shape.layer_input = 8;
+      }
+      if (name == "gemma4 with experts") {
+        shape.experts = 5;
+        shape.keys_are_values = true;
+      }
       shape.window = 4;
       if (name == "phi3" || name == "glm4") shape.rotary_dim = 12;
       if (name.starts_with("deepseek")) {
@@ -155,12 +164,13 @@ hf_model wrapped(const tiny_shape& shape, const std::string& architecture, const
 TEST_F(convert_test, of_a_model_that_sees_the_part_for_text_is_taken) {
   for (const auto& [ours, theirs, type] :
        {std::tuple("gemma3", "Gemma3ForConditionalGeneration", "gemma3_text"),
+        std::tuple("gemma4", "Gemma4ForConditionalGeneration", "gemma4_text"),
         std::tuple("llama", "Mistral3ForConditionalGeneration", "mistral"),
         std::tuple("qwen35", "Qwen3_5ForConditionalGeneration", "qwen3_5_text"),
         std::tuple("qwen35moe", "Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe_text")}) {
     for (const std::string before : {"language_model.", "model.language_model."}) {
       SCOPED_TRACE(theirs + (" " + before));
-      tiny_shape shape = {.architecture = ours, .tied_head = ours == std::string("gemma3"), .window = 4};
+      tiny_shape shape = {.architecture = ours, .tied_head = std::string(ours).starts_with("gemma"), .window = 4};
       if (ours == std::string("qwen35moe")) {
         shape.experts = 4;
         shape.shared_feed_forward = 64;
@@ -204,8 +214,8 @@ TEST_F(convert_test, parts_of_a_model_that_sees_are_refused_by_file_and_name) {
               }),
               HasSubstr("'language_model.model.norm.weight'.shape: expected [64], found [8, 8]"));
   EXPECT_THAT(
-      with([](hf_model& m) { m.tensors["audio_tower.weight"] = m.tensors["language_model.model.norm.weight"]; }),
-      HasSubstr("'audio_tower.weight' does not belong in a gemma3 model"));
+      with([](hf_model& m) { m.tensors["speech_tower.weight"] = m.tensors["language_model.model.norm.weight"]; }),
+      HasSubstr("'speech_tower.weight' does not belong in a gemma3 model"));
   EXPECT_THAT(with([](hf_model& m) { m.tensors["model.norm.weight"] = m.tensors["language_model.model.norm.weight"]; }),
               HasSubstr("does not belong in a gemma3 model"));
   EXPECT_THAT(with([](hf_model& m) { m.config.erase("text_config"); }), HasSubstr("config.json: text_config"));

@@ -42,16 +42,16 @@ std::vector<float> made_weights_of(const gguf::tensor& t) {
 
 TEST(synth, every_type_and_architecture_loads_as_a_model_with_a_tokenizer) {
   const test::temporary_folder folder;
-  for (const char* shape :
-       {"tiny", "tiny-llama", "tiny-mixtral", "tiny-qwen2moe", "tiny-qwen3moe", "tiny-gemma2", "tiny-gemma3",
-        "tiny-gpt-oss", "tiny-phi", "tiny-olmo2", "tiny-glm4", "tiny-command-r", "tiny-deepseek2"}) {
+  for (const char* shape : {"tiny", "tiny-llama", "tiny-mixtral", "tiny-qwen2moe", "tiny-qwen3moe", "tiny-gemma2",
+                            "tiny-gemma3", "tiny-gemma4", "tiny-gemma4-moe", "tiny-gpt-oss", "tiny-phi", "tiny-olmo2",
+                            "tiny-glm4", "tiny-command-r", "tiny-deepseek2"}) {
     for (const char* type :
          {"f32", "bf16", "q8_0", "q4_0", "q4_k", "q4_k_m", "q5_k", "q6_k", "q2_k", "iq4_xs", "mxfp4"}) {
       const auto file = opened(synthetic(folder, tiny(type, shape)));
       const auto config = architecture::read_shape(*file);
       ASSERT_TRUE(config) << config.error().describe();
       const bool gemma = std::string(shape).find("gemma") != std::string::npos;
-      EXPECT_EQ(config->layers, std::string(shape) == "tiny-gemma3" ? 7U : 2U);
+      EXPECT_EQ(config->layers, find_shape(shape)->layers);
       EXPECT_EQ(config->vocabulary, 512U);
       EXPECT_EQ(config->tied_head, std::string(shape) == "tiny" || std::string(shape) == "tiny-qwen3moe" || gemma ||
                                        std::string(shape) == "tiny-phi" || std::string(shape) == "tiny-command-r");
@@ -173,12 +173,12 @@ TEST(synth, impossible_shapes_are_refused_in_words) {
       change(s);
     });
   };
-  EXPECT_THAT(refused_latents([](auto& s) { s.rotary_dim = 0; }), HasSubstr("rotated dimensions from 1 to 255"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.rotary_dim = 0; }), HasSubstr("rotated dimensions from 1 to 511"));
   EXPECT_THAT(refused_latents([](auto& s) { s.head_dim = 64; }), HasSubstr("expected a head size of 288"));
   EXPECT_THAT(refused_latents([](auto& s) { s.latent->rank = 0; }), HasSubstr("a latent rank from 1 to 992, found 0"));
   EXPECT_THAT(refused_latents([](auto& s) { s.latent->rank = 993; }), HasSubstr("a latent rank from 1 to 992"));
-  EXPECT_THAT(refused_latents([](auto& s) { s.latent->value_dim = 300; }),
-              HasSubstr("a value size from 1 to 256, found 300"));
+  EXPECT_THAT(refused_latents([](auto& s) { s.latent->value_dim = 600; }),
+              HasSubstr("a value size from 1 to 512, found 600"));
   EXPECT_THAT(refused_latents([](auto& s) { s.kv_heads = 2; }), HasSubstr("heads for keys and values from 1 to 1"));
   EXPECT_THAT(refused_latents([](auto& s) { s.shared_feed_forward = 300; }),
               HasSubstr("300 in total, with 256 for each"));

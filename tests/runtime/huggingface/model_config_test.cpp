@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "tests/support/hf_model.hpp"
+
 namespace redline::huggingface {
 namespace {
 
@@ -461,7 +463,7 @@ TEST(model_config, recurrent_layers_are_read_and_refused_by_field) {
   const auto refusal = [&](const char* name, const json& value) { return refusal_with(name, value, document); };
   EXPECT_THAT(refusal("linear_value_head_dim", 128),
               HasSubstr("linear_value_head_dim: expected the 64 of linear_key_head_dim, found 128"));
-  EXPECT_THAT(refusal("linear_num_value_heads", 5), HasSubstr("value heads up to 4096 and a multiple of 2, found 5"));
+  EXPECT_THAT(refusal("linear_num_value_heads", 5), HasSubstr("value heads up to 2048 and a multiple of 2, found 5"));
   EXPECT_THAT(refusal("linear_conv_kernel_dim", 17), HasSubstr("a convolution up to 16, found 17"));
   EXPECT_THAT(refusal("linear_num_key_heads", nullptr), HasSubstr("linear_num_key_heads"));
   EXPECT_THAT(refusal("attn_output_gate", false), HasSubstr("attn_output_gate: expected true"));
@@ -517,7 +519,7 @@ TEST(model_config, deepseeks_that_compute_something_else_are_refused_by_field) {
   EXPECT_THAT(refusal("kv_lora_rank", nullptr), HasSubstr("kv_lora_rank"));
   EXPECT_THAT(refusal("kv_lora_rank", 1000), HasSubstr("a latent rank from 1 to 960, found 1000"));
   EXPECT_THAT(refusal("q_lora_rank", 0), HasSubstr("q_lora_rank"));
-  EXPECT_THAT(refusal("v_head_dim", 257), HasSubstr("a value size from 1 to 256, found 257"));
+  EXPECT_THAT(refusal("v_head_dim", 513), HasSubstr("a value size from 1 to 512, found 513"));
   EXPECT_THAT(refusal("scoring_func", "sigmoid"), HasSubstr("scoring_func: expected 'softmax', found 'sigmoid'"));
   EXPECT_THAT(refusal("topk_method", "group_limited_greedy"), HasSubstr("topk_method: expected 'greedy'"));
   EXPECT_THAT(refusal("moe_layer_freq", 2), HasSubstr("moe_layer_freq: expected 1, found 2"));
@@ -648,7 +650,27 @@ TEST(model_config, tensors_of_the_text_part_have_the_names_that_they_have_alone)
   EXPECT_EQ(text_name("lm_head.weight"), "lm_head.weight");
   EXPECT_EQ(text_name("vision_tower.x"), std::nullopt);
   EXPECT_EQ(text_name("model.multi_modal_projector.x"), std::nullopt);
-  EXPECT_EQ(text_name("audio_tower.x"), "audio_tower.x") << "unknown members are not ignored";
+  EXPECT_EQ(text_name("model.audio_tower.x"), std::nullopt);
+  EXPECT_EQ(text_name("speech_tower.x"), "speech_tower.x") << "unknown members are not ignored";
+}
+
+TEST(model_config, gemma_4s_layers_differ) {
+  const json whole = test::make_hf_model({.architecture = "gemma4", .layers = 4, .sharing_layers = 2}).config;
+  const model_config c = read(whole).value();
+  EXPECT_EQ(c.shape.head_dim, 16U);
+  EXPECT_EQ(c.shape.varied->window_head_dim, 8U);
+  EXPECT_EQ(c.shape.varied->sharing_feed_forward, 192U);
+  EXPECT_EQ(c.shape.experts, 0U);
+  EXPECT_THAT(rope_divisors(c), ::testing::ElementsAre(1, 1, 1e30F, 1e30F, 1e30F, 1e30F, 1e30F, 1e30F));
+  const auto refusal = [&](const std::string& name, json value) { return refusal_with(name, std::move(value), whole); };
+  EXPECT_THAT(refusal("layer_types", {"sliding_attention"}), HasSubstr("expected 4 entries, found 1"));
+  EXPECT_THAT(refusal("layer_types", {"sliding_attention", "full_attention", "sliding_attention", "linear_attention"}),
+              HasSubstr("expected 'sliding_attention' or 'full_attention', found \"linear_attention\""));
+  EXPECT_THAT(refusal("num_kv_shared_layers", 3), HasSubstr("expected a layer of each kind before the last 3"));
+  EXPECT_THAT(refusal("global_head_dim", 514), HasSubstr("expected an even head size up to 512, found 514"));
+  json part = whole["rope_parameters"];
+  part["full_attention"]["partial_rotary_factor"] = 1.5;
+  EXPECT_THAT(refusal("rope_parameters", part), HasSubstr("partial_rotary_factor: expected at most 1, found 1.5"));
 }
 
 TEST(model_config, other_arithmetic_is_refused) {

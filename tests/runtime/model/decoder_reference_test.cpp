@@ -165,7 +165,32 @@ test::tiny_model reference_lfm2(const std::string& name) {
   return m;
 }
 
+/// "gemma4" has what the small models have, "gemma4-moe" what the mixtures have.
+test::tiny_model reference_gemma4(const std::string& name) {
+  const bool is_mixture = name == "gemma4-moe";
+  test::tiny_shape shape{.architecture = "gemma4", .rotary_dim = 16, .window = 4};
+  if (is_mixture) {
+    shape.experts = 6;
+    shape.keys_are_values = true;
+  } else {
+    shape.layers = 4;
+    shape.sharing_layers = 2;
+    shape.layer_input = 8;
+  }
+  test::tiny_model m = test::make_tiny_model(shape);
+  std::uint64_t number = 0;
+  for (test::tiny_tensor& t : m.tensors) {
+    if (t.name == "rope_freqs.weight") continue;
+    const bool is_factor = t.dimensions.size() == 1;
+    const float spread = t.name == "token_embd.weight" ? 0.5F : 0.25F;
+    t.payload =
+        test::tiny_encode(t.type, hashed(number++, t.payload.size() / sizeof(float), is_factor ? 1 : 0, spread));
+  }
+  return m;
+}
+
 test::tiny_model reference_model(const std::string& name) {
+  if (name.starts_with("gemma4")) return reference_gemma4(name);
   if (name.starts_with("deepseek2")) return reference_deepseek2(name);
   if (name.starts_with("lfm2")) return reference_lfm2(name);
   if (name.starts_with("qwen35") || name == "qwen3next") return reference_qwen35(name);
@@ -314,7 +339,7 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
       }
     }
   }
-  EXPECT_EQ(rows_checked, 90);
+  EXPECT_EQ(rows_checked, 96);
 }
 
 // Covers both layouts of rotation (qwen2's halves, llama's neighbors with half of a head rotated), windows, and layers

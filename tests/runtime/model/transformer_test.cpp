@@ -241,6 +241,7 @@ tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
   const bool deepseek = architecture == "deepseek2";
   const bool is_mixture = architecture == "mixtral" || architecture == "gpt-oss" || architecture == "mellum" ||
                           architecture.ends_with("moe") || architecture == "qwen3next" || deepseek;
+  const bool gemma4 = architecture == "gemma4";
   if (architecture == "mixtral") architecture = "llama";
   tiny_shape shape{.architecture = architecture, .matrices = matrices, .seed = 3};
   using enum gguf::tensor_type;
@@ -257,7 +258,13 @@ tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
   } else {
     shape.rotary_dim = 12;
   }
-  if (is_mixture) {
+  if (gemma4) {
+    shape.layers = 5;
+    shape.sharing_layers = 2;
+    shape.layer_input = 32;
+    shape.keys_are_values = matrices == gguf::tensor_type::f32;
+  }
+  if (is_mixture || gemma4) {
     shape.experts = 7;
     shape.experts_used = 3;
     shape.expert_feed_forward = shape.width == 256 ? 256 : 32;
@@ -277,7 +284,7 @@ tiny_shape shape_for(std::string architecture, gguf::tensor_type matrices) {
 /// Four sequences share few window pages, which move between them as windows pass. What other sequences left in a page
 /// is never visible.
 TEST(transformer_windows, give_the_same_bits_from_storage_of_their_own) {
-  for (const char* architecture : {"gemma2", "gemma3", "gpt-oss"}) {
+  for (const char* architecture : {"gemma2", "gemma3", "gemma4", "gpt-oss"}) {
     for (const kv_type type : {kv_type::f32, kv_type::f16, kv_type::q8_0, kv_type::i16}) {
       SCOPED_TRACE(std::string(architecture) + " " + std::string(kernels::name_of(type)));
       const kernels::kernel_table& table = *kernels::process_table().table;

@@ -202,10 +202,15 @@ TEST_F(weights_test, name_every_tensor_that_is_missing) {
     if (architecture == "lfm2moe") shape.dense_layers = 1;
     if (architecture == "qwen2moe" || architecture == "qwen35moe" || next || deepseek) shape.shared_feed_forward = 64;
     if (deepseek) shape.query_rank = 64;
+    if (architecture == "gemma4") {
+      shape.experts = 4;
+      shape.layer_input = 8;
+    }
     const tiny_model whole = make_tiny_model(shape);
     const std::string optional = architecture == "glm4"        ? "blk.0.attn_q.bias"
                                  : architecture == "command-r" ? "blk.0.attn_q_norm.weight"
                                  : architecture == "lfm2moe"   ? "blk.1.exp_probs_b.bias"
+                                 : architecture == "gemma4"    ? "blk.1.attn_v.weight"
                                                                : "";
     for (const test::tiny_tensor& t : whole.tensors) {
       if (t.name == optional) continue;  // this tensor decides whether there are any

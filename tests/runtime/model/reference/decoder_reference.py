@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes decoder_logits.txt: logits of thirty tiny decoders, computed in float64 from the published definitions.
+"""Writes decoder_logits.txt: logits of thirty-two tiny decoders, computed in float64 from the published definitions.
 
 This script shares no code and no file with the runtime. Weights come from an integer hash that the test repeats, so
 that both sides have the same floats: value(tensor, i) = centre + spread * (hash16 / 2^15 - 1), rounded to float32 after
@@ -51,6 +51,12 @@ Case "lfm2": the second layer is like one of qwen3. The first makes three rows o
 multiplied, each of the resulting channels is mixed over the last three tokens, and the result is multiplied by the
 second. "lfm2moe": the second layer has a mixture of six experts, two of which a token uses; they are chosen by sigmoids
 plus a bias, and weighted by the sigmoids alone, which sum to one.
+Case "gemma4": four layers; the first and the third see a window of four tokens and have four KV heads of 8 numbers, the
+others have two of 16, of whose pairs only the first quarter rotates, by a base of their own; the third reads keys and
+values of the first, the fourth those of the second, and both are twice as wide. Values are normalized without weights,
+scores are not scaled. A token has 8 more numbers for each layer, which the layer's gate multiplies. "gemma4-moe": two
+layers; the second uses its keys, before their norm, as values; beside the dense part is a mixture of six experts, with
+norms of its own, a router that reads its own norm, and a factor for each expert.
 
 The script also writes decoder_splices.txt: the logits of the last token after a log was changed in the middle, where
 later tokens kept their keys and values. Keys are stored unrotated here, and rotated exactly to their token's current
@@ -71,6 +77,7 @@ LONG_FACTORS, SHORT_FACTORS = np.array([1, 1.25, 2, 5, 11, 30]), np.array([1, 1,
 GEMMAS = ("gemma", "gemma2", "gemma3")
 QWEN35 = ("qwen35", "qwen35moe", "qwen3next")
 LFM2 = ("lfm2", "lfm2moe")
+GEMMA4 = ("gemma4", "gemma4-moe")
 DELTA_KEYS, DELTA_VALUES, DELTA_DIM, TAPS = 2, 4, 32, 4
 EPSILON, BASE = 1e-5, 10000.0
 TOKENS = [5, 299, 17, 17, 120, 64, 0, 250, 31, 88, 142]
@@ -481,6 +488,79 @@ def lfm2_logits(kind, tokens):
     return rms_norm(x, last_norm) @ embedding.T
 
 
+def gemma4_logits(kind, tokens):
+    number = iter(range(1000))
+    draw = lambda *shape, centre=0, spread=0.25: tensor(next(number), shape, centre, spread)
+    ones = lambda length: draw(length, centre=1)
+    moe = kind == "gemma4-moe"
+    layers, sharing, size = (2, 0, 0) if moe else (4, 2, 8)
+    embedding, last_norm = draw(VOCABULARY, WIDTH, spread=0.5), ones(WIDTH)
+    n, x = len(tokens), embedding[tokens] * np.sqrt(WIDTH)
+    positions = np.arange(n, dtype=np.float64)
+    if size:
+        second, projection, of_sum = draw(VOCABULARY, layers * size), draw(layers * size, WIDTH), ones(size)
+        projected = rms_norm((x @ projection.T / np.sqrt(WIDTH)).reshape(n, layers, size), of_sum)
+        inputs = (projected + second[tokens].reshape(n, layers, size) * np.sqrt(size)) / np.sqrt(2)
+    cached = {}
+    for i in range(layers):
+        windowed, shares = i % 2 == 0, i >= layers - sharing
+        dim, kv_heads, base = (HEAD_DIM // 2, HEADS, BASE) if windowed else (HEAD_DIM, KV_HEADS, 1e6)
+        pairs = dim // 2
+        frequency = np.where(np.arange(pairs) < (pairs if windowed else pairs // 4), base ** (-np.arange(pairs) / pairs), 0)
+
+        def rope(t):
+            angle = positions[:, None] * frequency
+            turned = (t[..., :pairs] + 1j * t[..., pairs:]) * np.exp(1j * angle)[:, None]
+            return np.concatenate([turned.real, turned.imag], -1)
+
+        h = rms_norm(x, ones(WIDTH))
+        q = (h @ draw(HEADS * dim, WIDTH).T).reshape(n, HEADS, dim)
+        if not shares:
+            k = (h @ draw(kv_heads * dim, WIDTH).T).reshape(n, kv_heads, dim)
+            v = k if moe and not windowed else (h @ draw(kv_heads * dim, WIDTH).T).reshape(n, kv_heads, dim)
+        out = draw(WIDTH, HEADS * dim)
+        q = rope(rms_norm(q, ones(dim)))
+        if not shares:
+            cached[windowed] = rope(rms_norm(k, ones(dim))), rms_norm(v, 1)
+        k, v = (np.repeat(t, HEADS // kv_heads, axis=1) for t in cached[windowed])
+        score = np.einsum("ihd,jhd->hij", q, k)
+        unseen = ~np.tri(n, dtype=bool)
+        if windowed:
+            unseen |= np.tri(n, n, -WINDOW, dtype=bool)
+        score[:, unseen] = -np.inf
+        p = np.exp(score - score.max(-1, keepdims=True))
+        p /= p.sum(-1, keepdims=True)
+        seen = np.einsum("hij,jhd->ihd", p, v).reshape(n, -1) @ out.T
+        x = x + rms_norm(seen, ones(WIDTH))
+        in_norm, out_norm, width = ones(WIDTH), ones(WIDTH), FEED_FORWARD * (2 if shares else 1)
+        h = rms_norm(x, in_norm)
+        gate, up, down = draw(width, WIDTH), draw(width, WIDTH), draw(WIDTH, width)
+        more = (gelu(h @ gate.T) * (h @ up.T)) @ down.T
+        if moe:
+            more = rms_norm(more, ones(WIDTH))
+            expert_norm, expert_post_norm = ones(WIDTH), ones(WIDTH)
+            routed, factors = rms_norm(x, ones(WIDTH)) / np.sqrt(WIDTH), ones(EXPERTS)
+        if size:
+            input_gate, input_projection, input_norm = draw(size, WIDTH), draw(WIDTH, size), ones(WIDTH)
+        scale = ones(1)
+        if moe:
+            router, gates = draw(EXPERTS, WIDTH), draw(EXPERTS, EXPERT_WIDTH, WIDTH)
+            ups, downs = draw(EXPERTS, EXPERT_WIDTH, WIDTH), draw(EXPERTS, WIDTH, EXPERT_WIDTH)
+            mixed, h = np.zeros_like(x), rms_norm(x, expert_norm)
+            for token in range(n):
+                p = np.exp(router @ routed[token])
+                best = np.argsort(-p, kind="stable")[:USED]
+                for e in best:
+                    of_expert = downs[e] @ (gelu(gates[e] @ h[token]) * (ups[e] @ h[token]))
+                    mixed[token] += p[e] / p[best].sum() * factors[e] * of_expert
+            more = more + rms_norm(mixed, expert_post_norm)
+        x = x + rms_norm(more, out_norm)
+        if size:
+            x = x + rms_norm((gelu(x @ input_gate.T) * inputs[:, i]) @ input_projection.T, input_norm)
+        x = x * scale
+    return 20 * np.tanh(rms_norm(x, last_norm) @ embedding.T / 20)
+
+
 class Cache:
     """For each layer the unrotated keys and the values, in the log's order, and the positions of the tokens."""
 
@@ -499,6 +579,8 @@ def logits(kind, tokens=TOKENS, cache=None, at=0):
     """Computes the logits of tokens that follow the first `at` of the cache and attend to those."""
     if kind in LFM2:
         return lfm2_logits(kind, tokens)
+    if kind in GEMMA4:
+        return gemma4_logits(kind, tokens)
     if kind in QWEN35:
         return qwen35_logits(kind, tokens)
     if kind in DEEPSEEK2:
@@ -584,7 +666,7 @@ SPLICES = [("evict", 2, 4, [], True), ("pie", 3, 2, [299, 4, 8, 15], True), ("co
 
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
-    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", "mistral3", *COMMAND_R, *DEEPSEEK2, *QWEN35, *LFM2):
+    for name in ("qwen2", "llama", "qwen3", "gemma", "starcoder2", "qwen2-yarn", "granite", "gemma2", "gemma3", *MIXTURES, *PHI3, *OLMO2, "glm4", "mistral3", *COMMAND_R, *DEEPSEEK2, *QWEN35, *LFM2, *GEMMA4):
         result = logits(name)
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
