@@ -738,6 +738,8 @@ class model_writer {
 
 void synth_shape::set_layers(std::uint32_t count) {
   const std::size_t known = layer_kinds.size();
+  if (varied)
+    varied->sharing_layers = static_cast<std::uint32_t>(std::uint64_t{varied->sharing_layers} * count / layers);
   layers = count;
   if (known == 0 || count > architecture::layers_max) return;  // the latter is refused by check
   for (std::size_t i = known; i < count; ++i) layer_kinds.push_back(layer_kinds[i - known]);

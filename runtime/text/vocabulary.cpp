@@ -152,7 +152,8 @@ result<void> vocabulary::load_settings(const gguf::gguf_file& file) {
   const bool begins = sentencepiece || (cutter != nullptr && cutter->adds_bos);
   REDLINE_TRY_ASSIGN(add_bos_, file.get_bool("tokenizer.ggml.add_bos_token", begins));
   REDLINE_TRY_ASSIGN(add_eos_, file.get_bool("tokenizer.ggml.add_eos_token", false));
-  REDLINE_TRY_ASSIGN(add_space_prefix_, file.get_bool("tokenizer.ggml.add_space_prefix", sentencepiece));
+  REDLINE_TRY_ASSIGN(const auto model, file.get_string("tokenizer.ggml.model"));
+  REDLINE_TRY_ASSIGN(add_space_prefix_, file.get_bool("tokenizer.ggml.add_space_prefix", model == "llama"));
   return {};
 }
 

@@ -142,6 +142,11 @@ TEST(synth, kinds_of_layers_repeat_in_deeper_shapes) {
     EXPECT_EQ(config->attention_layers(), layers == 11 ? 3U : 1U);
     EXPECT_FALSE(config->is_recurrent(2));
   }
+  options = tiny("q8_0", "tiny-gemma4");
+  options.shape.set_layers(9);
+  const auto config = architecture::read_shape(*opened(synthetic(folder, options)));
+  ASSERT_TRUE(config) << config.error().describe();
+  EXPECT_EQ(config->varied->sharing_layers, 3U) << "a third of them, as in six";
 }
 
 TEST(synth, impossible_shapes_are_refused_in_words) {

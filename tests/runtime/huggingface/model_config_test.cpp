@@ -665,7 +665,7 @@ TEST(model_config, gemma_4s_layers_differ) {
   const auto refusal = [&](const std::string& name, json value) { return refusal_with(name, std::move(value), whole); };
   EXPECT_THAT(refusal("layer_types", {"sliding_attention"}), HasSubstr("expected 4 entries, found 1"));
   EXPECT_THAT(refusal("layer_types", {"sliding_attention", "full_attention", "sliding_attention", "linear_attention"}),
-              HasSubstr("expected 'sliding_attention' or 'full_attention', found \"linear_attention\""));
+              HasSubstr("expected 'sliding_attention' or 'full_attention', found 'linear_attention'"));
   EXPECT_THAT(refusal("num_kv_shared_layers", 3), HasSubstr("expected a layer of each kind before the last 3"));
   EXPECT_THAT(refusal("global_head_dim", 514), HasSubstr("expected an even head size up to 512, found 514"));
   json part = whole["rope_parameters"];

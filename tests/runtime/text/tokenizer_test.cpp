@@ -252,6 +252,23 @@ TEST(spm_tokenizer, merges_by_score_and_marks_blanks) {
   EXPECT_EQ(subject->encode("hello", {.add_bos_eos = true}), ids_of(tiny, {"<s>", "▁hello"}));
 }
 
+/// Gemma 4's files have merges instead of scores.
+TEST(spm_tokenizer, takes_the_order_of_merges_for_scores) {
+  auto tiny = test::tiny_spm();
+  tiny.model = "gemma4";
+  tiny.merges = {"l l", "h e", "l o", "he ll", "hell o", "▁ hello", "▁ w", "</ s", "< /"};
+  tiny.add("wo", 1);  // no merge makes it
+  const auto subject = load(tiny);
+  EXPECT_EQ(subject->encode("hello wo"), ids_of(tiny, {"hello", "▁w", "o"})) << "no space is put before a text";
+  EXPECT_EQ(subject->encode(" hello"), ids_of(tiny, {"▁hello"}));
+  EXPECT_EQ(subject->encode("wo"), ids_of(tiny, {"w", "o"}));
+  EXPECT_EQ(subject->encode("é\n"), ids_of(tiny, {"<0xC3>", "<0xA9>", "<0x0A>"}));
+  std::swap(tiny.merges[0], tiny.merges[1]);
+  std::swap(tiny.merges[1], tiny.merges[2]);  // "lo" comes before "ll"
+  EXPECT_EQ(load(tiny)->encode("hello"), ids_of(tiny, {"he", "l", "lo"}));
+  EXPECT_EQ(load(tiny)->decode(load(tiny)->encode(" hello wo")).value(), " hello wo");
+}
+
 TEST(spm_tokenizer, spells_unknown_characters_in_bytes) {
   const auto tiny = test::tiny_spm();
   const auto subject = load(tiny);

@@ -137,6 +137,12 @@ TEST(vocabulary, refuses_arrays_that_do_not_fit_together) {
   auto short_scores = test::tiny_spm();
   short_scores.scores.pop_back();
   EXPECT_THAT(refusal(short_scores.writer()), HasSubstr("scores': expected one number for each"));
+  for (const char* merge : {"he", " ll", "h ", ""}) {
+    auto bad_merge = test::tiny_spm();
+    bad_merge.model = "gemma4";
+    bad_merge.merges = {"l l", merge};
+    EXPECT_THAT(refusal(bad_merge.writer()), HasSubstr("merges': merge 1: expected two strings and a space between"));
+  }
   auto nan = test::tiny_spm();
   nan.scores[7] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(refusal(nan.writer()), HasSubstr("the score of token 7 is not a number"));
