@@ -69,6 +69,20 @@ def replayed_note(data):
     return ", ".join(parts + [data.get("model", "")])
 
 
+def optimum_of(runs):
+    """Returns (ratio, characters per second) of each edit with the fewest possible passes, each as long as one of a row."""
+    regular = {r["edit"]: r for r in runs if r["method"] == "regular" and r.get("tokens", 0) > 1}
+    points = {}
+    for r in runs:
+        one = regular.get(r.get("edit"))
+        if one is None or not r.get("least_rounds") or r["method"] == "regular":
+            continue
+        prompt = one["first_token_seconds"]
+        pass_seconds = (one["seconds"] - prompt) / (one["tokens"] - 1)
+        points[r["edit"]] = (r["edit_ratio"], r["characters"] / (prompt + r["least_rounds"] * pass_seconds))
+    return sorted(points.values())
+
+
 def edit_speed(data):
     """Plots characters per second of each edit by its ratio; a line joins the medians of tenths of the range."""
     runs = data.get("runs")
@@ -85,6 +99,9 @@ def edit_speed(data):
             axes.plot([statistics.median(r["edit_ratio"] for r in t) for t in tenths.values()],
                       [statistics.median(r["characters_per_second"] for r in t) for t in tenths.values()],
                       color=colour, linewidth=2)
+    optimum = optimum_of(runs)
+    if optimum:
+        axes.plot(*zip(*optimum), color=COLOURS[-1], linewidth=1, linestyle=":", label="fewest passes, if rows were free")
     axes.set_xlim(0, 1)
     axes.set_ylim(bottom=0)
     legend_beside(axes)

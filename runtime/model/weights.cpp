@@ -49,6 +49,8 @@ std::vector<std::uint64_t> attention_rows(const model_shape& c) {
 
 /// What older files of Qwen3-Next have instead of a recurrent layer's input and gate.
 constexpr std::string_view packed_input = ".ssm_in.weight";
+/// The last norm in files of most families, and in some of LFM2, whose usual name is that of the embedding's norm.
+constexpr std::string_view usual_last_norm = "output_norm.weight";
 /// What files may have instead of the experts' gates and ups: for each expert both, stacked.
 constexpr std::string_view gates_and_ups = ".ffn_gate_up_exps.weight";
 
@@ -624,8 +626,9 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
   const tensor_list outer(outer_tensors(c));
   REDLINE_TRY_ASSIGN(w->embedding, from.matrix(outer.find(role::token_embedding)));
   REDLINE_TRY_ASSIGN(w->head, from.matrix(outer.find(role::output)));
-  REDLINE_TRY_ASSIGN(w->output_norm,
-                     load_norm(from, c, outer.find(role::output_norm), outer.find(role::output_norm_shift)));
+  tensor last_norm = *outer.find(role::output_norm);
+  if (!from.has(last_norm.gguf) && from.has(std::string(usual_last_norm))) last_norm.gguf = usual_last_norm;
+  REDLINE_TRY_ASSIGN(w->output_norm, load_norm(from, c, &last_norm, outer.find(role::output_norm_shift)));
   if (c.varied || from.has("rope_freqs.weight")) {
     REDLINE_TRY_ASSIGN(w->rope_factors, load_divisors(from, file, c, "rope_freqs.weight"));
   } else if (c.short_context != 0) {

@@ -3,9 +3,10 @@
 
     conformance.py --probe PROGRAM [--redline PROGRAM --models FOLDER] [--work FOLDER] [--kinds schemas,...] FOLDER
 
-Kinds: `schemas` (JSON-Schema-Test-Suite), `masks` (maskbench's instances of JSONSchemaBench), `templates` (folders of
-*.jinja), `llama` and `vllm` (the tests of those servers, which need pytest; REDLINE_PORT names a port to use), and
-`chance` (schemas made by chance, which need no suite but python3-jsonschema). The exit status is 0 whatever the tables
+Kinds: `schemas` (JSON-Schema-Test-Suite), `masks` (maskbench's instances of JSONSchemaBench), `store` (SchemaStore's
+tests), `grammars` (llama.cpp's cases of its grammars and llguidance's), `templates` (folders of *.jinja), `llama` and
+`vllm` (the tests of those servers, which need pytest; REDLINE_PORT names a port to use), and `chance` (schemas made by
+chance, which need no suite but python3-jsonschema). The exit status is 0 whatever the tables
 contain, or 1 if the folder has none of these. With --strict it is also 1 if an invalid instance is accepted or a
 template is rendered differently.
 """
@@ -17,6 +18,7 @@ import tempfile
 from pathlib import Path
 
 import chance_suite
+import grammar_suites
 import peer_suites
 import schema_suites
 import template_suite
@@ -30,7 +32,7 @@ def arguments():
     parser.add_argument("--redline", default="", help="the program redline, for the servers' tests")
     parser.add_argument("--models", default="", help="the folder of the demonstration models")
     parser.add_argument("--work", type=Path, help="where the servers' tests are copied to")
-    parser.add_argument("--kinds", default="schemas,masks,chance,templates,llama,vllm")
+    parser.add_argument("--kinds", default="schemas,masks,store,grammars,chance,templates,llama,vllm")
     parser.add_argument("--only", default="", help="of the servers' tests, files with one of these texts in their names")
     parser.add_argument("--every", type=int, default=0, help="of maskbench one schema in so many")
     parser.add_argument("--chance", type=int, default=3000, help="the number of schemas by chance")
@@ -54,6 +56,16 @@ def main():
         for suite in schema_suites.find_maskbench(folder):
             found += 1
             wrong += schema_suites.run_maskbench(probe, suite, asked.every).wrong
+            print(flush=True)
+    if "store" in kinds:
+        for suite in schema_suites.find_schema_store(folder):
+            found += 1
+            wrong += schema_suites.run_schema_store(probe, suite).wrong
+            print(flush=True)
+    if "grammars" in kinds:
+        for suite in grammar_suites.find_grammar_cases(folder):
+            found += 1
+            wrong += grammar_suites.run_grammar_cases(probe, suite)
             print(flush=True)
     if "chance" in kinds:
         found += 1

@@ -21,6 +21,7 @@ except ImportError as why:
     sys.exit(77)
 
 import chance_suite
+import grammar_suites
 import peer_suites
 import schema_suites
 import template_suite
@@ -61,6 +62,19 @@ class Tables(unittest.TestCase):
         said = printed(schema_suites.run_maskbench, probe, suite, 0)
         self.assertRegex(said, r"\| Tiny \| 1 \| 100.0% \| 1 \| 1/1 \| 0/2 \| \d+ / \d+ / \d+ \|")
         self.assertIn("| **all** | 1 |", said)
+
+    def test_schema_store(self):
+        (suite,) = schema_suites.find_schema_store(CASES)
+        said = printed(schema_suites.run_schema_store, probe, suite)
+        self.assertRegex(said, r"\| 1 \| 1 \| 1 \| 1 / 1 of 1 \| \*\*0\*\* of 1 \|")
+
+    def test_grammars(self):
+        (suite,) = grammar_suites.find_grammar_cases(CASES)
+        said = printed(grammar_suites.run_grammar_cases, probe, suite)
+        self.assertIn("| grammar | 1 | 1 | 2 of 2 | **0** of 3 |", said)
+        self.assertIn("| schema | 1 | 1 | 2 of 2 | **0** of 3 |", said)
+        self.assertEqual([case[3:] for case in grammar_suites.cases_of(suite.read_text())],
+                         [(["1+2", "123"], ["+", "1+", "line\n"]), (["true", "false"], ["1", '"true"', "True"])])
 
     def test_schemas_by_chance(self):
         try:

@@ -1,4 +1,5 @@
-"""Suites of JSON schemas with valid and invalid instances: JSON-Schema-Test-Suite and JSONSchemaBench (maskbench).
+"""Suites of JSON schemas with valid and invalid instances: JSON-Schema-Test-Suite, JSONSchemaBench (maskbench) and
+SchemaStore's tests.
 
 A grammar is right when it accepts valid instances and refuses invalid ones. A grammar that refuses valid instances is
 narrow, which the documentation may mention; one that accepts an invalid instance breaks the promise of structured
@@ -172,5 +173,41 @@ def run_maskbench(probe, folder, limit):
             for name, t in [*sorted(tallies.items()), ("**all**", total)] if t.schemas]
     print(table(["set", "schemas", "compile", "all tests right", "valid accepted", "invalid ACCEPTED",
                  "us p50 / p99 / max"], rows))
+    print(failures(total))
+    return total
+
+
+# SchemaStore
+
+
+def find_schema_store(folder):
+    return [f / "src" for f in [folder, *folder.glob("*")] if (f / "src" / "schemas" / "json").is_dir()]
+
+
+def instances_in(folder):
+    for path in sorted(folder.glob("*.json")):
+        try:
+            yield json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:  # JSON with comments
+            continue
+
+
+def run_schema_store(probe, folder):
+    """The schemas that have tests in JSON; those in YAML and TOML are left out."""
+    total = Tally()
+    for path in sorted((folder / "schemas" / "json").glob("*.json")):
+        tests = [(instance, is_valid) for where, is_valid in (("test", True), ("negative_test", False))
+                 for instance in instances_in(folder / where / path.stem)]
+        if not tests:
+            continue
+        try:
+            total.add(probe, path.stem, json.loads(path.read_text(encoding="utf-8")), tests)
+        except ValueError:
+            continue
+    print("## SchemaStore\n")
+    print(table(["schemas", "compile", "all tests right", "valid accepted (in all spellings / in some)",
+                 "invalid ACCEPTED", "us p50 / p99 / max"],
+                [[total.schemas, total.compiled, total.right, f"{total.accepted_all} / {total.accepted_some} of {total.valid}",
+                  f"**{total.wrong}** of {total.invalid}", total.microseconds()]]))
     print(failures(total))
     return total

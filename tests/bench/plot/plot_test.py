@@ -48,6 +48,13 @@ class PlotTest(unittest.TestCase):
         self.assertIn("REPLAYED drafts, 80 % right", svg)
         self.assertIn("&lt;four&gt; &amp; ", svg)
 
+    def test_the_fewest_passes_take_a_row_each(self):
+        edit = {"edit": "a", "edit_ratio": 0.1, "characters": 1000, "first_token_seconds": 2}
+        runs = [{**edit, "method": "regular", "tokens": 101, "seconds": 12, "least_rounds": 101},
+                {**edit, "method": "auto", "tokens": 101, "seconds": 6, "least_rounds": 20}]
+        self.assertEqual(plot.optimum_of(runs), [(0.1, 250)])  # 2 s for the prompt, 20 passes of 0.1 s
+        self.assertEqual(plot.optimum_of(runs[1:]), [], "how long a pass takes is not known")
+
     def test_steps_are_those_of_the_middle_edit_of_the_fastest_method_that_drafts(self):
         svg = self.draw("edit.json", only=["edit-steps"])
         self.assertEqual(list(svg), ["edit-steps"])

@@ -221,6 +221,16 @@ TEST_F(weights_test, name_every_tensor_that_is_missing) {
   }
 }
 
+/// Some files of LFM2 call the last norm as those of other families do.
+TEST_F(weights_test, find_the_last_norm_under_its_usual_name) {
+  tiny_model m = make_tiny_model({.architecture = "lfm2"});
+  m.tensor("token_embd_norm.weight").name = "output_norm.weight";
+  EXPECT_EQ(refusal(m).context, "was accepted");
+  m.tensors.push_back(m.tensor("output_norm.weight"));
+  m.tensors.back().name = "token_embd_norm.weight";
+  EXPECT_THAT(refusal(m).context, HasSubstr("tensor 'output_norm.weight' is not part of this architecture"));
+}
+
 TEST_F(weights_test, name_every_tensor_of_another_shape) {
   const tiny_model whole = make_tiny_model({.tied_head = false});
   for (std::size_t i = 0; i < whole.tensors.size(); ++i) {
