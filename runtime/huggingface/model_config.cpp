@@ -728,7 +728,7 @@ std::optional<std::string> text_name(std::string_view tensor) {
 
 std::vector<float> rope_divisors(const model_config& config) {
   std::vector<float> divisors;
-  if (config.rotated_share != 1) {
+  if (config.shape.varied) {  // whose files have the divisors even if all pairs turn
     const std::uint32_t pairs = config.shape.head_dim / 2;
     divisors.assign(pairs, 1e30F);  // these pairs do not turn
     std::fill_n(divisors.begin(), static_cast<std::uint32_t>(config.rotated_share * pairs), 1.0F);

@@ -47,35 +47,16 @@ def main():
     folder = asked.folder.resolve()
     probe = Probe(asked.probe, {"redline:member_order": asked.member_order} if asked.member_order else {})
     found = wrong = 0
-    if "schemas" in kinds:
-        for suite in schema_suites.find_test_suite(folder):
+    for kind, find, run in (
+            ("schemas", schema_suites.find_test_suite, lambda at: schema_suites.run_test_suite(probe, at).wrong),
+            ("masks", schema_suites.find_maskbench, lambda at: schema_suites.run_maskbench(probe, at, asked.every).wrong),
+            ("store", schema_suites.find_schema_store, lambda at: schema_suites.run_schema_store(probe, at).wrong),
+            ("grammars", grammar_suites.find_grammar_cases, lambda at: grammar_suites.run_grammar_cases(probe, at)),
+            ("chance", lambda _: [None], lambda _: chance_suite.run_chance(probe, asked.chance)),
+            ("templates", template_suite.find_templates, lambda at: template_suite.count_wrong(probe, at))):
+        for suite in find(folder) if kind in kinds else []:
             found += 1
-            wrong += schema_suites.run_test_suite(probe, suite).wrong
-            print(flush=True)
-    if "masks" in kinds:
-        for suite in schema_suites.find_maskbench(folder):
-            found += 1
-            wrong += schema_suites.run_maskbench(probe, suite, asked.every).wrong
-            print(flush=True)
-    if "store" in kinds:
-        for suite in schema_suites.find_schema_store(folder):
-            found += 1
-            wrong += schema_suites.run_schema_store(probe, suite).wrong
-            print(flush=True)
-    if "grammars" in kinds:
-        for suite in grammar_suites.find_grammar_cases(folder):
-            found += 1
-            wrong += grammar_suites.run_grammar_cases(probe, suite)
-            print(flush=True)
-    if "chance" in kinds:
-        found += 1
-        wrong += chance_suite.run_chance(probe, asked.chance)
-        print(flush=True)
-    if "templates" in kinds:
-        for suite in template_suite.find_templates(folder):
-            found += 1
-            counts = template_suite.run_templates(probe, suite)
-            wrong += counts["different"] + counts["only Redline fails"]
+            wrong += run(suite)
             print(flush=True)
     if asked.redline:
         work = asked.work or Path(tempfile.mkdtemp())

@@ -122,6 +122,11 @@ def run_templates(probe, folder):
     return counts
 
 
+def count_wrong(probe, folder):
+    counts = run_templates(probe, folder)
+    return counts["different"] + counts["only Redline fails"]
+
+
 def first_difference(mine, theirs):
     at = next((i for i, (a, b) in enumerate(zip(mine, theirs)) if a != b), min(len(mine), len(theirs)))
     return f"at {at} {mine[at:at + 30]!r}, Jinja2 has {theirs[at:at + 30]!r}"

@@ -669,6 +669,10 @@ TEST(model_config, gemma_4s_layers_differ) {
   EXPECT_THAT(refusal("num_kv_shared_layers", 3), HasSubstr("expected a layer of each kind before the last 3"));
   EXPECT_THAT(refusal("global_head_dim", 514), HasSubstr("expected an even head size up to 512, found 514"));
   json part = whole["rope_parameters"];
+  part["full_attention"]["partial_rotary_factor"] = 1;
+  json turning = whole;
+  turning["rope_parameters"] = part;
+  EXPECT_EQ(rope_divisors(read(turning).value()), std::vector<float>(8, 1)) << "a file has them in any case";
   part["full_attention"]["partial_rotary_factor"] = 1.5;
   EXPECT_THAT(refusal("rope_parameters", part), HasSubstr("partial_rotary_factor: expected at most 1, found 1.5"));
 }
