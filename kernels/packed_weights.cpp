@@ -20,6 +20,16 @@ packed_weights::packed_weights(const kernel_table& table, worker_team& team, wei
   *this = std::move(pack_all(table, team, type, columns, {&only, 1}).front());
 }
 
+packed_weights packed_weights::first(std::size_t rows) const {
+  packed_weights out;
+  out.type_ = type_;
+  out.rows_ = std::min(rows, rows_);
+  out.columns_ = columns_;
+  out.panel_bytes_ = panel_bytes_;
+  out.panels_ = panels_;
+  return out;
+}
+
 std::vector<packed_weights> packed_weights::pack_all(const kernel_table& table, worker_team& team, weight_type type,
                                                      std::size_t columns, std::span<const request> requests) {
   std::vector<packed_weights> out;

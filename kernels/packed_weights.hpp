@@ -30,6 +30,9 @@ class packed_weights {
   static std::vector<packed_weights> pack_all(const kernel_table& table, worker_team& team, weight_type type,
                                               std::size_t columns, std::span<const request> requests);
 
+  /// The first rows of this matrix, which owns their memory.
+  [[nodiscard]] packed_weights first(std::size_t rows) const;
+
   [[nodiscard]] packed_view view() const { return {type_, rows_, columns_, panel_bytes_, panels_}; }
   [[nodiscard]] std::size_t rows() const { return rows_; }
   [[nodiscard]] std::size_t columns() const { return columns_; }

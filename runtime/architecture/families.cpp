@@ -123,6 +123,14 @@ constexpr tensor_row delta_net[] = {
     matrix(state_output, "ssm_out.weight", "linear_attn.out_proj.weight", dim::width, dim::delta_values,
            value_head_columns, recurrent),
 };
+/// Source: Gloeckle et al., "Better & Faster Large Language Models via Multi-token Prediction" (2024); the form is
+/// section 2.2 of DeepSeek-AI, "DeepSeek-V3 Technical Report" (2024).
+constexpr tensor_row qwen_mtp[] = {
+    matrix(mtp_input, "nextn.eh_proj.weight", "fc.weight", dim::width, dim::width_twice),
+    vector(mtp_embedding_norm, "nextn.enorm.weight", "pre_fc_norm_embedding.weight", dim::width, norm),
+    vector(mtp_state_norm, "nextn.hnorm.weight", "pre_fc_norm_hidden.weight", dim::width, norm),
+    vector(mtp_output_norm, "nextn.shared_head_norm.weight", "norm.weight", dim::width, norm),
+};
 /// LFM2: attention as in Qwen3 under other names, in layers that are not recurrent, and short convolutions in the
 /// others.
 constexpr tensor_row lfm2_input_norm[] = {
@@ -467,6 +475,7 @@ constexpr family table[] = {
     {.name = "qwen35",
      .hub = qwen35_classes,
      .layer = qwen35_layer,
+     .mtp = qwen_mtp,
      .hub_norms_less_one = true,
      .head_norms = head_norm::shared,
      .gates_attention = true,
@@ -476,6 +485,7 @@ constexpr family table[] = {
     {.name = "qwen35moe",
      .hub = qwen35moe_classes,
      .layer = qwen35moe_layer,
+     .mtp = qwen_mtp,
      .hub_norms_less_one = true,
      .head_norms = head_norm::shared,
      .gates_attention = true,
@@ -488,6 +498,7 @@ constexpr family table[] = {
     {.name = "qwen3next",
      .hub = qwen3next_classes,
      .layer = qwen3next_layer,
+     .mtp = qwen_mtp,
      .hub_norms_less_one = true,
      .head_norms = head_norm::shared,
      .gates_attention = true,

@@ -66,6 +66,7 @@ struct family {
   /// The tensors of a layer, block by block in the order of converted files.
   std::span<const std::span<const tensor_row>> layer;
   std::span<const tensor_row> outer = {};  // tensors that the model has once; empty means outer_rows
+  std::span<const tensor_row> mtp = {};    // those that an MTP layer has beside those of a layer; empty if none is read
 
   rope_pairs pairs = rope_pairs::half_split;
   bool hub_pairs_apart = false;     // folders use half_split where GGUF files have adjacent pairs

@@ -95,6 +95,10 @@ std::uint64_t delta_shape::packed_row(std::uint64_t row) const {
 bool model_shape::is_extra(std::string_view tensor) const {
   constexpr std::string_view before = "blk.";
   if (extra_layers == 0 || !tensor.starts_with(before)) return false;
+  // Some files repeat the model's embedding and head for the MTP layer.
+  const bool is_repeated = tensor.find(".nextn.embed_tokens.") != std::string_view::npos ||
+                           tensor.find(".nextn.shared_head_head.") != std::string_view::npos;
+  if (has_mtp() && !is_repeated) return false;
   std::uint32_t layer = 0;
   const char* const end = tensor.data() + tensor.size();
   const auto [rest, problem] = std::from_chars(tensor.data() + before.size(), end, layer);

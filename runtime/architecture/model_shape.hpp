@@ -134,8 +134,8 @@ struct model_shape {
   std::uint32_t expert_groups = 1;
   std::uint32_t expert_groups_used = 1;
   bool selection_bias = false;  // a bias is added to the sigmoids for the choice of experts, not for their weights
-  std::uint32_t extra_layers =
-      0;  // layers that a file has after the others, to predict further tokens; they are not read
+  /// Layers that a file has after the others, to predict further tokens. They are not read, except for an MTP layer.
+  std::uint32_t extra_layers = 0;
 
   bool qkv_biases = false;
   bool own_head_norms = false;  // each head is normalized with its own weights (Command R+)
@@ -147,7 +147,12 @@ struct model_shape {
   [[nodiscard]] std::uint32_t own_head_dim() const { return latent ? latent->plain_dim + rotated() : head_dim; }
   /// Numbers per row that the output projection of attention reads.
   [[nodiscard]] std::uint32_t attended_width() const { return heads * (latent ? latent->value_dim : head_dim); }
-  /// Whether the tensor of a GGUF file belongs to one of the extra layers.
+  /// Whether the extra layer is read: it drafts tokens (multi-token prediction). Its index is `layers`, and it is like a
+  /// layer that sees all tokens.
+  [[nodiscard]] bool has_mtp() const { return extra_layers == 1 && kind != nullptr && !kind->mtp.empty(); }
+  /// The layers that are read.
+  [[nodiscard]] std::uint32_t read_layers() const { return layers + (has_mtp() ? 1 : 0); }
+  /// Whether the tensor of a GGUF file belongs to an extra layer and is not read.
   [[nodiscard]] bool is_extra(std::string_view tensor) const;
   [[nodiscard]] bool is_mixture(std::size_t layer) const { return experts != 0 && layer >= dense_layers; }
   /// The number of layers that are mixtures.
@@ -156,22 +161,23 @@ struct model_shape {
   }
   /// Requires a read shape.
   [[nodiscard]] layer_kind kind_of(std::size_t layer) const {
-    return layer_kinds.empty() ? layer_kind::full : layer_kinds[layer];
+    return layer_kinds.empty() || layer >= layers ? layer_kind::full : layer_kinds[layer];
   }
   /// A shape for writing has its family's period.
   [[nodiscard]] bool is_recurrent(std::size_t layer) const {
+    if (layer >= layers) return false;
     if (!layer_kinds.empty()) return layer_kinds[layer] == layer_kind::recurrent;
     return delta && (layer + 1) % kind->attention_period != 0;
   }
   [[nodiscard]] bool has_states() const { return delta || convolution_taps != 0; }
   /// Whether the layer has keys and values of its own.
   [[nodiscard]] bool keeps_tokens(std::size_t layer) const {
-    return !is_recurrent(layer) && layer + (varied ? varied->sharing_layers : 0) < layers;
+    return !is_recurrent(layer) && (layer >= layers || layer + (varied ? varied->sharing_layers : 0) < layers);
   }
   /// The layer whose keys and values a layer with attention reads: itself, or the last before it of its kind that has
   /// any. Requires a read shape.
   [[nodiscard]] std::size_t kv_layer_of(std::size_t layer) const;
-  /// The number of layers with keys and values.
+  /// The number of layers with keys and values, without an MTP layer.
   [[nodiscard]] std::uint32_t attention_layers() const {
     std::uint32_t count = 0;
     for (std::uint32_t layer = 0; layer < layers; ++layer) count += keeps_tokens(layer) ? 1 : 0;

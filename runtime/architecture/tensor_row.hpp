@@ -74,6 +74,10 @@ enum class role : std::uint8_t {
   layer_input_projection,
   layer_input_post_norm,
   layer_scale,
+  mtp_embedding_norm,  // an MTP layer: what it reads of a token and of the output before it, and its own output's norm
+  mtp_state_norm,
+  mtp_input,
+  mtp_output_norm,
   output_norm,
   output_norm_shift,
   output,
@@ -108,6 +112,7 @@ enum class dim : std::uint8_t {
   delta_value_heads_twice,
   delta_head_dim,
   taps,
+  width_twice,
   width_three_times,
   layer_input,
   layer_inputs,  // of all layers

@@ -137,6 +137,8 @@ std::uint64_t size_of(dim d, const model_shape& s) {
       return delta.head_dim;
     case dim::taps:
       return s.delta ? delta.taps : s.convolution_taps;
+    case dim::width_twice:
+      return 2ULL * s.width;
     case dim::width_three_times:
       return 3ULL * s.width;
     case dim::layer_input:
@@ -151,7 +153,9 @@ std::uint64_t size_of(dim d, const model_shape& s) {
 
 std::vector<tensor> layer_tensors(const model_shape& shape, std::uint32_t layer) {
   const std::string ours = "blk." + std::to_string(layer) + ".";
-  const std::string theirs = "model.layers." + std::to_string(layer) + ".";
+  const bool is_mtp = layer >= shape.layers;
+  const std::string theirs =
+      (is_mtp ? "mtp.layers." : "model.layers.") + std::to_string(is_mtp ? layer - shape.layers : layer) + ".";
   const model_shape sizes = shape.of_layer(layer);
   std::vector<tensor> all;
   for (const auto& block : shape.kind->layer) {
@@ -159,6 +163,8 @@ std::vector<tensor> layer_tensors(const model_shape& shape, std::uint32_t layer)
       if (is_present(row.when, shape, layer)) all.push_back(tensor_of(row, sizes, ours, theirs));
     }
   }
+  if (!is_mtp) return all;
+  for (const tensor_row& row : shape.kind->mtp) all.push_back(tensor_of(row, sizes, ours, "mtp."));
   return all;
 }
 

@@ -174,18 +174,13 @@ float* recurrent_layers::compute_convolution(std::size_t place, const layer_weig
 
 void recurrent_layers::convolve(const std::vector<float>& weights, const part& p, std::size_t place, std::size_t row,
                                 bool has_silu) {
-  const view v = view_of(p.state.slot, place);
-  const std::size_t channels = sizes_.channels, before = sizes_.taps - 1;
-  // The input of the row that came `back` rows before this one: of this pass, a record, or older.
-  const auto input = [&](std::size_t back) -> const float* {
-    const std::size_t of_pass = row - p.first_row;
-    if (back <= of_pass) return inputs_.data() + (row - back) * channels;
-    back -= of_pass + 1;
-    if (back < p.state.records) return v.inputs + (p.state.records - 1 - back) * channels;
-    return v.history + (before - 1 - (back - p.state.records)) * channels;
-  };
+  const std::size_t channels = sizes_.channels;
+  const row_history inputs = history_of(view_of(p.state.slot, place));
   const float* taps[architecture::taps_max];
-  for (std::size_t tap = 0; tap < sizes_.taps; ++tap) taps[tap] = input(before - tap);
+  for (std::size_t tap = 0; tap < sizes_.taps; ++tap) {
+    taps[tap] = inputs.row_before(p.state, inputs_.data() + p.first_row * channels, row - p.first_row,
+                                  sizes_.taps - 1 - tap);
+  }
   products_.table().convolve(taps, weights.data(), sizes_.taps, channels, has_silu, mixed_.data() + row * channels);
 }
 
@@ -257,26 +252,14 @@ void recurrent_layers::scan(const part& p, std::size_t place, std::size_t head, 
 /// Leaves the convolution's last rows, and records of the rows that were not kept.
 void recurrent_layers::remember(const part& p, std::size_t place) {
   const view v = view_of(p.state.slot, place);
-  const std::size_t channels = sizes_.channels, before = sizes_.taps - 1;
-  const std::size_t records = p.state.records, kept = p.state.kept;
-  // The rows in order: history, records, those of this pass. The history becomes the last ones before `end`, of which
-  // those before it in memory are not needed any more.
-  const auto write_history = [&](std::size_t end, float* to) {
-    for (std::size_t i = 0; i < before; ++i) {
-      const std::size_t from = i + end;
-      const float* const row = from < before ? v.history + from * channels
-                               : from < before + records
-                                   ? v.inputs + (from - before) * channels
-                                   : inputs_.data() + (p.first_row + from - before - records) * channels;
-      if (row != to + i * channels) std::copy_n(row, channels, to + i * channels);
-    }
-  };
-  for (const auto& copy : p.state.snapshots) write_history(copy.rows, view_of(copy.slot, place).history);
-  write_history(records + kept, v.history);
-  for (std::size_t i = kept; i < p.row_count; ++i) {
-    const std::size_t row = p.first_row + i, to = i - kept;
-    std::copy_n(inputs_.data() + row * channels, channels, v.inputs + to * channels);
-    std::copy_n(mixed_.data() + row * channels + sizes_.keys, sizes_.keys, v.keys + to * sizes_.keys);
+  const row_history inputs = history_of(v);
+  const float* const of_run = inputs_.data() + p.first_row * sizes_.channels;
+  for (const auto& copy : p.state.snapshots)
+    inputs.write_last(p.state, of_run, copy.rows, view_of(copy.slot, place).history);
+  inputs.remember(p.state, of_run, p.row_count);
+  for (std::size_t i = p.state.kept; i < p.row_count; ++i) {
+    const std::size_t row = p.first_row + i, to = i - p.state.kept;
+    std::copy_n(mixed_.data() + row * sizes_.channels + sizes_.keys, sizes_.keys, v.keys + to * sizes_.keys);
     std::copy_n(changes_.data() + row * sizes_.values, sizes_.values, v.changes + to * sizes_.values);
     std::copy_n(decays_.data() + row * shape_.value_heads, shape_.value_heads, v.decays + to * shape_.value_heads);
   }

@@ -8,6 +8,7 @@
 #include "kernels/machine/memory.hpp"
 #include "runtime/model/batch.hpp"
 #include "runtime/model/float_buffer.hpp"
+#include "runtime/model/row_history.hpp"
 #include "runtime/model/row_products.hpp"
 #include "runtime/model/weights.hpp"
 
@@ -58,6 +59,9 @@ class recurrent_layers {
     float* decays;    // [value_heads]
   };
   [[nodiscard]] view view_of(std::uint32_t slot, std::size_t place) const;
+  [[nodiscard]] row_history history_of(const view& v) const {
+    return {v.history, v.inputs, sizes_.taps - 1, sizes_.channels};
+  }
   /// Numbers per row and per state.
   struct sizes {
     std::size_t taps, channels, outputs;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/machine/memory.hpp"
@@ -15,6 +16,7 @@
 #include "runtime/model/kv_moves.hpp"
 #include "runtime/model/latent_projections.hpp"
 #include "runtime/model/layer_inputs.hpp"
+#include "runtime/model/mtp_inputs.hpp"
 #include "runtime/model/recurrent_layers.hpp"
 #include "runtime/model/rope_cache.hpp"
 #include "runtime/model/row_products.hpp"
@@ -112,13 +114,18 @@ widest widest_of(const model_shape& config) {
 /// Bytes of a page, of the layers with a window or of all.
 std::uint64_t bytes_of_layers(const model_shape& config, kv_type type, bool only_windows) {
   std::uint64_t bytes = 0;
-  for (std::size_t layer = 0; layer < config.layers; ++layer) {
+  for (std::size_t layer = 0; layer < config.read_layers(); ++layer) {
     if (!config.keeps_tokens(layer)) continue;
     if (only_windows && config.kind_of(layer) != architecture::layer_kind::window) continue;
     const layer_sizes of = sizes_of(config, layer, type);
     bytes += of.kv_heads * of.stride;
   }
   return bytes;
+}
+
+/// Pages for the rows of drafts, after those of sequences.
+std::uint32_t draft_pages(const model_shape& config) {
+  return config.has_mtp() ? mtp_drafts_max * mtp_tokens_max / kv::page_tokens : 0;
 }
 
 /// The kernels list the pairings of dimensions in the same order.
@@ -152,6 +159,9 @@ struct transformer::state {
   void follow_state(std::size_t layer);
   void add_feed_forward(std::size_t layer);
 
+  // The MTP layer.
+  void follow_mtp();
+
   // The steps inside a layer.
   void multiply(const float* rows_of_x, std::initializer_list<row_products::product> those);
   void make_queries_keys_values(std::size_t layer);
@@ -160,7 +170,9 @@ struct transformer::state {
   void add_row(std::size_t row, const norm_weights& post_norm);
   void add(const norm_weights& post_norm);
   void add_and_normalise(const norm_weights& post_norm, const norm_weights& next);
-  void normalise_heads(std::size_t layer);
+  void normalise_parts(std::size_t layer, float* heads, std::size_t width, const std::vector<float>& weight);
+  void normalise_queries(std::size_t layer);
+  void normalise_keys(std::size_t layer);
   void add_mixture(const layer_weights& l);
   [[nodiscard]] float query_scale(std::int64_t position) const;
   void scale_queries(std::size_t layer);
@@ -171,13 +183,19 @@ struct transformer::state {
   bool split_contexts(std::size_t layer, std::span<const row_block> blocks);
   void keep_wanted_rows(float* read, std::size_t read_width);
   const float* picked_rows(std::span<const std::uint32_t> which);
-  void make_logits(const float* from, std::size_t count);
+  void make_logits(const kernels::packed_weights& head, const float* from, std::size_t count);
 
   template<class Body>
   void for_rows(Body body);
   template<class Body>
   void timed(double& seconds, Body body);
   [[nodiscard]] kernels::kv_view kv_of(std::size_t layer, std::size_t kv_head) const;
+  /// Whether rows that want no logits are dropped in the layer, because no later one needs them.
+  [[nodiscard]] bool drops_rows(std::size_t layer) const { return layer + 1 == config.layers && !mtp; }
+  [[nodiscard]] const norm_weights& norm_after(std::size_t layer) const {
+    if (layer + 1 < config.layers) return w->layers[layer + 1].attention_norm;
+    return layer + 1 == config.layers ? w->output_norm : w->mtp.output_norm;
+  }
   /// Index in `forms` and in lists of blocks: 1 for layers with a window.
   [[nodiscard]] std::size_t form_of(std::size_t layer) const { return config.window_of(layer) != 0 ? 1 : 0; }
   /// Index in `kv`: 1 if layers with a window have separate storage and this is one of them.
@@ -185,7 +203,8 @@ struct transformer::state {
     return how.window_pages_count != 0 && config.window_of(layer) != 0 ? 1 : 0;
   }
   [[nodiscard]] std::uint64_t slots_count(std::size_t storage) const {
-    return std::uint64_t{storage == 0 ? how.pages_count : how.window_pages_count} * kv::page_tokens;
+    return std::uint64_t{storage == 0 ? how.pages_count + draft_pages(config) : how.window_pages_count} *
+           kv::page_tokens;
   }
   /// Index in `ropes`.
   [[nodiscard]] std::size_t rope_of(std::size_t layer) const {
@@ -202,6 +221,7 @@ struct transformer::state {
   std::optional<latent_projections> latents;
   std::optional<recurrent_layers> recurrent;
   std::optional<layer_inputs> inputs;
+  std::optional<mtp_inputs> mtp;
   std::vector<rope_cache> ropes;
   std::array<std::uint64_t, 2> bytes_of_page;  // by storage
   std::array<kernels::memory_block, 2> kv;     // page by page, each [layers of the storage][kv head] of kv_head_bytes
@@ -239,6 +259,15 @@ struct transformer::state {
   std::vector<kv_split> kv_splits;
   float_buffer split_records;
   std::vector<std::uint32_t> wanted_rows;
+
+  /// A draft of the MTP layer.
+  struct drafting {
+    std::vector<kv::piece> table;  // what its rows see, with a last piece for themselves
+    position next_position = 0;
+  };
+  std::vector<drafting> drafts;
+  float_buffer draft_outputs;     // [drafts, width]: of each one's last row
+  float_buffer previous_outputs;  // [rows, width]: those of the drafts that go on
 };
 
 transformer::state::state(std::shared_ptr<const weights> the_weights, const kernels::kernel_table& the_table,
@@ -253,7 +282,7 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
       ropes(make_ropes(config, w->rope_factors)),
       bytes_of_page({page_bytes(config, how.kv) - (how.window_pages_count == 0 ? 0 : window_page_bytes(config, how.kv)),
                      window_page_bytes(config, how.kv)}),
-      kv({kernels::memory_block(how.pages_count * bytes_of_page[0]),
+      kv({kernels::memory_block((std::size_t{how.pages_count} + draft_pages(config)) * bytes_of_page[0]),
           kernels::memory_block(how.window_pages_count * bytes_of_page[1])}),
       x(std::size_t{how.rows_max} * config.width),
       normed(std::size_t{how.rows_max} * config.width),
@@ -268,6 +297,11 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
   if (config.has_states())
     recurrent.emplace(config, products, how.rows_max, how.state_slots, how.state_copies, how.records_max);
   if (config.varied && config.varied->layer_input != 0) inputs.emplace(config, products, how.rows_max);
+  if (config.has_mtp()) {
+    mtp.emplace(config, products, how.rows_max, how.state_slots, how.state_copies, how.records_max);
+    draft_outputs = float_buffer(std::size_t{mtp_drafts_max} * config.width);
+    previous_outputs = float_buffer(std::size_t{mtp_drafts_max} * config.width);
+  }
   if (config.kind->gates_attention) query_gate = float_buffer(how.rows_max * widest_of(config).queries);
   if (config.kind->adds_mixture() && config.experts != 0) {
     beside = float_buffer(std::size_t{how.rows_max} * config.width);
@@ -276,7 +310,7 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
   if (config.kind->normalises_values) ones.assign(architecture::head_dim_max, 1);
   std::array<std::size_t, 2> bytes_before = {};
   std::size_t recurrent_before = 0;
-  for (std::size_t layer = 0; layer < config.layers; ++layer) {
+  for (std::size_t layer = 0; layer < config.read_layers(); ++layer) {
     layer_sizes& of = sizes.emplace_back(sizes_of(config, layer, how.kv));
     if (config.is_recurrent(layer)) {
       of.place = recurrent_before++;
@@ -295,13 +329,13 @@ transformer::state::state(std::shared_ptr<const weights> the_weights, const kern
 std::span<const float> transformer::forward(std::span<const run> batch) {
   state& s = *state_;
   if (forward_body(batch) == 0) return {};
-  s.timed(s.spent.head, [&] { s.make_logits(s.normed.data(), s.rows); });
+  s.timed(s.spent.head, [&] { s.make_logits(s.w->output_head(), s.normed.data(), s.rows); });
   return {s.logits.data(), s.rows * s.config.vocabulary};
 }
 
 std::span<const float> transformer::logits_of(std::span<const std::uint32_t> rows) {
   state& s = *state_;
-  s.timed(s.spent.head, [&] { s.make_logits(s.picked_rows(rows), rows.size()); });
+  s.timed(s.spent.head, [&] { s.make_logits(s.w->output_head(), s.picked_rows(rows), rows.size()); });
   return {s.logits.data(), rows.size() * s.config.vocabulary};
 }
 
@@ -312,7 +346,7 @@ std::span<const kernels::row_best> transformer::best_of(std::span<const std::uin
     if (s.config.logit_multiplier() == 1 && s.config.logit_cap == 0) {
       return s.products.find_best(s.picked_rows(rows), rows.size(), s.w->output_head(), s.best);
     }
-    s.make_logits(s.picked_rows(rows), rows.size());
+    s.make_logits(s.w->output_head(), s.picked_rows(rows), rows.size());
     s.products.for_rows(rows.size(), [&](std::size_t row) {
       s.best[row] = s.table.best_of_row(s.logits.data() + row * s.config.vocabulary, s.config.vocabulary);
     });
@@ -334,7 +368,9 @@ std::size_t transformer::forward_body(std::span<const run> batch) {
   s.timed(s.spent.prepare, [&] { s.embed(); });
   if (s.inputs) s.timed(s.spent.prepare, [&] { s.inputs->begin(w, s.tokens, s.x.data()); });
   s.timed(s.spent.norms, [&] { s.normalise(w.layers.front().attention_norm); });
-  for (std::size_t layer = 0; layer < w.layers.size(); ++layer) {
+  if (s.recurrent) s.recurrent->begin(batch);
+  if (s.mtp) s.mtp->begin(batch);
+  for (std::size_t layer = 0; layer < s.config.layers; ++layer) {
     switch (s.config.kind_of(layer)) {
       case architecture::layer_kind::full:
       case architecture::layer_kind::window:
@@ -347,16 +383,95 @@ std::size_t transformer::forward_body(std::span<const run> batch) {
     if (s.rows == 0) return 0;  // only KV was requested
     s.add_feed_forward(layer);
   }
+  if (s.mtp) s.follow_mtp();
   return s.rows;
+}
+
+/// Stores keys and values of all rows in the MTP layer. Then drops the rows that want no logits.
+void transformer::state::follow_mtp() {
+  const std::size_t layer = config.layers;
+  const layer_weights& l = w->layers[layer];
+  timed(spent.mtp, [&] {
+    mtp->read(*w, tokens, normed.data(), x.data());
+    normalise(l.attention_norm);
+    multiply(normed.data(), {{l.key, key.data()}, {l.value, value.data()}});
+    normalise_keys(layer);
+    store_keys_and_values(layer);
+  });
+  for (std::size_t to = 0; to < wanted_rows.size(); ++to)
+    std::copy_n(mtp->outputs() + wanted_rows[to] * config.width, config.width, normed.data() + to * config.width);
+  rows = wanted_rows.size();
+}
+
+void transformer::begin_drafts(std::span<const run> batch, std::span<const mtp_start> starts) {
+  state& s = *state_;
+  REDLINE_ASSERT(s.mtp && starts.size() <= mtp_drafts_max, "the model has an MTP layer with room for the drafts");
+  std::vector<std::size_t> first_rows;
+  std::size_t rows = 0;
+  for (const run& r : batch) first_rows.push_back(std::exchange(rows, rows + r.tokens.size()));
+  s.drafts.clear();
+  for (const auto& [run_index, row] : starts) {
+    const run& after = batch[run_index];
+    state::drafting& d = s.drafts.emplace_back();
+    // The tokens up to the row, except for the first one, which has no output before it.
+    std::uint32_t left = static_cast<std::uint32_t>(after.first_position) + row;
+    for (kv::piece piece : after.table) {
+      if (d.table.empty()) {
+        ++piece.first_slot;
+        --piece.count;
+      }
+      piece.count = std::min(piece.count, left);
+      left -= piece.count;
+      d.table.push_back(piece);
+    }
+    std::erase_if(d.table, [](const kv::piece& p) { return p.count == 0; });
+    const auto own = static_cast<std::uint32_t>(s.how.pages_count * kv::page_tokens +
+                                                (s.drafts.size() - 1) * mtp_tokens_max);
+    d.table.push_back({own, 0, after.table.back().offset});
+    d.next_position = after.first_position + static_cast<position>(row) + 1;
+    std::copy_n(s.mtp->outputs() + (first_rows[run_index] + row) * s.config.width, s.config.width,
+                s.draft_outputs.data() + (s.drafts.size() - 1) * s.config.width);
+  }
+}
+
+std::span<const float> transformer::draft(std::span<const mtp_row> rows) {
+  state& s = *state_;
+  const std::size_t width = s.config.width, layer = s.config.layers;
+  std::vector<run> batch;
+  for (const mtp_row& r : rows) {
+    state::drafting& d = s.drafts[r.draft];
+    REDLINE_ASSERT(d.table.back().count < mtp_tokens_max, "a draft has room for its rows");
+    ++d.table.back().count;
+    std::copy_n(s.draft_outputs.data() + r.draft * width, width, s.previous_outputs.data() + batch.size() * width);
+    batch.push_back({.tokens = {&r.next, 1}, .first_position = d.next_position++, .table = d.table});
+  }
+  s.prepare(batch);
+  s.mtp->combine(*s.w, s.tokens, s.previous_outputs.data(), s.x.data());
+  s.normalise(s.w->layers[layer].attention_norm);
+  s.remember_and_attend(layer);
+  s.add_feed_forward(layer);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(s.normed.data() + i * width, width, s.draft_outputs.data() + rows[i].draft * width);
+  s.make_logits(s.w->mtp.head, s.normed.data(), s.rows);
+  return {s.logits.data(), s.rows * s.w->mtp.head.rows()};
+}
+
+std::uint32_t transformer::mtp_vocabulary() const {
+  return static_cast<std::uint32_t>(state_->w->mtp.head.rows());
 }
 
 /// The first half of a layer with attention: leaves its output in delta. In the last layer, rows that want no logits
 /// are dropped.
 void transformer::state::remember_and_attend(std::size_t layer) {
   const layer_weights& l = w->layers[layer];
-  const bool last = layer + 1 == w->layers.size();
+  const bool last = drops_rows(layer);
   timed(spent.query_key_value, [&] { make_queries_keys_values(layer); });
-  if (config.head_norms() != architecture::head_norm::none) timed(spent.norms, [&] { normalise_heads(layer); });
+  if (config.head_norms() != architecture::head_norm::none) {
+    timed(spent.norms, [&] {
+      normalise_queries(layer);
+      if (sizes[layer].keeps_tokens) normalise_keys(layer);
+    });
+  }
   if (!query_scales.empty()) scale_queries(layer);
   if (sizes[layer].keeps_tokens) timed(spent.store, [&] { store_keys_and_values(layer); });
   if (last && wanted_rows.empty()) {
@@ -380,7 +495,7 @@ void transformer::state::remember_and_attend(std::size_t layer) {
 /// The first half of a recurrent layer, likewise.
 void transformer::state::follow_state(std::size_t layer) {
   const layer_weights& l = w->layers[layer];
-  const bool last = layer + 1 == w->layers.size();
+  const bool last = drops_rows(layer);
   float* mixed = nullptr;
   timed(spent.recurrence, [&] { mixed = recurrent->compute(sizes[layer].place, l, normed.data(), rows); });
   if (last && wanted_rows.empty()) {
@@ -394,7 +509,6 @@ void transformer::state::follow_state(std::size_t layer) {
 /// Adds the output of the first half, then that of the second half.
 void transformer::state::add_feed_forward(std::size_t layer) {
   const layer_weights& l = w->layers[layer];
-  const bool last = layer + 1 == w->layers.size();
   timed(spent.norms, [&] {
     if (l.reads_one_norm()) return add(l.attention_post_norm);
     add_and_normalise(l.attention_post_norm, l.feed_forward_norm);
@@ -404,14 +518,14 @@ void transformer::state::add_feed_forward(std::size_t layer) {
     if (has_both) return add_mixture(l);
     hidden.compute(l, normed.data(), rows, delta.data());
   });
-  const norm_weights& next = last ? w->output_norm : w->layers[layer + 1].attention_norm;
+  const norm_weights& next = norm_after(layer);
   if (!inputs && l.scale == 1) {
     timed(spent.norms, [&] { add_and_normalise(l.feed_forward_post_norm, next); });
     return;
   }
   timed(spent.norms, [&] { add(l.feed_forward_post_norm); });
   const std::span<const std::uint32_t> wanted =
-      last ? std::span<const std::uint32_t>(wanted_rows) : std::span<const std::uint32_t>();
+      drops_rows(layer) ? std::span<const std::uint32_t>(wanted_rows) : std::span<const std::uint32_t>();
   if (inputs) timed(spent.feed_forward, [&] { inputs->add(layer, l, wanted, rows, x.data()); });
   timed(spent.norms, [&] {
     for_rows([&](std::size_t row) {
@@ -451,11 +565,11 @@ const float* transformer::state::picked_rows(std::span<const std::uint32_t> whic
 }
 
 /// from: [count, width], normalized.
-void transformer::state::make_logits(const float* from, std::size_t count) {
-  products.multiply(from, count, {{w->output_head(), logits.data()}});
+void transformer::state::make_logits(const kernels::packed_weights& head, const float* from, std::size_t count) {
+  products.multiply(from, count, {{head, logits.data()}});
   if (config.logit_multiplier() == 1 && config.logit_cap == 0) return;
   products.for_rows(count, [&](std::size_t row) {
-    const std::span of_row(logits.data() + row * config.vocabulary, config.vocabulary);
+    const std::span of_row(logits.data() + row * head.rows(), head.rows());
     if (config.logit_multiplier() != 1) {
       for (float& logit : of_row) logit *= config.logit_multiplier();
     }
@@ -488,7 +602,6 @@ void transformer::state::prepare(std::span<const run> batch) {
   for (const run& r : batch) {
     if (!r.tokens.empty()) prepare_run(r);
   }
-  if (recurrent) recurrent->begin(batch);
   rows = tokens.size();
   REDLINE_ASSERT(rows <= how.rows_max, "a batch has at most rows_max rows");
   reserve_scratch();
@@ -700,24 +813,32 @@ kernels::kv_view transformer::state::kv_of(std::size_t layer, std::size_t kv_hea
   return {keys, keys + key_bytes, bytes_of_page[storage_of(layer)], how.kv};
 }
 
-void transformer::state::normalise_heads(std::size_t layer) {
-  const layer_weights& l = w->layers[layer];
-  const layer_sizes& of = sizes[layer];
-  const auto normalise_parts = [&](float* heads, std::size_t width, const std::vector<float>& weight) {
-    const std::size_t part = config.head_norms() == architecture::head_norm::row ? width : of.head_dim;
-    for (std::size_t at = 0; at < width; at += part) {
-      const float* scale = weight.data() + at % weight.size();
-      if (config.kind->norm == architecture::norm_kind::rms) {
-        table.rms_norm(heads + at, scale, config.norm_epsilon, part, heads + at);
-      } else {
-        table.layer_norm(heads + at, scale, l.head_shift.data(), config.norm_epsilon, part, heads + at);
-      }
+/// Normalizes the heads in a row of queries or keys.
+void transformer::state::normalise_parts(std::size_t layer, float* heads, std::size_t width,
+                                         const std::vector<float>& weight) {
+  const std::size_t part = config.head_norms() == architecture::head_norm::row ? width : sizes[layer].head_dim;
+  for (std::size_t at = 0; at < width; at += part) {
+    const float* scale = weight.data() + at % weight.size();
+    if (config.kind->norm == architecture::norm_kind::rms) {
+      table.rms_norm(heads + at, scale, config.norm_epsilon, part, heads + at);
+    } else {
+      table.layer_norm(heads + at, scale, w->layers[layer].head_shift.data(), config.norm_epsilon, part, heads + at);
     }
-  };
+  }
+}
+
+void transformer::state::normalise_queries(std::size_t layer) {
+  const std::size_t width = sizes[layer].query_width;
   for_rows([&](std::size_t row) {
-    normalise_parts(query.data() + row * of.query_width, of.query_width, l.query_norm);
-    if (!of.keeps_tokens) return;
-    normalise_parts(key.data() + row * of.kv_width, of.kv_width, l.key_norm);
+    normalise_parts(layer, query.data() + row * width, width, w->layers[layer].query_norm);
+  });
+}
+
+/// Values, too, if the family normalizes them.
+void transformer::state::normalise_keys(std::size_t layer) {
+  const layer_sizes& of = sizes[layer];
+  for_rows([&](std::size_t row) {
+    normalise_parts(layer, key.data() + row * of.kv_width, of.kv_width, w->layers[layer].key_norm);
     for (std::size_t at = 0; at < of.kv_width && !ones.empty(); at += of.head_dim) {
       float* const head = value.data() + row * of.kv_width + at;
       table.rms_norm(head, ones.data(), config.norm_epsilon, of.head_dim, head);
@@ -843,7 +964,7 @@ void transformer::state::keep_wanted_rows(float* read, std::size_t read_width) {
     if (from == to) continue;
     std::copy_n(x.data() + from * config.width, config.width, x.data() + to * config.width);
     std::copy_n(read + from * read_width, read_width, read + to * read_width);
-    if (!w->layers.back().reads_one_norm()) continue;  // otherwise the feed-forward part reads attention's input
+    if (!w->layers[config.layers - 1].reads_one_norm()) continue;  // otherwise the feed-forward part reads attention's input
     std::copy_n(normed.data() + from * config.width, config.width, normed.data() + to * config.width);
   }
   rows = wanted_rows.size();
@@ -887,6 +1008,7 @@ void transformer::move_tokens(std::span<const kv::token_move> moves) {
 
 void transformer::copy_states(std::span<const kv::state_copy> copies) {
   if (state_->recurrent) state_->recurrent->copy(copies);
+  if (state_->mtp) state_->mtp->copy(copies);
 }
 
 std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) const {
@@ -904,14 +1026,15 @@ std::vector<float> transformer::key_at(std::uint32_t layer, std::uint32_t slot) 
 std::uint64_t page_bytes(const model_shape& config, kv_type type) { return bytes_of_layers(config, type, false); }
 
 std::uint64_t state_bytes(const model_shape& config, std::uint32_t records_max) {
-  return config.has_states() ? recurrent_layers::slot_bytes(config, records_max) : 0;
+  return (config.has_states() ? recurrent_layers::slot_bytes(config, records_max) : 0) +
+         (config.has_mtp() ? mtp_inputs::slot_bytes(config, records_max) : 0);
 }
 
 std::uint64_t window_page_bytes(const model_shape& config, kv_type type) { return bytes_of_layers(config, type, true); }
 
 std::uint64_t storage_bytes(const model_shape& config, kv_type type, const kv::pool_size& size) {
   const std::uint64_t windows = window_page_bytes(config, type);
-  return size.pages * (page_bytes(config, type) - (size.window_pages == 0 ? 0 : windows)) +
+  return (std::uint64_t{size.pages} + draft_pages(config)) * (page_bytes(config, type) - (size.window_pages == 0 ? 0 : windows)) +
          size.window_pages * windows + size.state_slots * state_bytes(config, size.state_records) +
          size.state_copies * state_bytes(config, 0);
 }
@@ -936,6 +1059,7 @@ std::uint64_t buffer_bytes(const model_shape& config, std::uint32_t rows_max, st
       (3ULL + (adds_mixture ? 2 : 0)) * config.width + (has_gates ? 3 : 2) * most.queries + 2 * most.keys + of_latents;
   std::uint64_t bytes = floats * sizeof(float) + feed_forward::row_bytes(config);
   if (config.has_states()) bytes += recurrent_layers::row_bytes(config);
+  if (config.has_mtp()) bytes += mtp_inputs::row_bytes(config);
   if (config.varied && config.varied->layer_input != 0) bytes += layer_inputs::row_bytes(config);
   const std::uint64_t logits = std::uint64_t{logits_rows_max == 0 ? rows_max : logits_rows_max} * config.vocabulary;
   return rows_max * bytes + logits * sizeof(float);

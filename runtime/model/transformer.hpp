@@ -52,6 +52,9 @@ result<std::shared_ptr<const weights>> load_weights(
 
 struct expert_use;  // feed_forward.hpp
 
+/// The most drafts of an MTP layer after one pass, and the most tokens of each.
+inline constexpr std::uint32_t mtp_drafts_max = 64, mtp_tokens_max = 8;
+
 /// Runs forward passes of one model over its own KV storage. One thread may call it; `team` shares the work. The bits
 /// of a row's logits depend only on the row's sequence: not on the batch, the chunking, the pieces of the page table,
 /// or the number of threads.
@@ -93,6 +96,7 @@ class transformer {
     double feed_forward = 0;  // gate, up and down
     double norms = 0;
     double head = 0;
+    double mtp = 0;  // the MTP layer's part of passes, without drafts
   };
   [[nodiscard]] const times& time_spent() const;
   /// How much a mixture of experts was used so far; zeros in a dense model.
@@ -124,6 +128,24 @@ class transformer {
   std::span<const kernels::row_best> best_of(std::span<const std::uint32_t> rows);
   /// The best of a row that logits_of returned; thread-safe.
   [[nodiscard]] kernels::row_best best_of_row(std::span<const float> logits) const;
+  /// A draft of the MTP layer: what follows the output of a row of the last pass, with the token that was chosen for it.
+  struct mtp_start {
+    std::size_t run = 0;    // index in the batch
+    std::uint32_t row = 0;  // of the run
+  };
+  struct mtp_row {
+    std::uint32_t draft = 0;  // index of a start
+    token next = 0;           // the draft's first token, or its last one
+  };
+  /// Begins drafts after the last pass, whose batch is given again: at most mtp_drafts_max, each after a run of its own
+  /// with rows that wanted logits. Requires an MTP layer.
+  void begin_drafts(std::span<const run> batch, std::span<const mtp_start> starts);
+  /// Continues some drafts by a row each, at most mtp_tokens_max times. Returns logits [rows, tokens that it drafts],
+  /// valid until the next call of any of these. The layer's keys and values of these rows are not kept.
+  std::span<const float> draft(std::span<const mtp_row> rows);
+  /// Tokens below this number are drafted; 0 without an MTP layer.
+  [[nodiscard]] std::uint32_t mtp_vocabulary() const;
+
   /// The number of rows for which one step of the head is about as fast as for one row.
   [[nodiscard]] std::size_t head_step_rows() const;
 

@@ -594,6 +594,21 @@ result<layer_weights> load_layer(loader& from, const model_shape& c, std::uint32
   return l;
 }
 
+/// Only the most frequent tokens, which byte-pair encodings have first, are drafted: a head of all rows would take most
+/// of the time.
+constexpr std::size_t mtp_head_rows = 32'768;
+
+result<mtp_weights> load_mtp(loader& from, const model_shape& c, const kernels::packed_weights& head) {
+  mtp_weights m;
+  const tensor_list t(layer_tensors(c, c.layers));
+  REDLINE_TRY_ASSIGN(m.embedding_norm, from.vector(t.find(role::mtp_embedding_norm)));
+  REDLINE_TRY_ASSIGN(m.state_norm, from.vector(t.find(role::mtp_state_norm)));
+  REDLINE_TRY_ASSIGN(m.input, from.matrix(t.find(role::mtp_input)));
+  REDLINE_TRY_ASSIGN(m.output_norm, load_norm(from, c, t.find(role::mtp_output_norm), nullptr));
+  m.head = head.first(mtp_head_rows);
+  return m;
+}
+
 /// Loads the divisors of frequencies: rotary_dim / 2 positive numbers.
 result<std::vector<float>> load_divisors(loader& from, const gguf::gguf_file& file, const model_shape& c,
                                          const std::string& name) {
@@ -639,10 +654,13 @@ result<std::shared_ptr<const weights>> load_weights(const gguf::gguf_file& file,
   REDLINE_TRY_ASSIGN(w->layer_embedding, from.matrix(outer.find(role::layer_embedding)));
   REDLINE_TRY_ASSIGN(w->layer_projection, from.matrix(outer.find(role::layer_projection)));
   REDLINE_TRY_ASSIGN(w->layer_projection_norm, from.vector(outer.find(role::layer_projection_norm)));
-  w->layers.reserve(c.layers);
-  for (std::uint32_t i = 0; i < c.layers; ++i) {
+  w->layers.reserve(c.read_layers());
+  for (std::uint32_t i = 0; i < c.read_layers(); ++i) {
     REDLINE_TRY_ASSIGN(layer_weights layer, load_layer(from, c, i));
     w->layers.push_back(std::move(layer));
+  }
+  if (c.has_mtp()) {
+    REDLINE_TRY_ASSIGN(w->mtp, load_mtp(from, c, w->output_head()));
   }
   REDLINE_TRY(from.check_all_used(c));
   REDLINE_TRY(file.check_unchanged());

@@ -58,6 +58,14 @@ struct layer_input_weights {
   norm_weights post_norm;
 };
 
+/// What an MTP layer has beside what a layer has.
+struct mtp_weights {
+  std::vector<float> embedding_norm, state_norm;  // [width] each
+  kernels::packed_weights input;                  // [width, 2 * width]: of the embedding, then of the state
+  norm_weights output_norm;
+  kernels::packed_weights head;  // the first rows of the model's
+};
+
 /// One decoder layer. Matrices are [outputs, inputs]; an empty bias means none.
 struct layer_weights {
   norm_weights attention_norm;
@@ -99,7 +107,8 @@ class weights {
   kernels::packed_weights layer_projection;  // [layers * layer_input, width]
   std::vector<float> layer_projection_norm;  // [layer_input]
   std::vector<float> rope_factors;           // divisors of the frequencies; may be empty
-  std::vector<layer_weights> layers;
+  std::vector<layer_weights> layers;         // with an MTP layer as the last one
+  mtp_weights mtp;
 
   [[nodiscard]] const kernels::packed_weights& output_head() const { return config.tied_head ? embedding : head; }
 };

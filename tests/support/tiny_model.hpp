@@ -54,6 +54,7 @@ struct tiny_shape {
   // In qwen35, qwen35moe, qwen3next, lfm2 and lfm2moe even layers have a state; in the first three with two heads of
   // keys and four of values.
   std::uint32_t delta_head_dim = 32;
+  bool mtp = false;  // these have one more layer, which drafts
   // gemma4: layers with a window have heads of half the size and a KV head for each; the last layers share keys and
   // values and are twice as wide; a token has so many numbers for each layer; others use keys as values.
   std::uint32_t sharing_layers = 0;
@@ -229,7 +230,8 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
   const std::string a = s.architecture + ".";
   m.metadata["general.architecture"] = s.architecture;
   m.metadata["general.name"] = std::string("tiny ") + s.architecture;
-  m.metadata[a + "block_count"] = s.layers;
+  m.metadata[a + "block_count"] = s.layers + (s.mtp ? 1 : 0);
+  if (s.mtp) m.metadata[a + "nextn_predict_layers"] = 1U;
   m.metadata[a + "embedding_length"] = s.width;
   m.metadata[a + "attention.head_count"] = s.heads;
   m.metadata[a + "attention.head_count_kv"] = s.kv_heads;
@@ -397,8 +399,12 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       vector("per_layer_proj_norm.weight", s.layer_input);
     }
   }
-  for (std::uint32_t i = 0; i < s.layers; ++i) {
+  for (std::uint32_t i = 0; i < s.layers + (s.mtp ? 1 : 0); ++i) {
     const std::string b = "blk." + std::to_string(i) + ".";
+    if (i == s.layers) {
+      matrix(b + "nextn.eh_proj.weight", s.width, 2 * s.width);
+      for (const char* each : {"nextn.enorm", "nextn.hnorm", "nextn.shared_head_norm"}) norm(b + each);
+    }
     if (!olmo2) norm(b + "attn_norm");
     if (gemma4) {
       const std::uint32_t head_dim = i % 2 == 0 ? s.head_dim / 2 : s.head_dim;
@@ -426,7 +432,7 @@ inline tiny_model make_tiny_model(const tiny_shape& s = {}) {
       }
       add(b + "layer_output_scale.weight", gguf::tensor_type::f32, {1}, 0.9F, 0.1F);
     }
-    const bool has_state = (qwen35 || lfm2) && i % 2 == 0;
+    const bool has_state = (qwen35 || lfm2) && i % 2 == 0 && i < s.layers;
     if (has_state && lfm2) {
       matrix(b + "shortconv.in_proj.weight", 3 * s.width, s.width);
       add(b + "shortconv.conv.weight", gguf::tensor_type::f32, {3, s.width}, 0.3F, 0.5F);

@@ -93,10 +93,12 @@ test::tiny_model reference_deepseek2(const std::string& name) {
 }
 
 /// "qwen35" and the families with the same layers and a mixture.
-test::tiny_model reference_qwen35(const std::string& name) {
+test::tiny_model reference_qwen35(const std::string& name, bool with_mtp = false) {
   const bool is_mixture = name != "qwen35";
-  test::tiny_model m = test::make_tiny_model(
-      {.architecture = name, .experts = is_mixture ? 6U : 0, .shared_feed_forward = is_mixture ? 64U : 0});
+  test::tiny_model m = test::make_tiny_model({.architecture = name,
+                                              .experts = is_mixture ? 6U : 0,
+                                              .shared_feed_forward = is_mixture ? 64U : 0,
+                                              .mtp = with_mtp});
   std::uint64_t number = 0;
   const auto set = [&](const std::string& tensor, float centre, float spread) {
     test::tiny_tensor& t = m.tensor(tensor);
@@ -104,7 +106,8 @@ test::tiny_model reference_qwen35(const std::string& name) {
   };
   set("token_embd.weight", 0, 0.5F);
   set("output_norm.weight", 1, 0.25F);
-  for (const std::string b : {"blk.0.", "blk.1."}) {
+  for (const std::string b : {"blk.0.", "blk.1.", "blk.2."}) {
+    if (b == "blk.2." && !with_mtp) break;
     set(b + "attn_norm.weight", 1, 0.25F);
     if (b == "blk.0.") {
       set(b + "attn_qkv.weight", 0, 0.25F);
@@ -130,6 +133,9 @@ test::tiny_model reference_qwen35(const std::string& name) {
                   "ffn_gate_inp_shexp", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"};
     }
     for (const std::string& each : products) set(b + each + ".weight", 0, 0.25F);
+    if (b != "blk.2.") continue;
+    set(b + "nextn.eh_proj.weight", 0, 0.25F);
+    for (const char* each : {"enorm", "hnorm", "shared_head_norm"}) set(b + "nextn." + each + ".weight", 1, 0.25F);
   }
   return m;
 }
@@ -340,6 +346,102 @@ TEST(decoder_reference, logits_equal_an_independent_implementation_within_roundi
     }
   }
   EXPECT_EQ(rows_checked, 96);
+}
+
+/// One sequence of a model with an MTP layer, computed run by run.
+class drafting_model {
+ public:
+  drafting_model(const std::string& name, const kernels::kernel_table& table, kernels::worker_team& team)
+      : model_(*transformer::create(*load_weights(*reference_qwen35(name, true).file(), table, team), table, team,
+                                    {.pages_count = 2, .state_slots = 1, .records_max = 16, .kv = kv_type::f32})),
+        pool_(2) {}
+
+  /// The rows after the first `kept` ones become records; the next run applies the first `records` of them.
+  void compute(std::span<const token> tokens, std::uint32_t kept) {
+    const auto rows = static_cast<std::uint32_t>(tokens.size());
+    EXPECT_TRUE(pages_.append(pool_, rows));
+    begin_ = count_;
+    count_ += rows;
+    tokens_.assign(tokens.begin(), tokens.end());
+    table_ = pages_.prefix(count_);
+    last_ = {.tokens = tokens_,
+             .first_position = static_cast<position>(begin_),
+             .table = table_,
+             .state = {.begins = begin_ == 0, .records = records_, .kept = kept}};
+    (void)model_->forward_body({&last_, 1});
+    records_ = rows - kept;
+  }
+  /// Takes the last `count` rows back, all of which are records.
+  void refuse(std::uint32_t count) {
+    count_ -= count;
+    records_ -= count;
+    pages_.truncate(pool_, count_);
+  }
+  /// The logits of a draft with these tokens after a row of the last run.
+  std::vector<float> draft(std::uint32_t row, std::span<const token> following) {
+    const transformer::mtp_start start{0, row - begin_};
+    model_->begin_drafts({&last_, 1}, {&start, 1});
+    std::vector<float> all;
+    for (const token t : following) {
+      const transformer::mtp_row next{0, t};
+      const auto logits = model_->draft({&next, 1});
+      all.insert(all.end(), logits.begin(), logits.end());
+    }
+    return all;
+  }
+
+ private:
+  std::unique_ptr<transformer> model_;
+  kv::page_pool pool_;
+  kv::page_table pages_;
+  std::uint32_t begin_ = 0, count_ = 0, records_ = 0;
+  std::vector<token> tokens_;
+  std::vector<kv::piece> table_;
+  run last_;
+};
+
+// The draft's bits do not depend on how its tokens were computed: at once, in chunks, or after a refused draft.
+TEST(decoder_reference, drafts_of_an_mtp_layer_equal_an_independent_implementation_within_rounding) {
+  std::istringstream text(test::read_file(test::source_path("tests/runtime/model/reference/decoder_drafts.txt")));
+  kernels::worker_team team(1);
+  const kernels::kernel_table& table = kernels::table_for_cache(*kernels::process_table().table, kv_type::f32);
+  int rows_checked = 0;
+  for (std::string name; text >> name;) {
+    std::size_t count = 0;
+    text >> count;
+    std::vector<token> tokens(count);
+    for (token& t : tokens) text >> t;
+    text >> count;
+    std::vector<token> following(count);
+    std::vector<double> wanted;
+    for (token& t : following) {
+      text >> t;
+      for (std::size_t v = 0; v < test::tiny_model::vocabulary; ++v) text >> wanted.emplace_back();
+    }
+    const auto last = static_cast<std::uint32_t>(tokens.size() - 1);
+    drafting_model at_once(name, table, team);
+    at_once.compute(tokens, last + 1);
+    const std::vector<float> said = at_once.draft(last, following);
+    ASSERT_EQ(said.size(), wanted.size());
+    for (std::size_t i = 0; i < said.size(); ++i) ASSERT_NEAR(said[i], wanted[i], 1e-4) << name << ", number " << i;
+    rows_checked += static_cast<int>(following.size());
+
+    drafting_model in_chunks(name, table, team);
+    for (const token& t : tokens) in_chunks.compute({&t, 1}, 1);
+    EXPECT_EQ(in_chunks.draft(last, following), said) << name;
+
+    drafting_model refused(name, table, team);
+    std::vector<token> with_draft(tokens.begin(), tokens.end() - 2);
+    with_draft.insert(with_draft.end(), {3, 9, 27});
+    refused.compute(with_draft, 1);  // the draft, and other rows, become records
+    (void)refused.draft(last - 2, following);
+    refused.refuse(3);
+    const std::vector<token> others{tokens[last - 1], tokens[last], 81, 82};
+    refused.compute(others, 1);
+    EXPECT_EQ(refused.draft(last, following), said) << name;
+    EXPECT_EQ(refused.draft(last, following), said) << "a draft leaves no trace";
+  }
+  EXPECT_EQ(rows_checked, 15);
 }
 
 // Covers both layouts of rotation (qwen2's halves, llama's neighbors with half of a head rotated), windows, and layers

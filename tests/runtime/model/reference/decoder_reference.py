@@ -362,13 +362,13 @@ def deepseek2_logits(kind, tokens, cache, at):
     return rms_norm(x, w["norm"]) @ w["embedding"].T
 
 
-def qwen35_weights(kind):
+def qwen35_weights(kind, with_mtp=False):
     number = iter(range(1000))
     draw = lambda *shape, centre=0, spread=0.25: tensor(next(number), shape, centre, spread)
     ones = lambda length: draw(length, centre=1)
     w = {"embedding": draw(VOCABULARY, WIDTH, spread=0.5), "norm": ones(WIDTH), "layers": []}
     values, channels = DELTA_VALUES * DELTA_DIM, (2 * DELTA_KEYS + DELTA_VALUES) * DELTA_DIM
-    for i in range(LAYERS):
+    for i in range(LAYERS + (1 if with_mtp else 0)):
         l = {"attn_norm": ones(WIDTH)}
         if i == 0:
             l |= {"input": draw(channels, WIDTH), "z": draw(values, WIDTH), "taps": draw(channels, TAPS, spread=0.5)}
@@ -393,6 +393,9 @@ def qwen35_weights(kind):
                   "shared_router": draw(WIDTH)}
             width = SHARED_WIDTH
         w["layers"].append(l | {"gate": draw(width, WIDTH), "up": draw(width, WIDTH), "down": draw(WIDTH, width)})
+    if with_mtp:
+        w["mtp"] = w["layers"].pop() | {"input": draw(WIDTH, 2 * WIDTH), "embedding_norm": ones(WIDTH),
+                                        "state_norm": ones(WIDTH), "output_norm": ones(WIDTH)}
     return w
 
 
@@ -417,27 +420,50 @@ def delta_net(l, h):
     return (rms_norm(out, l["state_norm"]) * silu(z)).reshape(len(h), -1) @ l["o"].T
 
 
-def qwen35_logits(kind, tokens):
-    w, n = qwen35_weights(kind), len(tokens)
-    positions = np.arange(n, dtype=np.float64)
+def qwen35_layer(l, x, positions):
+    n, h = len(x), rms_norm(x, l["attn_norm"])
+    if "taps" in l:
+        x = x + delta_net(l, h)
+    else:
+        q, gate = np.moveaxis(np.einsum("nw,hgdw->nhgd", h, l["q"]), 2, 0)
+        k, v = ((h @ l[name].T).reshape(n, KV_HEADS, HEAD_DIM) for name in "kv")
+        q, k = rope_qwen2(rms_norm(q, l["qn"]), positions), rope_qwen2(rms_norm(k, l["kn"]), positions)
+        seen = attend(q, k, v) / (1 + np.exp(-gate))
+        x = x + seen.reshape(n, -1) @ l["o"].T
+    h = rms_norm(x, l["ffn_norm"])
+    share = 1
+    if "router" in l:
+        x = x + mixture(l, h, True)
+        share = 1 / (1 + np.exp(-(h @ l["shared_router"])))[:, None]
+    return x + share * ((silu(h @ l["gate"].T) * (h @ l["up"].T)) @ l["down"].T)
+
+
+def qwen35_outputs(w, tokens):
     x = w["embedding"][tokens]
     for l in w["layers"]:
-        h = rms_norm(x, l["attn_norm"])
-        if "input" in l:
-            x = x + delta_net(l, h)
-        else:
-            q, gate = np.moveaxis(np.einsum("nw,hgdw->nhgd", h, l["q"]), 2, 0)
-            k, v = ((h @ l[name].T).reshape(n, KV_HEADS, HEAD_DIM) for name in "kv")
-            q, k = rope_qwen2(rms_norm(q, l["qn"]), positions), rope_qwen2(rms_norm(k, l["kn"]), positions)
-            seen = attend(q, k, v) / (1 + np.exp(-gate))
-            x = x + seen.reshape(n, -1) @ l["o"].T
-        h = rms_norm(x, l["ffn_norm"])
-        share = 1
-        if "router" in l:
-            x = x + mixture(l, h, True)
-            share = 1 / (1 + np.exp(-(h @ l["shared_router"])))[:, None]
-        x = x + share * ((silu(h @ l["gate"].T) * (h @ l["up"].T)) @ l["down"].T)
-    return rms_norm(x, w["norm"]) @ w["embedding"].T
+        x = qwen35_layer(l, x, np.arange(len(x), dtype=np.float64))
+    return rms_norm(x, w["norm"])
+
+
+def qwen35_logits(kind, tokens):
+    w = qwen35_weights(kind)
+    return qwen35_outputs(w, tokens) @ w["embedding"].T
+
+
+def qwen35_drafts(kind, tokens, following):
+    """What the MTP layer says after the tokens and each of those that follow. It reads a token and the output before it:
+    the model's, and for the tokens that follow, except for the first, its own."""
+    w = qwen35_weights(kind, with_mtp=True)
+    l, before = w["mtp"], list(qwen35_outputs(w, tokens))
+    said = []
+    for count in range(1, len(following) + 1):
+        read = np.array([*tokens[1:], *following[:count]])
+        pairs = np.concatenate([rms_norm(w["embedding"][read], l["embedding_norm"]),
+                                rms_norm(np.array(before), l["state_norm"])], axis=1)
+        x = qwen35_layer(l, pairs @ l["input"].T, 1 + np.arange(len(read), dtype=np.float64))
+        before.append(rms_norm(x[-1], l["output_norm"]))
+        said.append(before[-1] @ w["embedding"].T)
+    return said
 
 
 def attend(q, k, v):  # each [tokens, heads, dim], causal
@@ -671,6 +697,12 @@ with open(os.path.join(here, "decoder_logits.txt"), "w") as out:
         out.write(f"{name} {len(TOKENS)} " + " ".join(map(str, TOKENS)) + "\n")
         for row in (0, 3, len(TOKENS) - 1):
             out.write(f"{row} " + " ".join(f"{v:.6g}" for v in result[row]) + "\n")
+with open(os.path.join(here, "decoder_drafts.txt"), "w") as out:
+    for name in QWEN35:
+        for count, following in ((11, [33, 250, 7]), (4, [12, 12])):
+            out.write(f"{name} {count} " + " ".join(map(str, TOKENS[:count])) + f" {len(following)}\n")
+            for token, said in zip(following, qwen35_drafts(name, TOKENS[:count], following)):
+                out.write(f"{token} " + " ".join(f"{v:.6g}" for v in said) + "\n")
 with open(os.path.join(here, "decoder_splices.txt"), "w") as out:
     for name in ("qwen2", "llama", "qwen2-yarn", *WINDOWED, "phi3", "glm4", "mistral3", "command-r-plus", *DEEPSEEK2):
         for splice, at, removed, inserted, moves in SPLICES:
