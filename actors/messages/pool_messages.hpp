@@ -19,7 +19,7 @@ namespace redline::actors {
 /// even an appended field, because nothing tests two versions with each other: a process with a different one is
 /// refused at hello. (`actor::wire_version` covers only the envelope: frames of another one are not read at all.) A
 /// test fails when the bytes of such a message change and this does not: tests/actors/node/pool_rules_test.cpp.
-inline constexpr std::uint32_t pool_protocol = 6;
+inline constexpr std::uint32_t pool_protocol = 7;
 
 /// What a process does in a pool.
 enum class process_role : std::uint8_t {

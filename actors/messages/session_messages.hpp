@@ -111,7 +111,7 @@ struct session_stats {
 
 /// Where a token of an answer came from: the model chose it, a draft of one of these sources was right, a program
 /// copied it, or a grammar left no choice.
-enum class token_origin : std::uint8_t { model, lookup, draft, prediction, program, format, copy, grammar, last_ };
+enum class token_origin : std::uint8_t { model, lookup, draft, prediction, program, format, copy, grammar, mtp, last_ };
 [[nodiscard]] constexpr token_origin to_origin(draft::source from) {
   switch (from) {
     case draft::source::lookup:
@@ -124,6 +124,8 @@ enum class token_origin : std::uint8_t { model, lookup, draft, prediction, progr
       return token_origin::program;
     case draft::source::format:
       return token_origin::format;
+    case draft::source::mtp:
+      return token_origin::mtp;
     case draft::source::last_:
       break;
   }
@@ -131,7 +133,7 @@ enum class token_origin : std::uint8_t { model, lookup, draft, prediction, progr
 }
 [[nodiscard]] constexpr std::string_view name_of(token_origin from) {
   constexpr std::string_view names[] = {"model",   "lookup", "draft", "prediction",
-                                        "program", "format", "copy",  "grammar"};
+                                        "program", "format", "copy",  "grammar", "mtp"};
   return from < token_origin::last_ ? names[static_cast<std::size_t>(from)] : "?";
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/actor/protocol.hpp"
 #include "runtime/cost/expert_union.hpp"
+#include "runtime/draft/mtp_source.hpp"
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/kv/storage.hpp"
 #include "runtime/sampling/sampling.hpp"
@@ -30,17 +31,18 @@ struct batch_run {
   std::uint64_t grammar_name = 0;             // the target model's name for it, once it has had its text
   std::vector<sampling::token_count> counts;  // what penalties need of that log: each distinct token once
   std::optional<token> after_draft;           // the draft's next token, if the pass has no row for it; with a grammar
+  draft::mtp_request mtp;                     // with rows that want logits
   bool scores_draft = false;                  // the whole draft is accepted, and its log-probabilities are the answer
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.tokens, self.first_position, self.memory, self.logits_begin, self.draft_count,
                     self.prompt_count, self.latest, self.log_count, self.sampling, self.logprobs, self.grammar,
-                    self.counts, self.scores_draft, self.grammar_name, self.after_draft);
+                    self.counts, self.scores_draft, self.grammar_name, self.after_draft, self.mtp);
   }
 };
 
 /// One forward pass, which the target model answers with `batch_done`.
 struct forward_batch {
-  static constexpr actor::message_id id{0x0417};  // 0x0404, 0x0412 and 0x0413 were older forms
+  static constexpr actor::message_id id{0x0419};  // 0x0404, 0x0412, 0x0413 and 0x0417 were older forms
   static constexpr std::string_view name = "forward_batch";
 
   std::uint64_t batch = 0;
@@ -58,23 +60,26 @@ struct run_result {
   std::vector<token> tokens;
   std::vector<sampling::emitted_logprob> logprobs;
   std::optional<failure> why_not;  // the model has no next token for this sequence
+  draft::mtp_draft mtp;            // what may follow the tokens
   static constexpr auto fields(auto& self) {
-    return std::tie(self.sequence, self.accepted_count, self.tokens, self.logprobs, self.why_not);
+    return std::tie(self.sequence, self.accepted_count, self.tokens, self.logprobs, self.why_not, self.mtp);
   }
 };
 
 struct batch_done {
-  static constexpr actor::message_id id{0x0418};  // 0x0405 and 0x0414 were older forms
+  static constexpr actor::message_id id{0x041a};  // 0x0405, 0x0414 and 0x0418 were older forms
   static constexpr std::string_view name = "batch_done";
 
   std::uint64_t batch = 0;
   std::vector<run_result> results;  // one per run, in order
-  std::uint64_t elapsed_us = 0;
+  std::uint64_t elapsed_us = 0;     // of the pass and its acceptance
+  std::uint64_t mtp_us = 0;         // of the MTP layer's drafts after them
   std::optional<failure> why_not;   // the batch was invalid; nothing was computed
   bool lacks_grammars = false;      // a grammar's name is unknown: nothing was computed, the texts must be sent
   std::uint64_t experts_count = 0;  // distinct experts that the pass touched, over all layers; 0 for a dense model
   static constexpr auto fields(auto& self) {
-    return std::tie(self.batch, self.results, self.elapsed_us, self.why_not, self.lacks_grammars, self.experts_count);
+    return std::tie(self.batch, self.results, self.elapsed_us, self.why_not, self.lacks_grammars, self.experts_count,
+                    self.mtp_us);
   }
 };
 

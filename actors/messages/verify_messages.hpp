@@ -7,6 +7,7 @@
 
 #include "runtime/actor/protocol.hpp"
 #include "runtime/cost/cost_model.hpp"
+#include "runtime/draft/mtp_source.hpp"
 #include "runtime/grammar/constraint.hpp"
 #include "runtime/sampling/sampling.hpp"
 #include "scheduler/round.hpp"
@@ -26,13 +27,13 @@ struct sequence_terms {
   }
 };
 
-// The numbers 0x0401, 0x0402, 0x040c and 0x040d belong to older forms.
+// The numbers 0x0401, 0x0402, 0x040c, 0x040d, 0x040e and 0x0416 belong to older forms.
 
 /// A round of a sequence. Answered with `verified`, or with `prefilled` for a round of kind `prefill`; otherwise with
 /// `log_needed` or `refused`. Safe to send again: the same round is answered again, not computed again. A `prefill`
 /// round that a later round overtakes gets no answer.
 struct verify_run {
-  static constexpr actor::message_id id{0x0416};
+  static constexpr actor::message_id id{0x041b};
   static constexpr std::string_view name = "verify_run";
 
   /// A receiver that lacks the log that the round continues answers `log_needed`, and then expects no splices.
@@ -44,14 +45,15 @@ struct verify_run {
   /// Sent until a round of this session is answered, and whenever the log is sent from its beginning. A receiver that
   /// lacks the terms of earlier rounds answers `log_needed`.
   std::optional<sequence_terms> terms;
+  draft::mtp_request mtp;  // for the next round's draft
   static constexpr auto fields(auto& self) {
-    return std::tie(self.round, self.prompt_count, self.evicted_count, self.grammar_state, self.terms);
+    return std::tie(self.round, self.prompt_count, self.evicted_count, self.grammar_state, self.terms, self.mtp);
   }
 };
 
 /// The tokens that plain decoding would have given: the accepted part of the draft and one more.
 struct verified {
-  static constexpr actor::message_id id{0x040e};
+  static constexpr actor::message_id id{0x041c};
   static constexpr std::string_view name = "verified";
 
   sequence_id sequence;
@@ -69,12 +71,13 @@ struct verified {
   std::uint32_t exact_count = 0;
   cost::step_cost step;
   std::uint64_t queued_us = 0;  // from when the round was taken to its first pass
+  draft::mtp_draft mtp;         // what may follow the tokens, as it was asked for
 
   /// The number of draft tokens among the tokens.
   [[nodiscard]] std::uint32_t accepted_count() const { return static_cast<std::uint32_t>(tokens.size()) - 1; }
   static constexpr auto fields(auto& self) {
     return std::tie(self.sequence, self.round, self.tokens, self.logprobs, self.verified_count, self.passes, self.rows,
-                    self.recomputed_count, self.cached_count, self.exact_count, self.step, self.queued_us);
+                    self.recomputed_count, self.cached_count, self.exact_count, self.step, self.queued_us, self.mtp);
   }
 };
 

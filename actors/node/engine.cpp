@@ -233,6 +233,9 @@ result<session_partners> engine::partners_for(draft::method how, actor::address 
     return failure{errc::invalid_argument,
                    "this method needs a draft model, and none is loaded; load one with --draft"};
   }
+  if (how == draft::method::mtp && !target_config_.has_mtp()) {
+    return failure{errc::invalid_argument, "this method needs a model with an MTP layer"};
+  }
   return partners;
 }
 

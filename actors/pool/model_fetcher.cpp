@@ -228,6 +228,7 @@ result<model_fetcher::parsed_header> model_fetcher::parse(const std::string& byt
   REDLINE_TRY_ASSIGN(auto prompts, prompt_builder::make(out.tokenizer));
   out.prompts = std::make_shared<prompt_builder>(std::move(prompts));
   out.known_phrases = known_phrases(*file);
+  out.has_mtp = architecture::has_mtp(*file);
   out.keeps_states = architecture::keeps_states(*file);
   return out;
 }
@@ -283,6 +284,7 @@ void model_fetcher::make_model(models::value_type& m) {
     made->prompts = from.prompts;
     made->draft_defaults = defaults;
     made->known_phrases = from.known_phrases;
+    made->has_mtp = from.has_mtp;
     made->keeps_states = from.keeps_states;
     made->answers = std::make_shared<answer_factory>(
         answer_factory::parts{.tokenizer = from.tokenizer,

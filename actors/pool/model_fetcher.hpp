@@ -55,6 +55,7 @@ class model_fetcher final : public actor::actor_of<model_fetcher> {
     std::shared_ptr<const grammar::token_trie> token_trie;
     std::shared_ptr<const prompt_builder> prompts;
     std::vector<std::string> known_phrases;
+    bool has_mtp = false;
     bool keeps_states = false;
   };
   enum class stage : std::uint8_t { waiting, asking, pausing, parsing, ready, unusable };

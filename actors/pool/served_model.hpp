@@ -25,6 +25,7 @@ struct served_model {
   std::shared_ptr<const answer_factory> answers;
   std::shared_ptr<const prompt_builder> prompts;
   draft::draft_options draft_defaults;     // for requests that name no method
+  bool has_mtp = false;                    // it has an MTP layer (architecture)
   bool keeps_states = false;               // some layers keep states, which cannot lose tokens (architecture)
   std::vector<std::string> known_phrases;  // only for demonstration models; see known_phrases.hpp
   /// Sampling defaults by the name that a request uses: the model's own, or an alias.

@@ -58,6 +58,7 @@ void add_sources(draft::book& book, const token_log& log) {
     add(standing::binding, [&log](auto) { return graded(source::prediction, sure_grade, log.known_draft()); });
   }
   if (how.how == method::regular) return;
+  if (how.how == method::mtp) return book.add_mtp();
   if (log.is_program()) {
     add(standing::form, [&log](auto) { return graded(source::program, program_grade, log.likely_draft()); });
   } else if (log.spec().rules && how.how != method::assisted) {
@@ -68,6 +69,7 @@ void add_sources(draft::book& book, const token_log& log) {
     book.add(std::make_unique<draft::prediction_source>(log.spec().prediction, from));
   }
   book.add(std::make_unique<draft::lookup_source>(how.max_matching_ngram_size));
+  if (draft::asks_mtp(how.how)) book.add_mtp();
 }
 
 }  // namespace redline::actors

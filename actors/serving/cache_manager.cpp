@@ -207,6 +207,7 @@ void cache_manager::open(const asked_round& q, const scheduler::submitted& taken
   c.prompt_count = q.run.prompt_count;
   c.evicted_count = q.run.evicted_count;
   c.grammar_state = q.run.grammar_state;
+  c.mtp = q.run.mtp;
   c.is_scored = r.kind == round_kind::score;
   const bool is_prefill = r.kind == round_kind::prefill;
   if (!is_prefill) {
@@ -387,6 +388,7 @@ batch_run cache_manager::make_run(const scheduler::planned_run& planned) {
   run.logprobs = c.is_scored ? c.terms.prompt_logprobs : c.terms.logprobs;
   run.scores_draft = c.is_scored;
   if (!planned.wants_logits || c.is_scored) return run;
+  run.mtp = c.mtp;
   if (c.grammar) {
     grammars_.put(run, *c.grammar, c.grammar_state, batch_ + 1, target_start_id_);
     // Whether a copied token is kept must not depend on how much of the draft the pass takes.
@@ -441,7 +443,8 @@ void cache_manager::answer_rounds(const batch_done& m, microseconds took) {
   // A run without an answer counts as one token, in a sequence that is released below.
   for (const auto& r : m.results) answers.push_back({r.accepted_count, r.why_not ? std::vector<token>{0} : r.tokens});
   statistics_.note_pass(plan_, took, m.experts_count);
-  const auto done = queue_.complete(plan_, answers, took, context().now(), m.experts_count);
+  const microseconds drafted{static_cast<std::int64_t>(std::min(m.mtp_us, pass_us_max))};
+  const auto done = queue_.complete(plan_, answers, took, context().now() - drafted, m.experts_count);
   for (const auto& run : plan_.runs) {
     const sequence_client* const c = clients_.find(run.sequence);
     if (c == nullptr) continue;
@@ -470,7 +473,9 @@ void cache_manager::answer_rounds(const batch_done& m, microseconds took) {
                                                       .cached_count = outcome.cached_count,
                                                       .exact_count = exact_count,
                                                       .step = step_cost_of(outcome.sequence, done.size()),
-                                                      .queued_us = static_cast<std::uint64_t>(c.queued.count())});
+                                                      .queued_us = static_cast<std::uint64_t>(c.queued.count()),
+                                                      .mtp = at->mtp});
+      if (options_.budget.whole_drafts) v.mtp.token_us = 0;
       c.unacknowledged_first_round.reset();
       c.trace.note_round(v, c.prompt_count);
     }
@@ -504,7 +509,7 @@ void cache_manager::fail_pass(const failure& why) {
   for (const auto& run : plan_.runs) refuse_sequence(run.sequence, why);
 }
 
-/// Returns zeros with --draft-length whole, so that the number of passes does not depend on the machine's speed.
+/// Returns zeros with --draft-length whole, as does the time of MTP drafts, so that the number of passes does not depend on the machine's speed.
 cost::step_cost cache_manager::step_cost_of(sequence_id sequence, std::size_t sessions) const {
   if (options_.budget.whole_drafts) return {};
   auto cost = cost::step_cost_at(queue_.cost(), queue_.log(sequence).count());

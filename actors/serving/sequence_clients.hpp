@@ -56,6 +56,7 @@ struct sequence_client {
   std::uint32_t prompt_count = 0;
   std::shared_ptr<shared_grammar> grammar;  // null if anything may follow
   std::vector<std::uint32_t> grammar_state;
+  draft::mtp_request mtp;
   std::uint64_t evicted_count = 0;
   bool is_scored = false;                  // its round scores the prompt
   sampling::token_counter counts;          // counts of the log's tokens, when a penalty needs them

@@ -52,7 +52,11 @@ actor::task<> session::live() {
   auto step = co_await stream_forced_tokens(work_.begin());
   // What is expected of the whole answer is verified with the prompt. For other drafts nothing speaks yet.
   const bool is_predicted = draft::reads_prediction(work_.spec().draft.how) && !work_.spec().prediction.empty();
-  if ((is_predicted || !work_.spec().known_text.empty()) && !step.finished) draft_ = co_await next_draft({});
+  if ((is_predicted || !work_.spec().known_text.empty()) && !step.finished) {
+    draft_ = co_await next_draft({});
+  } else {
+    draft_.mtp = book_->ask_mtp(costs());
+  }
   while (!step.finished) {
     const verified* const answer = co_await ask_target();
     if (answer == nullptr) co_return;  // the client knows why
@@ -268,7 +272,10 @@ actor::task<session::round_draft> session::next_draft(draft::book::model_state m
   const bool is_span = work_.in_span();
   const auto usable = [this](draft::graded_draft& d) { d.truncate(work_.usable(d.tokens).size()); };
   const auto as_draft = [&](draft::book::decision d) {
-    return round_draft{.tokens = std::move(d.draft.tokens), .parts = std::move(d.parts), .is_span = is_span};
+    round_draft out{.tokens = std::move(d.draft.tokens), .parts = std::move(d.parts), .is_span = is_span};
+    out.mtp = book_->ask_mtp(costs());
+    out.mtp.if_refused = !out.parts.empty() && out.parts.front().from != draft::source::mtp;
+    return out;
   };
   // The last token of the answer needs no draft: it is the target's own token.
   auto choice = book_->choose(costs(), work_.round_room() - 1, model, usable);
@@ -380,7 +387,8 @@ void session::tell_target(std::uint32_t from) {
                                                .prompt_count = std::min(asked_count(), work_.prompt_count()),
                                                .evicted_count = work_.evicted_count(),
                                                .grammar_state = work_.grammar_state(),
-                                               .terms = knows_terms ? std::nullopt : std::optional(terms())});
+                                               .terms = knows_terms ? std::nullopt : std::optional(terms()),
+                                               .mtp = draft_.mtp});
   if (!target_log_differs_) target_knows_ = asked_count();
   asked_ = context().now();
 }
@@ -406,6 +414,7 @@ token_log::progress session::commit(const verified& m) {
   // The cache manager appended the tokens when it sent them; the log may have gone another way.
   target_knows_ = step.agreed_count;
   target_log_differs_ = step.agreed_count < before + m.tokens.size();
+  if (!target_log_differs_) book_->hear_mtp(step.agreed_count, m.mtp);
   if (!step.finished) make_room();
   return step;
 }

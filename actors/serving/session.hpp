@@ -88,6 +88,7 @@ class session final : public actor::actor_of<session> {
     std::vector<token> tokens;
     std::vector<draft::draft_part> parts;  // cover the tokens
     bool is_span = false;                  // a copied span that the model is asked about
+    draft::mtp_request mtp = {};           // for the round after this one
   };
 
   actor::task<> live();

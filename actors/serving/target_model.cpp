@@ -9,6 +9,7 @@
 namespace redline::actors {
 namespace {
 constexpr std::size_t pieces_max = 65'535;  // the transformer's own limit
+static_assert(draft::mtp_tokens_max <= model::mtp_tokens_max);
 }
 
 cost::mixture_shape mixture_of(const architecture::model_shape& config) {
@@ -312,6 +313,56 @@ std::vector<sampling::acceptance> target_model::judge(const forward_batch& m, co
   return out;
 }
 
+/// Asks the MTP layer for drafts that continue the results.
+void target_model::draft(const forward_batch& m, std::span<const model::run> batch, batch_done& done) {
+  if (transformer_->mtp_vocabulary() == 0) return;
+  std::vector<model::transformer::mtp_start> starts;
+  std::vector<model::transformer::mtp_row> rows, next;
+  for (std::size_t i = 0; i < m.runs.size() && starts.size() < model::mtp_drafts_max; ++i) {
+    const batch_run& run = m.runs[i];
+    const run_result& got = done.results[i];
+    const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(run.mtp.tokens, draft::mtp_tokens_max));
+    const bool holds = run.mtp.if_refused && got.accepted_count == run.draft_count;
+    const std::uint64_t end = static_cast<std::uint64_t>(run.first_position) + run.tokens.size() + most;
+    if (most == 0 || holds || got.why_not || got.tokens.empty() || end >= transformer_->config().context) continue;
+    rows.push_back({static_cast<std::uint32_t>(starts.size()), got.tokens.back()});
+    starts.push_back({i, run.logits_begin + got.accepted_count});
+  }
+  if (starts.empty()) return;
+  const instant started = context().now();
+  transformer_->begin_drafts(batch, starts);
+  std::vector<draft::mtp_length> lengths;
+  for (const auto& start : starts) lengths.emplace_back(m.runs[start.run].mtp.token_cost);
+  std::size_t drafted = 0;
+  for (std::uint32_t step = 0; step < draft::mtp_tokens_max && !rows.empty(); ++step, rows.swap(next)) {
+    const auto logits = transformer_->draft(rows);
+    const std::size_t vocabulary = transformer_->mtp_vocabulary();
+    drafted += rows.size();
+    next.clear();
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      const auto of_row = logits.subspan(k * vocabulary, vocabulary);
+      const std::uint32_t start = rows[k].draft;
+      const draft::mtp_request& wanted = m.runs[starts[start].run].mtp;
+      draft::mtp_draft& to = done.results[starts[start].run].mtp;
+      float chance = sampling::top_probability(of_row);
+      auto best = static_cast<token>(transformer_->best_of_row(of_row).index);
+      if (chooser_) {
+        const batch_run& run = m.runs[starts[start].run];
+        const std::uint64_t in_answer = run.log_count - run.prompt_count + done.results[starts[start].run].tokens.size();
+        best = chooser_->draft({run.sequence.value, in_answer + to.tokens.size(), std::nullopt}).value_or(best);
+        chance = chooser_->confidence(run.sequence.value, chance);
+      }
+      if (!lengths[start].add(chance)) continue;
+      to.tokens.push_back(best);
+      to.grades.push_back(draft::grade_of_probability(chance));
+      if (to.tokens.size() < wanted.tokens && lengths[start].may_grow()) next.push_back({start, to.tokens.back()});
+    }
+  }
+  done.mtp_us = static_cast<std::uint64_t>(std::max<std::int64_t>((context().now() - started).count(), 1));
+  const auto token_us = static_cast<std::uint32_t>(std::max<std::uint64_t>(done.mtp_us / drafted, 1));
+  for (const auto& start : starts) done.results[start.run].mtp.token_us = token_us;
+}
+
 void target_model::on(const forward_batch& m) {
   batch_done done{.batch = m.batch};
   const auto good = check(m);
@@ -364,6 +415,7 @@ void target_model::on(const forward_batch& m) {
     done.results.push_back(std::move(answer));
   }
   done.elapsed_us = static_cast<std::uint64_t>((context().now() - started).count());
+  draft(m, batch, done);
   context().tell(manager_, done);
 }
 

@@ -48,6 +48,8 @@ class target_model final : public actor::actor_of<target_model> {
   [[nodiscard]] std::vector<sampling::acceptance> judge(const forward_batch& m, const batch_grammars& grammars,
                                                         std::span<const model::run> batch);
 
+  void draft(const forward_batch& m, std::span<const model::run> batch, batch_done& done);
+
   std::unique_ptr<model::transformer> transformer_;
   std::uint32_t pages_count_;
   actor::actor_ref<cache_manager> manager_;

@@ -269,6 +269,9 @@ void add_bench_edit(CLI::App& bench, int& exit_code) {
                 "With --replay, replay the draft model's choices too, and compute its passes: it accepts every correct "
                 "token of a lookup draft, and this share of its own tokens is correct")
       ->check(CLI::Range(0.0, 1.0));
+  c->add_option("--replay-mtp-accuracy", f->replay_mtp_accuracy,
+                "With --replay, the same for the model's MTP layer: this share of its tokens is correct")
+      ->check(CLI::Range(0.0, 1.0));
   c->add_option("--prediction-right", f->prediction_right,
                 "Methods prediction and auto: predict the known result with this share of its lines intact; of the "
                 "others half are missing and half have a word changed. Default: the old file is the prediction")

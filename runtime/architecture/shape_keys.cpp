@@ -757,14 +757,24 @@ bool keeps_states(const gguf::gguf_file& file) {
   return kind != nullptr && kind->has_states();
 }
 
+bool has_mtp(const gguf::gguf_file& file) {
+  const auto name = file.get_string("general.architecture");
+  const family* const kind = name ? find_family(*name) : nullptr;
+  if (kind == nullptr || kind->mtp.empty()) return false;
+  const auto layers = file.get_unsigned(std::string(*name) + ".nextn_predict_layers", 0);
+  return layers && *layers == 1;
+}
+
 void put_shape(const model_shape& s, gguf::gguf_writer& to) {
   const family& kind = *s.kind;
   const std::string prefix = std::string(kind.name) + ".";
   to.put_string("general.architecture", kind.name);
   for (const size_key& key : size_keys) {
     const bool is_put_later = key.into == &model_shape::heads || (s.varied && key.into == &model_shape::feed_forward);
-    if (!is_put_later) to.put_u32(prefix + std::string(key.gguf), s.*key.into);
+    const std::uint32_t number = key.into == &model_shape::layers ? s.read_layers() : s.*key.into;
+    if (!is_put_later) to.put_u32(prefix + std::string(key.gguf), number);
   }
+  if (s.has_mtp()) to.put_u32(prefix + "nextn_predict_layers", s.extra_layers);
   if (s.experts != 0) put_experts(s, prefix, to);
   put_heads(s, prefix, to);
   if (kind.says_mixture) put_mixture(s, prefix, to);

@@ -31,6 +31,8 @@ result<model_shape> read_shape(const gguf::gguf_file& file);
 
 /// Whether layers of the file's family may keep a state instead of all tokens (layer_kind::recurrent).
 [[nodiscard]] bool keeps_states(const gguf::gguf_file& file);
+/// Whether it has an MTP layer that is read (model_shape::has_mtp).
+[[nodiscard]] bool has_mtp(const gguf::gguf_file& file);
 
 /// Writes general.architecture and the keys below "<family>.", for a file that read_shape reads.
 void put_shape(const model_shape& shape, gguf::gguf_writer& to);

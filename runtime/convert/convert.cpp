@@ -94,6 +94,26 @@ void repack_mxfp4(const std::byte* from, std::byte* to) {
   for (std::size_t i = 0; i < half; ++i) to[i] = static_cast<std::byte>(step(i) | step(i + half) << 4);
 }
 
+/// The name of a tensor in a model with text only; nothing if it is not part of that.
+std::optional<std::string> known_name(const std::string& theirs, const model_config& config) {
+  auto name = config.is_wrapped ? huggingface::text_name(theirs) : std::optional(theirs);
+  constexpr std::string_view wrapped = "model.mtp.";
+  if (name && name->starts_with(wrapped)) name->erase(0, wrapped.find('.') + 1);
+  return name;
+}
+
+/// The number of MTP layers in the folder. Its config.json need not say it, and often speaks of layers that were left
+/// out.
+std::uint32_t count_mtp_layers(const model_folder& from, const model_config& config) {
+  std::set<std::string, std::less<>> layers;
+  constexpr std::string_view before = "mtp.layers.";
+  for (const auto& [theirs, place] : from.tensors()) {
+    const auto name = known_name(theirs, config);
+    if (name && name->starts_with(before)) layers.insert(name->substr(before.size(), name->find('.', before.size()) - before.size()));
+  }
+  return static_cast<std::uint32_t>(layers.size());
+}
+
 /// Takes tensors from a folder one by one, checks them, and remembers which were used.
 class tensor_mover {
  public:
@@ -101,7 +121,7 @@ class tensor_mover {
                kernels::worker_team& team, gguf::gguf_writer& to)
       : from_(from), shape_(config.shape), type_(type), team_(team), to_(to) {
     for (const auto& [name, place] : from.tensors()) {
-      const auto known_as = config.is_wrapped ? huggingface::text_name(name) : std::optional(name);
+      const auto known_as = known_name(name, config);
       if (!known_as || is_extra(*known_as)) {
         ++left_out_;
       } else if (!tensors_.emplace(*known_as, named_place{name, place}).second) {
@@ -141,7 +161,7 @@ class tensor_mover {
   }
 
   [[nodiscard]] bool has(const std::string& theirs) const { return tensors_.contains(theirs); }
-  /// The number of tensors of parts other than text, and of layers that predict further tokens.
+  /// The number of tensors of parts other than text, and of layers that predict further tokens and are not read.
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
 
   [[nodiscard]] result<void> check_all_used() const {
@@ -158,7 +178,7 @@ class tensor_mover {
  private:
   /// Whether the tensor belongs to the layers that predict further tokens.
   [[nodiscard]] bool is_extra(const std::string& theirs) const {
-    if (shape_.delta && (theirs.starts_with("mtp.") || theirs.starts_with("model.mtp."))) return true;
+    if (shape_.delta && theirs.starts_with("mtp.")) return !shape_.has_mtp();
     constexpr std::string_view before = "model.layers.";
     return theirs.starts_with(before) && shape_.is_extra("blk." + theirs.substr(before.size()));
   }
@@ -394,7 +414,7 @@ class tensor_mover {
 
 result<void> move_tensors(const architecture::model_shape& s, tensor_mover& mover) {
   for (const tensor& t : outer_tensors(s)) REDLINE_TRY(mover.move(t));
-  for (std::uint32_t layer = 0; layer < s.layers; ++layer) {
+  for (std::uint32_t layer = 0; layer < s.read_layers(); ++layer) {
     for (const tensor& t : layer_tensors(s, layer)) REDLINE_TRY(mover.move(t));
   }
   return mover.check_all_used();
@@ -468,6 +488,7 @@ result<std::size_t> convert_folder(const std::string& folder, const output_type&
   REDLINE_TRY_ASSIGN(const json_object document, json_object::of(from.config(), from / "config.json"));
   REDLINE_TRY_ASSIGN(model_config config, huggingface::read_model_config(document));
   gguf::gguf_writer out;
+  if (!config.shape.kind->mtp.empty()) config.shape.extra_layers = count_mtp_layers(from, config);
   architecture::put_shape(config.shape, out);
   out.put_string("general.name", name_of(folder));
   put_type(type, out);

@@ -641,6 +641,9 @@ class model_writer {
       case role::expert_norm:
       case role::expert_scales:
       case role::layer_projection_norm:
+      case role::mtp_embedding_norm:
+      case role::mtp_state_norm:
+      case role::mtp_output_norm:
         return {1, 0.1F};
       case role::layer_embedding:  // multiplied by the root of a layer's part
         return {0, 1 / std::sqrt(static_cast<float>(std::max(1U, s_.varied ? s_.varied->layer_input : 1)))};
@@ -720,7 +723,7 @@ class model_writer {
     add_outer(true);
     if (s_.short_context != 0) add_rope_factors();
     if (s_.varied) add_rope_divisors();
-    for (std::uint32_t layer = 0; layer < s_.layers; ++layer) {
+    for (std::uint32_t layer = 0; layer < s_.read_layers(); ++layer) {
       std::vector<tensor> all = layer_tensors(s_, layer);
       std::ranges::sort(all, {}, &tensor::is);  // converted files use the order of the family's row instead
       for (const tensor& t : all) add(t);

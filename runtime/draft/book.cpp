@@ -57,6 +57,7 @@ book::book(const draft_options& options, std::shared_ptr<tenant_record> tenant, 
     : options_(options),
       tenant_(std::move(tenant)),
       constants_(constants),
+      mtp_paid_(tenant_->mtp),
       acceptance_(constants),
       model_(tenant_->model),
       width_(width_max) {
@@ -66,6 +67,12 @@ book::book(const draft_options& options, std::shared_ptr<tenant_record> tenant, 
 }
 
 void book::add(std::unique_ptr<draft_source> source) { sources_.push_back({.source = std::move(source)}); }
+
+void book::add_mtp() {
+  auto source = std::make_unique<mtp_source>();
+  mtp_ = source.get();
+  add(std::move(source));
+}
 
 bool book::append(std::span<const token> committed, bool is_prompt) {
   for (entry& e : sources_) {
@@ -158,6 +165,7 @@ book::decision book::choose(const round_costs& costs, std::uint32_t tokens_max, 
     if (c.draft.tokens.size() < said) weigh(c, costs);
   }
   r.best = best_of(r.candidates, costs);
+  note_mtp(r);
   decision out;
   bool has_form = false;
   if (r.best < r.candidates.size()) {
@@ -240,6 +248,48 @@ book::decision book::hear_model(graded_draft draft, double passes, const usable&
   return decide(std::move(draft));
 }
 
+/// A draft saves what the other sources would have taken for its tokens. Before it was tried, it is assumed to pay. If it
+/// does not seem to, it is still asked when that takes a small share of the time since the last request.
+mtp_request book::ask_mtp(const round_costs& costs) {
+  if (mtp_ == nullptr) return {};
+  const mtp_tally& seen = mtp_paid_;
+  const bool pays = seen.drafts == 0 || seen.saved_us >= seen.spent_us;
+  const bool is_trial = since_mtp_us_ * seen.drafts >= constants_.trial_share * seen.spent_us;
+  if (options_.how == method::automatic && !pays && !is_trial) return {};
+  since_mtp_us_ = 0;
+  const double token_us = mtp_token_us_ > 0 ? mtp_token_us_ : costs.model_pass_us;
+  const double cost = (token_us + costs.row_us) / std::max(costs.round_us, 1.0);
+  return {.tokens = mtp_tokens_max, .token_cost = static_cast<float>(std::min(cost, 1.0))};
+}
+
+void book::hear_mtp(std::uint32_t at, const mtp_draft& draft) {
+  if (mtp_ == nullptr) return;
+  mtp_->hear(at, draft);
+  if (draft.token_us == 0) return;
+  mtp_token_us_ = draft.token_us;
+  mtp_spent_us_ = static_cast<double>(draft.token_us) * static_cast<double>(draft.tokens.size());
+}
+
+void book::note_mtp(const open_round& r) {
+  if (!mtp_spent_us_) return;
+  const double spent = *std::exchange(mtp_spent_us_, std::nullopt);
+  double saved = 0;
+  if (r.best < r.candidates.size() && sources_[r.best].source.get() == mtp_) {
+    std::vector<candidate> others = r.candidates;
+    others[r.best].draft = {};
+    const std::size_t second = best_of(others, r.costs);
+    const round_value with = r.candidates[r.best].value;
+    const round_value without = second < others.size() ? others[second].value : round_value{};
+    saved = with.tokens / without.rate(r.costs) - with.us(r.costs);
+  }
+  const double kept = 1 - 1 / constants_.remembered_model_drafts;
+  for (mtp_tally* const t : {&mtp_paid_, &tenant_->mtp}) {
+    t->drafts = kept * t->drafts + 1;
+    t->saved_us = kept * t->saved_us + saved;
+    t->spent_us = kept * t->spent_us + spent;
+  }
+}
+
 void book::learn_of(const graded_draft& draft, std::span<const token> came) {
   const std::size_t right = agreement(draft.tokens, came);
   const bool is_wrong = right < std::min(draft.tokens.size(), came.size());
@@ -255,7 +305,9 @@ void book::judge(std::span<const token> came, std::uint32_t verified_count) {
     learn_of(round.model->draft, came);
     if (options_.how != method::assisted) learn_of_model(round, came, verified_count);
   }
-  spent_us_ += round.costs.round_us + verified_count * round.costs.row_us;
+  const double round_us = round.costs.round_us + verified_count * round.costs.row_us;
+  spent_us_ += round_us;
+  since_mtp_us_ += round_us;
   if (verified_count < round.offered) {
     width_ = std::max(static_cast<std::uint32_t>(constants_.width_growth * verified_count), width_min);
   } else if (verified_count > 0) {

@@ -13,6 +13,7 @@
 #include "runtime/draft/acceptance_record.hpp"
 #include "runtime/draft/draft_options.hpp"
 #include "runtime/draft/draft_source.hpp"
+#include "runtime/draft/mtp_source.hpp"
 
 namespace redline::draft {
 
@@ -51,12 +52,20 @@ struct model_record {
   model_tally all;
 };
 
+/// What drafts of the MTP layer took and saved; older ones count less.
+struct mtp_tally {
+  double drafts = 0;
+  double saved_us = 0;
+  double spent_us = 0;
+};
+
 /// What the answers of a tenant have shown so far.
 struct tenant_record {
   explicit tenant_record(const book_constants& constants = {}) : acceptance(constants) {}
 
   acceptance_record acceptance;
   model_record model;
+  mtp_tally mtp;
   double answers = 0;                                    // older ones count less
   double saved_us = 0;                                   // time that the model saved in these answers
   cost::running_quantile overhead_us{0.5, 50, 1.0 / 8};  // overhead of a round in addition to the target's pass
@@ -72,6 +81,8 @@ class book {
 
   /// If two drafts are worth the same, the source that was added earlier wins.
   void add(std::unique_ptr<draft_source> source);
+  /// Adds the drafts of the target model's MTP layer as the last source.
+  void add_mtp();
   /// Begins or continues the log with these tokens. Returns the same as `catch_up`.
   bool append(std::span<const token> committed, bool is_prompt = false);
   /// Removes tokens [at, at + count) from the log. Returns the same as `catch_up`.
@@ -98,6 +109,11 @@ class book {
 
   /// Takes the requested draft of the model; passes: as in model_tally. Grades out of range count as the lowest.
   decision hear_model(graded_draft draft, double passes, const usable& cut);
+
+  /// What to ask of the MTP layer after the round that begins: nothing, unless add_mtp was called and its drafts pay.
+  [[nodiscard]] mtp_request ask_mtp(const round_costs& costs);
+  /// Takes its draft, which continues the log's first `at` tokens.
+  void hear_mtp(std::uint32_t at, const mtp_draft& draft);
 
   /// Call it before `append`: compares the round's drafts with the tokens that came. verified_count: of draft tokens.
   void judge(std::span<const token> came, std::uint32_t verified_count);
@@ -143,6 +159,7 @@ class book {
   [[nodiscard]] bool model_pays(const model_state& model, const round_costs& costs);
   [[nodiscard]] model_tally expected_of_model(std::uint8_t grade) const;
   [[nodiscard]] static double saved_us(const model_tally& t, const round_costs& costs);
+  void note_mtp(const open_round& r);
   void learn_of(const graded_draft& draft, std::span<const token> came);
   void learn_of_model(const open_round& round, std::span<const token> came, std::uint32_t verified_count);
   void add_to_tallies(std::uint8_t grade, const model_tally& came);
@@ -151,6 +168,11 @@ class book {
   std::shared_ptr<tenant_record> tenant_;
   book_constants constants_;
   std::vector<entry> sources_;
+  mtp_source* mtp_ = nullptr;             // one of them
+  std::optional<double> mtp_spent_us_;    // for the draft that the round begins with
+  double mtp_token_us_ = 0;               // time of a drafted token; 0 if unknown
+  double since_mtp_us_ = 0;               // time since it was last asked
+  mtp_tally mtp_paid_;
   acceptance_record acceptance_;
   model_record model_;
   double owed_us_ = 0;   // savings forgone since the model was last asked

@@ -14,7 +14,8 @@ enum class method : std::uint8_t {
   assisted,    // the draft model, one token after another
   blazedit,    // prompt lookup inside the draft model
   prediction,  // the client's prediction at a cursor in it, or lookup if that finds more
-  automatic,   // the one of prediction, lookup and blazedit that pays in this session
+  automatic,   // the one of prediction, lookup, mtp and blazedit that pays in this session
+  mtp,         // the target model's MTP layer
   last_,
 };
 
@@ -33,6 +34,8 @@ enum class method : std::uint8_t {
       return "prediction";
     case method::automatic:
       return "auto";
+    case method::mtp:
+      return "mtp";
     case method::last_:
       break;
   }
@@ -61,6 +64,11 @@ struct draft_options {
   return how == method::prediction || how == method::automatic;
 }
 
+/// The most tokens of a draft from an MTP layer.
+inline constexpr std::uint32_t mtp_tokens_max = 8;
+/// Whether the target model's MTP layer may be asked.
+[[nodiscard]] constexpr bool asks_mtp(method how) { return how == method::mtp || how == method::automatic; }
+
 /// Whether a draft model may be asked.
 [[nodiscard]] constexpr bool asks_model(method how) {
   return how == method::assisted || how == method::blazedit || how == method::automatic;
@@ -78,6 +86,8 @@ struct draft_options {
       return o.max_num_run * (o.micro_draft_tokens + 1);
     case method::automatic:
       return std::max(o.lookup_tokens_max, o.max_num_run * (o.micro_draft_tokens + 1));
+    case method::mtp:
+      return mtp_tokens_max;
     case method::regular:
     case method::last_:
       break;

@@ -19,11 +19,12 @@ enum class source : std::uint8_t {
   prediction,  // the client's predicted answer
   program,     // the usual continuation of edit programs and calls
   format,      // what the format of the prompt lets expect (formats)
+  mtp,         // the target model's MTP layer
   last_,
 };
 
 inline constexpr source all_sources[] = {source::lookup, source::model, source::prediction, source::program,
-                                         source::format};
+                                         source::format, source::mtp};
 
 /// The name in metrics and usage.
 [[nodiscard]] constexpr std::string_view name_of(source from) {
@@ -38,6 +39,8 @@ inline constexpr source all_sources[] = {source::lookup, source::model, source::
       return "program";
     case source::format:
       return "format";
+    case source::mtp:
+      return "mtp";
     case source::last_:
       break;
   }
@@ -51,7 +54,7 @@ inline constexpr std::size_t grades_count = 7;
 [[nodiscard]] constexpr std::uint8_t grade_of_match(std::uint32_t matched) {
   return static_cast<std::uint8_t>(matched < 4 ? matched : matched < 6 ? 4 : matched < 9 ? 5 : 6);
 }
-/// The grade of the draft model's own token, by its probability. Tokens that it agreed to have the highest grade.
+/// The grade of a model's own token, by its probability. Tokens that it agreed to have the highest grade.
 [[nodiscard]] constexpr std::uint8_t grade_of_probability(float p) {
   constexpr float bounds[] = {0.3F, 0.5F, 0.7F, 0.85F, 0.95F, 0.99F};
   std::uint8_t grade = 0;

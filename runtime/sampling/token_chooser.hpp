@@ -21,10 +21,15 @@ class token_chooser {
   virtual ~token_chooser() = default;
   /// nullopt if the logits decide.
   [[nodiscard]] virtual std::optional<token> choose(const row& at) const = 0;
-  /// The probability that a drafter is assumed to give its own token.
+  /// The probability that a drafter, or an MTP layer, is assumed to give its own token.
   [[nodiscard]] virtual float confidence(std::uint64_t answer, float own) const {
     (void)answer;
     return own;
+  }
+  /// What an MTP layer drafts at this position; nullopt if its logits decide.
+  [[nodiscard]] virtual std::optional<token> draft(const row& at) const {
+    (void)at;
+    return std::nullopt;
   }
   /// Called after the target model verified a draft.
   virtual void note_verified(std::uint64_t answer, std::uint32_t drafted, std::uint32_t accepted) {

@@ -192,6 +192,37 @@ TEST_P(states, of_cached_prefixes_are_reused) {
   EXPECT_EQ(none.finished.at(3).stats.cached_tokens, 0U) << "there is no slot for the states of prefixes";
 }
 
+// An MTP layer's drafts change nothing but the number of passes. Its weights are random, so few of them are right.
+TEST(mtp_layers, give_the_answers_without_drafts_with_every_number_of_slots_and_records) {
+  for (const char* family : {"qwen35", "qwen3next"}) {
+    test::tiny_shape shape{.architecture = family, .layers = 3, .seed = 3};
+    shape.mtp = true;
+    if (shape.architecture == "qwen3next") {
+      shape.experts = 5;
+      shape.shared_feed_forward = 64;
+    }
+    const answers plain = serve(shape, with_states(8, 12, 17), false, draft::method::regular);
+    std::uint32_t drafted = 0, accepted = 0;
+    for (const draft::method how : {draft::method::mtp, draft::method::automatic}) {
+      for (const auto& [slots, copies, records] : {std::tuple(8U, 12U, 17U), {2U, 0U, 5U}, {3U, 2U, 33U}}) {
+        for (const bool loses_target : {false, true}) {
+          SCOPED_TRACE(std::string(family) + " " + std::string(name_of(how)) + ", " + std::to_string(slots) +
+                       " slots" + (loses_target ? ", target lost" : ""));
+          const answers few = serve(shape, with_states(slots, copies, records), loses_target, how);
+          EXPECT_EQ(few.tokens, plain.tokens);
+          EXPECT_EQ(few.scores, plain.scores);
+          for (const auto& [number, done] : few.finished) {
+            drafted += done.stats.of(draft::source::mtp).drafted;
+            accepted += done.stats.of(draft::source::mtp).accepted;
+          }
+        }
+      }
+    }
+    EXPECT_GT(drafted, 200U);
+    EXPECT_GT(accepted, 0U);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(families, states, ::testing::Values("qwen35", "lfm2"));
 
 }  // namespace

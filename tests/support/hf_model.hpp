@@ -334,6 +334,7 @@ inline std::string lfm2_name(const std::string& ours) {
 /// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight".
 inline std::string hf_name(const std::string& ours, const std::string& architecture) {
   const std::string layer = "model.layers." + ours.substr(4, ours.find('.', 4) - 4) + ".";
+  if (const auto own = ours.find(".nextn."); own != std::string::npos) return layer + ours.substr(own + 1);
   const bool glm4 = architecture == "glm4";
   if ((architecture == "phi3" || glm4) && ours.ends_with(".ffn_up.weight")) return layer + "mlp.gate_up_proj.weight";
   if (glm4 && ours.ends_with(".post_attention_norm.weight")) return layer + "post_self_attn_layernorm.weight";
@@ -695,6 +696,24 @@ inline hf_model make_hf_model(const tiny_shape& s) {
         : less ? minus_one(t.payload)
                : t.payload};
   }
+  if (!s.mtp) return out;
+  // The last layer has names of its own.
+  out.config["mtp_num_hidden_layers"] = 1;
+  const std::string last = "model.layers." + std::to_string(s.layers) + ".";
+  const std::map<std::string, std::string> own = {{"nextn.eh_proj.weight", "fc.weight"},
+                                                  {"nextn.enorm.weight", "pre_fc_norm_embedding.weight"},
+                                                  {"nextn.hnorm.weight", "pre_fc_norm_hidden.weight"},
+                                                  {"nextn.shared_head_norm.weight", "norm.weight"}};
+  hf_tensors renamed;
+  for (auto& [name, tensor] : out.tensors) {
+    if (!name.starts_with(last)) {
+      renamed[name] = tensor;
+      continue;
+    }
+    const std::string rest = name.substr(last.size());
+    renamed[own.contains(rest) ? "mtp." + own.at(rest) : "mtp.layers.0." + rest] = tensor;
+  }
+  out.tensors = std::move(renamed);
   return out;
 }
 

@@ -17,6 +17,7 @@ struct synth_flags {
   std::string tokenizer;
   std::uint64_t seed = 1;
   std::uint32_t threads = 0;
+  bool mtp = false;
   // 0 means the shape's own value.
   std::uint32_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0, feed_forward = 0, vocabulary = 0,
                 context = 0, experts = 0, experts_used = 0;
@@ -38,7 +39,9 @@ result<convert::synth_shape> shape_of(const synth_flags& f) {
   set(s.context, f.context);
   set(s.experts, f.experts);
   set(s.experts_used, f.experts_used);
-  return s;
+  s.extra_layers = f.mtp ? 1 : 0;
+  if (!f.mtp || s.has_mtp()) return s;
+  return failure{errc::invalid_argument, "--mtp: " + std::string(s.family_name()) + " models have no MTP layer"};
 }
 
 result<void> run(const synth_flags& f) {
@@ -69,6 +72,7 @@ void add_synth(CLI::App& app, int& exit_code) {
   c.add("--type", f->type, "One of " + convert::output_type_names());
   c.add("--tokenizer", f->tokenizer, "Use the tokenizer of this GGUF file").existing_file();
   c.add("--seed", f->seed, "Seed of the weights");
+  c.add_flag("--mtp", f->mtp, "Add the layer that drafts tokens, which some models of the shape have");
   add_threads_flag(c, f->threads);
   const auto size = [&](const char* name, std::uint32_t& into, const char* what) {
     c.add(name, into, what).hide_default().range(1, 1 << 24).group("Sizes instead of the shape's");

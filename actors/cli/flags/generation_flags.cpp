@@ -8,7 +8,7 @@ method_flags::method_flags()
     : copy_confidence_min(copy_options{}.confidence_min), copy_probability_min(copy_options{}.probability_min) {}
 
 void add_method_flags(command c, method_flags& flags, bool with_copy) {
-  std::vector<std::string> names{"auto", "regular", "lookup", "assisted", "blazedit", "prediction"};
+  std::vector<std::string> names{"auto", "regular", "lookup", "assisted", "blazedit", "prediction", "mtp"};
   if (with_copy) {
     names.emplace_back("copy");
     c.add("--copy-trust", flags.copy_trust,

@@ -73,6 +73,7 @@ result<std::shared_ptr<gateway_services>> make_services(const serve_flags& f, co
     model->draft_defaults = defaults;
     if (e.target_file()) {
       model->known_phrases = known_phrases(*e.target_file());
+      model->has_mtp = architecture::has_mtp(*e.target_file());
       model->keeps_states = architecture::keeps_states(*e.target_file());
     }
     s->models->publish(std::move(model));

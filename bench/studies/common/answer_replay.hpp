@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,12 @@ class answer_replay final : public sampling::token_chooser {
     const auto& known = found->second;
     return known[std::min<std::uint64_t>(at.index, known.size() - 1)];
   }
+  /// Simulates an MTP layer of known quality, like draft_replay.
+  void simulate_mtp(double right) { mtp_right_ = right; }
+  [[nodiscard]] std::optional<token> draft(const row& at) const override;
+  [[nodiscard]] float confidence(std::uint64_t, float own) const override {
+    return mtp_right_ ? static_cast<float>(*mtp_right_) : own;
+  }
   void note_verified(std::uint64_t answer, std::uint32_t drafted, std::uint32_t accepted) override {
     const std::scoped_lock lock(mutex_);
     steps_[answer].push_back({drafted, accepted});
@@ -61,6 +68,7 @@ class answer_replay final : public sampling::token_chooser {
   mutable std::mutex mutex_;
   std::map<std::uint64_t, std::vector<token>> answers_;
   std::map<std::uint64_t, std::vector<step>> steps_;
+  std::optional<double> mtp_right_;
 };
 
 /// Decides whether the simulated draft model is right at a token of a replayed answer: with the chance `right`, and the
@@ -68,6 +76,13 @@ class answer_replay final : public sampling::token_chooser {
 [[nodiscard]] inline bool model_is_right(std::uint64_t index, std::size_t answer_count, double right) {
   const std::array<std::uint32_t, 4> counter{static_cast<std::uint32_t>(index), 0, 0, 0};
   return philox4x32(counter, {static_cast<std::uint32_t>(answer_count), 0})[0] / 4294967296.0 < right;
+}
+
+inline std::optional<token> answer_replay::draft(const row& at) const {
+  if (!mtp_right_) return std::nullopt;
+  const auto known = choose(at);
+  if (!known || model_is_right(at.index, length_of(at.answer), *mtp_right_)) return known;
+  return *known == 0 ? 2 : 0;
 }
 
 /// A draft model of known quality for replayed answers. It agrees with every lookup token that is right, and a given

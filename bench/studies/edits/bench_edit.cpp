@@ -238,6 +238,8 @@ void print_table(const std::vector<method_summary>& all, const edit_options& f, 
       std::printf("REPLAYED drafts: %.0f %% of the draft model's own tokens are right, and all that it agrees to\n",
                   100 * *f.replay_draft_accuracy);
     }
+    if (f.replay_mtp_accuracy)
+      std::printf("REPLAYED drafts: %.0f %% of the MTP layer's tokens are right\n", 100 * *f.replay_mtp_accuracy);
   }
   std::size_t width = 10;
   for (const method_summary& s : all) width = std::max(width, s.method.size());
@@ -314,6 +316,7 @@ json json_of(const edit_options& f, const std::string& edits, const std::vector<
               {"draft_length", f.models.draft_length}};
   if (f.prediction_right) out["prediction_right"] = *f.prediction_right;
   if (f.replay_draft_accuracy) out["draft_right"] = *f.replay_draft_accuracy;
+  if (f.replay_mtp_accuracy) out["mtp_right"] = *f.replay_mtp_accuracy;
   for (const method_summary& s : summarise(runs)) out["methods"].push_back(studies::json_of(s));
   for (const edit_run& r : runs) out["runs"].push_back(studies::json_of(r));
   return out;
@@ -353,10 +356,13 @@ result<bool> run(const edit_options& f) {
   REDLINE_TRY_ASSIGN(const auto edits, read_edits(path));
   REDLINE_TRY_ASSIGN(auto options, to_engine_options(f.models));
   const auto replay = std::make_shared<answer_replay>();
-  if (f.replay_draft_accuracy && !f.replay) {
-    return failure{errc::invalid_argument, "--replay-draft-accuracy: expected --replay with it, found none"};
+  for (const auto& [flag, is_given] : {std::pair("--replay-draft-accuracy", f.replay_draft_accuracy.has_value()),
+                                       {"--replay-mtp-accuracy", f.replay_mtp_accuracy.has_value()}}) {
+    if (!is_given || f.replay) continue;
+    return failure{errc::invalid_argument, std::string(flag) + ": expected --replay with it, found none"};
   }
   if (f.replay_draft_accuracy) options.draft_chooser = std::make_shared<draft_replay>(replay, *f.replay_draft_accuracy);
+  if (f.replay_mtp_accuracy) replay->simulate_mtp(*f.replay_mtp_accuracy);
   options.target_chooser = replay;
   const auto activities = std::make_shared<activity_record>();
   if (f.timeline) options.activities = [activities](const actor::activity& a) { activities->note(a); };

@@ -23,6 +23,7 @@ struct edit_options {
   std::uint32_t tokens_max = 0;
   bool replay = false;
   std::optional<double> replay_draft_accuracy;
+  std::optional<double> replay_mtp_accuracy;
   std::optional<double> prediction_right;
   std::vector<std::uint32_t> grid_runs;
   std::vector<std::uint32_t> grid_micro;

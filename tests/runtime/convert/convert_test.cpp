@@ -98,6 +98,7 @@ TEST_F(convert_test, a_folder_becomes_the_model_it_was_made_of_bit_for_bit) {
       if (name == "mixtral" || name == "mellum" || name == "qwen3next" || name.ends_with("moe")) shape.experts = 5;
       if (name == "qwen2moe" || name == "qwen35moe" || name == "qwen3next") shape.shared_feed_forward = 64;
       if (name.starts_with("qwen35") || name == "qwen3next") shape.rotary_dim = 4;
+      shape.mtp = name == "qwen35" || name == "qwen3next";
       if (name == "lfm2moe") shape.dense_layers = 1;
       if (name == "gemma4") {
         shape.layers = 5;
@@ -174,11 +175,12 @@ TEST_F(convert_test, of_a_model_that_sees_the_part_for_text_is_taken) {
       if (ours == std::string("qwen35moe")) {
         shape.experts = 4;
         shape.shared_feed_forward = 64;
+        shape.mtp = true;
       }
       hf_model m = wrapped(shape, theirs, before, type);
       std::size_t others = 2;
       if (ours == std::string("qwen35")) {
-        for (const char* other : {"model.visual.norm.weight", "mtp.fc.weight"}) {
+        for (const char* other : {"model.visual.norm.weight", "mtp.fc.weight"}) {  // without its layer
           m.tensors[other] = {"F32", {1}, std::vector<std::byte>(4)};
           ++others;
         }

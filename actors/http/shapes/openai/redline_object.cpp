@@ -13,6 +13,7 @@ constexpr std::pair<std::string_view, draft::method> methods[] = {
     {"regular", draft::method::regular},       {"lookup", draft::method::lookup},
     {"assisted", draft::method::assisted},     {"blazedit", draft::method::blazedit},
     {"prediction", draft::method::prediction}, {"auto", draft::method::automatic},
+    {"mtp", draft::method::mtp},
 };
 
 void read_method(field_reader& fields, const request_limits& limits, speculation_request& out) {
@@ -28,7 +29,7 @@ void read_method(field_reader& fields, const request_limits& limits, speculation
   }
   std::string message = "'" + fields.path_of("method") +
                         "' must be one of regular, lookup, assisted, blazedit, "
-                        "prediction and auto, found '" +
+                        "prediction, auto and mtp, found '" +
                         name->substr(0, 64) + "'.";
   const auto meant = nearest(*name, names);
   if (!meant.empty()) message += " Did you mean '" + std::string(meant) + "'?";
