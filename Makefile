@@ -81,13 +81,14 @@ asan tsan: test-packages
 	cmake --workflow --preset $@
 
 # chaos: accidents under load of a split server, then of a pool; soak: every feature for MINUTES. Both need npm. Options of
-# chaos: KILLS, STREAMS and SEED; POOL=1 runs the pool only, MIXED=1 a pool of all kernel targets of this CPU, in Q8_0.
+# chaos: KILLS, STREAMS and SEED; POOL=1 runs the pool only, MIXED=1 a pool of all kernel targets of this CPU, in Q8_0,
+# HYBRID=1 one whose model keeps states.
 KILLS ?= 100
 SEED ?= 1
 MINUTES ?= 60
 chaos: build
 	[ -n "$(POOL)" ] || REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server chaos.mjs $(KILLS) $(or $(STREAMS),6) $(SEED)
-	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server pool_chaos.mjs $(KILLS) $(or $(STREAMS),16) $(SEED) $(if $(MIXED),mixed)
+	REDLINE_BIN=$(CURDIR)/build/redline REDLINE_MODELS=$(CURDIR)/$(MODELS) tests/server/run.sh build/tests/server pool_chaos.mjs $(KILLS) $(or $(STREAMS),16) $(SEED) $(if $(MIXED),mixed,$(if $(HYBRID),hybrid))
 
 # How much longer a tenant waits between two tokens while another sends hostile requests, SECONDS_EACH for each kind.
 SECONDS_EACH ?= 8

@@ -96,13 +96,20 @@ struct scheduler_report {
   std::uint64_t waits_total = 0;         // passes that waited for sequences between rounds
   std::uint64_t waited_us_total = 0;     // total time of those waits
   std::uint64_t waits_missed_total = 0;  // sequences that did not come within the wait for them
+  // In models with recurrent layers: slots for states of sequences, and copies of states that cached prefixes have.
+  std::uint32_t states_count = 0;
+  std::uint32_t states_held = 0;
+  std::uint32_t state_copies_max = 0;
+  std::uint32_t state_copies = 0;
+  std::uint64_t mtp_us_total = 0;  // time of MTP layers' drafts after passes
   static constexpr auto fields(auto& self) {
     return std::tie(self.ready, self.running_count, self.waiting_count, self.pages_count, self.pages_held,
                     self.batches_total, self.rows_total, self.forward_us_total, self.preempted_total, self.cached_total,
                     self.refused_total, self.cost_error_ratio, self.why_not, self.overflowed_total, self.tokens_max,
                     self.queried_total, self.asking_count, self.pending_rows, self.prompt_row_ns, self.workers,
                     self.experts_total, self.batch_fill, self.waits_total, self.waited_us_total,
-                    self.waits_missed_total);
+                    self.waits_missed_total, self.states_count, self.states_held, self.state_copies_max,
+                    self.state_copies, self.mtp_us_total);
   }
 };
 

@@ -6,6 +6,13 @@
 
 namespace redline::actors {
 
+namespace {
+
+/// It keeps a token out of an answer as long as any other may come.
+constexpr float suppression = -1e30F;
+
+}  // namespace
+
 answer_factory::answer_factory(parts from) : parts_(std::move(from)) {
   for (token t = 0; t < static_cast<token>(parts_.tokenizer->size()); ++t) {
     if (parts_.tokenizer->is_end_of_generation(t)) end_tokens_.push_back(t);
@@ -65,6 +72,7 @@ outcome<token_log, refusal> answer_factory::make(const answer_terms& terms, std:
     g.sampling.banned_early.insert(g.sampling.banned_early.end(), terms.stop_tokens.begin(), terms.stop_tokens.end());
     g.sampling.banned_before = static_cast<std::uint32_t>(g.prompt.size()) + terms.tokens_min;
   }
+  for (const token t : parts_.tokenizer->vocab().suppressed()) g.sampling.logit_bias.emplace_back(t, suppression);
   if (auto unknown = find_unknown_token(g, *parts_.tokenizer))
     return refusal{.field = std::move(unknown->field), .why = std::move(unknown->why)};
   if (parts_.on_answer) {

@@ -71,6 +71,8 @@ cache_manager::cache_manager(actor::actor_context& context, const scheduler_opti
       kept_(context.env().random()),
       listener_(std::move(changes)) {
   statistics_.counts.pages_count = size.pages;
+  statistics_.counts.states_count = size.state_slots;
+  statistics_.counts.state_copies_max = size.state_copies;
   statistics_.counts.tokens_max = options.limits.tokens_max;
   if (listener_) memory_.note_prefix_changes();
 }
@@ -443,6 +445,7 @@ void cache_manager::answer_rounds(const batch_done& m, microseconds took) {
   // A run without an answer counts as one token, in a sequence that is released below.
   for (const auto& r : m.results) answers.push_back({r.accepted_count, r.why_not ? std::vector<token>{0} : r.tokens});
   statistics_.note_pass(plan_, took, m.experts_count);
+  statistics_.counts.mtp_us_total += std::min(m.mtp_us, pass_us_max);
   const microseconds drafted{static_cast<std::int64_t>(std::min(m.mtp_us, pass_us_max))};
   const auto done = queue_.complete(plan_, answers, took, context().now() - drafted, m.experts_count);
   for (const auto& run : plan_.runs) {
@@ -692,6 +695,9 @@ void cache_manager::tell_status(const actor::address& asks, bool with_details) {
   const instant now = context().now();
   statistics_.counts.ready = target_up_ && !is_stalled();
   statistics_.counts.pages_held = size_.pages - std::min(memory_.free()[kv::kind::page], size_.pages);
+  statistics_.counts.states_held =
+      size_.state_slots - std::min(memory_.free()[kv::kind::state_slot], size_.state_slots);
+  statistics_.counts.state_copies = memory_.state_copies();
   const auto asking = clients_.where([&](sequence_id sequence, const sequence_client& c) {
     return queue_.awaits_answer(sequence) || now - c.heard < asking_age_max;
   });

@@ -150,6 +150,7 @@ void placer::count_work(const scheduler_report& before, const scheduler_report& 
   add(&scheduler_report::batches_total);
   add(&scheduler_report::rows_total);
   add(&scheduler_report::experts_total);
+  add(&scheduler_report::mtp_us_total);
   add(&scheduler_report::waits_total);
   add(&scheduler_report::waited_us_total);
   add(&scheduler_report::waits_missed_total);
@@ -192,6 +193,10 @@ void placer::on(const report_status& m) {
     sum.waiting_count += r.waiting_count;
     sum.pages_count += r.pages_count;
     sum.pages_held += r.pages_held;
+    sum.states_count += r.states_count;
+    sum.states_held += r.states_held;
+    sum.state_copies_max += r.state_copies_max;
+    sum.state_copies += r.state_copies;
     sum.cost_error_ratio += r.cost_error_ratio * static_cast<double>(r.batches_total);
     sum.batch_fill += r.batch_fill * static_cast<double>(r.batches_total);
     passes += static_cast<double>(r.batches_total);

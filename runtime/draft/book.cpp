@@ -165,7 +165,7 @@ book::decision book::choose(const round_costs& costs, std::uint32_t tokens_max, 
     if (c.draft.tokens.size() < said) weigh(c, costs);
   }
   r.best = best_of(r.candidates, costs);
-  note_mtp(r);
+  r.mtp_spent_us = std::exchange(mtp_spent_us_, std::nullopt);
   decision out;
   bool has_form = false;
   if (r.best < r.candidates.size()) {
@@ -270,23 +270,22 @@ void book::hear_mtp(std::uint32_t at, const mtp_draft& draft) {
   mtp_spent_us_ = static_cast<double>(draft.token_us) * static_cast<double>(draft.tokens.size());
 }
 
-void book::note_mtp(const open_round& r) {
-  if (!mtp_spent_us_) return;
-  const double spent = *std::exchange(mtp_spent_us_, std::nullopt);
+/// Compares the round with one of the best other source.
+void book::learn_of_mtp(const open_round& round, std::span<const token> came, std::uint32_t verified_count) {
   double saved = 0;
-  if (r.best < r.candidates.size() && sources_[r.best].source.get() == mtp_) {
-    std::vector<candidate> others = r.candidates;
-    others[r.best].draft = {};
-    const std::size_t second = best_of(others, r.costs);
-    const round_value with = r.candidates[r.best].value;
+  if (!round.model && round.best < round.candidates.size() && sources_[round.best].source.get() == mtp_) {
+    std::vector<candidate> others = round.candidates;
+    others[round.best].draft = {};
+    const std::size_t second = best_of(others, round.costs);
     const round_value without = second < others.size() ? others[second].value : round_value{};
-    saved = with.tokens / without.rate(r.costs) - with.us(r.costs);
+    const round_value with{.tokens = static_cast<double>(came.size()), .rows = static_cast<double>(verified_count)};
+    saved = with.tokens / without.rate(round.costs) - with.us(round.costs);
   }
   const double kept = 1 - 1 / constants_.remembered_model_drafts;
   for (mtp_tally* const t : {&mtp_paid_, &tenant_->mtp}) {
     t->drafts = kept * t->drafts + 1;
     t->saved_us = kept * t->saved_us + saved;
-    t->spent_us = kept * t->spent_us + spent;
+    t->spent_us = kept * t->spent_us + *round.mtp_spent_us;
   }
 }
 
@@ -306,6 +305,7 @@ void book::judge(std::span<const token> came, std::uint32_t verified_count) {
     if (options_.how != method::assisted) learn_of_model(round, came, verified_count);
   }
   const double round_us = round.costs.round_us + verified_count * round.costs.row_us;
+  if (round.mtp_spent_us) learn_of_mtp(round, came, verified_count);
   spent_us_ += round_us;
   since_mtp_us_ += round_us;
   if (verified_count < round.offered) {

@@ -146,6 +146,7 @@ class book {
     std::uint32_t offered = 0;  // tokens of the draft that is verified
     std::uint32_t tokens_max = 0;
     std::optional<models_draft> model;
+    std::optional<double> mtp_spent_us;  // for the draft of the MTP layer, if there is one
   };
 
   [[nodiscard]] std::vector<candidate> look_all(std::span<const token> pending, std::uint32_t tokens_max,
@@ -159,7 +160,7 @@ class book {
   [[nodiscard]] bool model_pays(const model_state& model, const round_costs& costs);
   [[nodiscard]] model_tally expected_of_model(std::uint8_t grade) const;
   [[nodiscard]] static double saved_us(const model_tally& t, const round_costs& costs);
-  void note_mtp(const open_round& r);
+  void learn_of_mtp(const open_round& round, std::span<const token> came, std::uint32_t verified_count);
   void learn_of(const graded_draft& draft, std::span<const token> came);
   void learn_of_model(const open_round& round, std::span<const token> came, std::uint32_t verified_count);
   void add_to_tallies(std::uint8_t grade, const model_tally& came);
@@ -169,7 +170,7 @@ class book {
   book_constants constants_;
   std::vector<entry> sources_;
   mtp_source* mtp_ = nullptr;             // one of them
-  std::optional<double> mtp_spent_us_;    // for the draft that the round begins with
+  std::optional<double> mtp_spent_us_;    // for its draft, which the next round can verify
   double mtp_token_us_ = 0;               // time of a drafted token; 0 if unknown
   double since_mtp_us_ = 0;               // time since it was last asked
   mtp_tally mtp_paid_;

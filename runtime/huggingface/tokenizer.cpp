@@ -1,5 +1,6 @@
 #include "runtime/huggingface/tokenizer.hpp"
 
+#include <limits>
 #include <vector>
 
 #include "runtime/base/hex.hpp"
@@ -54,6 +55,21 @@ result<std::optional<std::uint32_t>> special_id(const tokenizer_files& files, co
     if (id) return id;
   }
   return token_id(files.config, role + "_token_id", words.texts.size());
+}
+
+/// The tokens that answers never have.
+result<std::vector<std::int32_t>> suppressed_tokens(const tokenizer_files& files) {
+  constexpr std::string_view name = "suppress_tokens";
+  std::vector<std::int32_t> ids;
+  const json* const found = files.generation_config ? files.generation_config->find(name) : nullptr;
+  if (found == nullptr || found->is_null()) return ids;
+  REDLINE_TRY_ASSIGN(const json* all, files.generation_config->array(name));
+  for (const json& id : *all) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > std::numeric_limits<std::int32_t>::max())
+      return files.generation_config->malformed(name, "expected token ids, found " + show_json(id));
+    ids.push_back(id.get<std::int32_t>());
+  }
+  return ids;
 }
 
 /// The special tokens that the post-processor puts around a text.
@@ -120,6 +136,8 @@ result<void> put_special_ids(const tokenizer_files& files, const vocabulary& wor
   if (eos) to.put_u32(prefix + "eos_token_id", *eos);
   if (pad) to.put_u32(prefix + "padding_token_id", *pad);
   if (unknown) to.put_u32(prefix + "unknown_token_id", *unknown);
+  REDLINE_TRY_ASSIGN(const auto suppressed, suppressed_tokens(files));
+  if (!suppressed.empty()) to.put_i32s(prefix + "suppress_tokens", suppressed);
   REDLINE_TRY_ASSIGN(const surroundings around, read_surroundings(files.tokenizer));
   REDLINE_TRY_ASSIGN(const bool add_bos, adds_token(files, words, "bos", bos, around.front));
   REDLINE_TRY_ASSIGN(const bool add_eos, adds_token(files, words, "eos", eos, around.back));

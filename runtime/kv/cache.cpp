@@ -25,6 +25,12 @@ amount cache::free() const {
   return out;
 }
 
+std::uint32_t cache::state_copies() const {
+  std::uint32_t count = 0;
+  for (const auto& kind : kinds_) count += kind->copies_kept();
+  return count;
+}
+
 growth cache::next(sequence_id sequence) const {
   static const page_table nothing;
   const auto at = tables_.find(sequence);

@@ -38,6 +38,8 @@ class cache {
 
   /// The memory that no sequence uses, including pages that are only cached prefixes.
   [[nodiscard]] amount free() const;
+  /// The copies of states that cached prefixes have.
+  [[nodiscard]] std::uint32_t state_copies() const;
   /// The memory that the sequence takes when it grows.
   [[nodiscard]] growth next(sequence_id sequence) const;
   /// The number of tokens for which the sequence has memory.

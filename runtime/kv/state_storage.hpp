@@ -33,6 +33,7 @@ class state_storage final : public storage {
         taken_(size.state_slots + size.state_copies, false) {}
 
   [[nodiscard]] amount free() const override;
+  [[nodiscard]] std::uint32_t copies_kept() const override { return static_cast<std::uint32_t>(snapshots_.size()); }
   void add_growth(sequence_id sequence, const page_table& table, growth& to) const override;
   [[nodiscard]] std::uint32_t resume_at(sequence_id sequence, const page_table& table,
                                         std::uint32_t length) const override;

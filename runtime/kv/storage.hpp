@@ -73,6 +73,8 @@ class storage {
   /// Called before `rewind` when the pass is done: the run was computed, or not.
   virtual void note_computed(sequence_id) {}
   virtual void put_back(sequence_id) {}
+  /// The copies that it keeps for cached prefixes.
+  [[nodiscard]] virtual std::uint32_t copies_kept() const { return 0; }
   /// Adds the states to copy before the next pass.
   virtual void take_copies(std::vector<state_copy>&) {}
   virtual void release(sequence_id sequence) = 0;

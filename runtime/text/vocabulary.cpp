@@ -1,5 +1,7 @@
 #include "runtime/text/vocabulary.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -65,6 +67,7 @@ result<vocabulary> vocabulary::load(const gguf::gguf_file& file) {
   if (out.kind_ == vocabulary_kind::sentencepiece) REDLINE_TRY(out.load_scores(file, model == "gemma4"));
   REDLINE_TRY(out.load_settings(file));
   REDLINE_TRY(out.load_special_ids(file));
+  REDLINE_TRY(out.load_suppressed(file));
   out.mark_ends();
   out.compute_digest();
   return out;
@@ -182,6 +185,21 @@ result<std::optional<token>> vocabulary::special_id(const gguf::gguf_file& file,
     if (const auto id = find_special(text)) return id;
   }
   return std::optional<token>();
+}
+
+/// Ids outside the vocabulary are left out: files of cut models have them.
+result<void> vocabulary::load_suppressed(const gguf::gguf_file& file) {
+  constexpr std::string_view key = "tokenizer.ggml.suppress_tokens";
+  if (file.find(key) == nullptr) return {};
+  REDLINE_TRY_ASSIGN(const gguf::array* ids, file.get_array(key));
+  if (ids->element_type == gguf::value_type::string) return malformed(file, key, "expected token ids");
+  for (const double id : ids->numbers) {
+    if (id >= 0 && id < static_cast<double>(size()) && id == std::floor(id)) suppressed_.push_back(static_cast<token>(id));
+  }
+  std::ranges::sort(suppressed_);
+  const auto again = std::ranges::unique(suppressed_);
+  suppressed_.erase(again.begin(), again.end());
+  return {};
 }
 
 result<void> vocabulary::load_special_ids(const gguf::gguf_file& file) {

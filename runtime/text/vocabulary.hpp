@@ -68,6 +68,8 @@ class vocabulary {
   [[nodiscard]] std::optional<token> message_start() const { return message_start_; }
   [[nodiscard]] std::optional<token> unknown() const { return unknown_; }
   [[nodiscard]] std::optional<token> padding() const { return padding_; }
+  /// Tokens that answers never have (`tokenizer.ggml.suppress_tokens`), such as those of other media.
+  [[nodiscard]] const std::vector<token>& suppressed() const { return suppressed_; }
   [[nodiscard]] const fim_tokens& fim() const { return fim_; }
   [[nodiscard]] bool adds_bos() const { return add_bos_; }
   [[nodiscard]] bool adds_eos() const { return add_eos_; }
@@ -95,6 +97,7 @@ class vocabulary {
   result<void> load_scores(const gguf::gguf_file& file, bool by_merges);
   result<void> load_settings(const gguf::gguf_file& file);
   result<void> load_special_ids(const gguf::gguf_file& file);
+  result<void> load_suppressed(const gguf::gguf_file& file);
   /// The token that one of `keys` names, else the first of `texts` that is a special token.
   result<std::optional<token>> special_id(const gguf::gguf_file& file, std::initializer_list<std::string_view> keys,
                                           std::initializer_list<std::string_view> texts) const;
@@ -114,6 +117,7 @@ class vocabulary {
   std::optional<token> message_start_;
   std::optional<token> unknown_;
   std::optional<token> padding_;
+  std::vector<token> suppressed_;
   fim_tokens fim_;
   bool add_bos_ = false;
   bool add_eos_ = false;

@@ -1,14 +1,15 @@
 // Kills, hangs, ends and restarts the workers, brokers and gateways of a pool at random while clients stream answers of
 // every kind, and compares each with that of one undisturbed server. A client whose gateway dies continues at another one
-// with Last-Event-ID. Usage: pool_chaos.mjs [KILLS [STREAMS [SEED [mixed]]]]. With `mixed` the model is in Q8_0 with int8 numerics, and the
-// workers have all kernel targets that multiply integers on this CPU, one emulated and one without vectors. Exits with 1 if an answer was wrong or missing.
+// with Last-Event-ID. Usage: pool_chaos.mjs [KILLS [STREAMS [SEED [mixed | hybrid]]]]. With `mixed` the model is in Q8_0 with int8 numerics, and the
+// workers have all kernel targets that multiply integers on this CPU, one emulated and one without vectors. With `hybrid` it is one of random weights
+// whose layers keep states, with an MTP layer. Exits with 1 if an answer was wrong or missing.
 import {setTimeout as sleep} from "node:timers/promises";
 import {Server, call, draftModel, int8Targets, targetModel} from "./redline.mjs";
 import {Pool} from "./pool.mjs";
 import {ask, chat, lastId, readStream, requests, sum, words} from "./streams.mjs";
 
 const [kills, streams, seed] = [100, 16, 1].map((otherwise, i) => Number(process.argv[2 + i] ?? otherwise));
-const isMixed = process.argv[5] === "mixed";
+const [isMixed, isHybrid] = ["mixed", "hybrid"].map((kind) => process.argv[5] === kind);
 const silenceSecondsMax = 60;  // longest silence of a stream, after which it counts as hung
 let state = BigInt(seed);
 function below(n) {  // splitmix64
@@ -33,7 +34,6 @@ const cases = {
     "penalties": [chat, ask({frequency_penalty: 0.5, presence_penalty: 0.2, max_tokens: 150})],
     "a long moving window": plain({max_tokens: 700, ...by("lookup"), redline: {eviction: {policy: "reevaluate", n_ctx: 160}}}),
 };
-const names = Object.keys(cases);
 const liveText = "def f(x):\n    return x\n".repeat(40);
 
 class Hung extends Error {}
@@ -119,12 +119,19 @@ async function live(pick) {
 }
 
 const pool = new Pool(2);
-const mixedModel = `${pool.folder}/demo-target.gguf`;
-if (isMixed) call("quantize", targetModel, mixedModel, "--type", "q8_0");
+const ownModel = `${pool.folder}/demo-target.gguf`;
+if (isMixed) call("quantize", targetModel, ownModel, "--type", "q8_0");
+if (isHybrid) {
+    call("synth", ownModel, "--shape", "tiny-qwen35", "--mtp", "--type", "f32", "--vocabulary", "8192", "--context-length", "8192",
+        "--tokenizer", targetModel);
+    cases["a long answer with drafts of its MTP layer"] = plain({max_tokens: 600, ...by("mtp")});
+}
 const kinds = isMixed ? [...int8Targets(), "scalar"] : [];
+const names = Object.keys(cases);
 let started = 0;
 /** In a mixed pool each worker is of another kind than the previous one. */
-const how = () => (isMixed ? ["--model", mixedModel, "--numerics", "int8", {REDLINE_TARGET: kinds[started++ % kinds.length]}] : []);
+const how = () => [...(isMixed || isHybrid ? ["--model", ownModel] : []),
+    ...(isMixed ? ["--numerics", "int8", {REDLINE_TARGET: kinds[started++ % kinds.length]}] : [])];
 const startTarget = () => pool.startWorker("target", ...how());
 const alone = await Server.start("--draft", draftModel, ...how());
 const expected = {};

@@ -45,8 +45,16 @@ constexpr std::string_view short_template =
 constexpr std::uint32_t temporary_numbers_begin = 1000;
 
 struct models {
-  models() {
-    const auto file = test::make_tiny_model({.context = context_max}).file();
+  explicit models(bool is_hybrid) {
+    test::tiny_shape shape{.context = context_max};
+    if (is_hybrid) {
+      shape.architecture = "qwen35";
+      shape.mtp = true;
+      memory.state_slots = 6;
+      memory.state_copies = 4;
+      memory.state_records = 9;
+    }
+    const auto file = test::make_tiny_model(shape).file();
     header = std::make_shared<const std::string>(file->copy_header());
     card = {.name = "tiny",
             .has_target = true,
@@ -64,9 +72,15 @@ struct models {
     small = *model::load_weights(*test::make_tiny_model({.layers = 1, .context = context_max}).file(), table, team);
   }
   [[nodiscard]] std::unique_ptr<model::transformer> make(bool is_big) {
-    return std::move(*model::transformer::create(
-        is_big ? big : small, table, team, {.pages_count = pages_count, .kv = model::kv_type::f32, .rows_max = 64}));
+    return std::move(*model::transformer::create(is_big ? big : small, table, team,
+                                                 {.pages_count = pages_count,
+                                                  .state_slots = memory.state_slots,
+                                                  .state_copies = memory.state_copies,
+                                                  .records_max = memory.state_records,
+                                                  .kv = model::kv_type::f32,
+                                                  .rows_max = 64}));
   }
+  kv::pool_size memory{pages_count};
   const kernels::kernel_table& table = *kernels::process_table().table;
   kernels::worker_team team{1};
   std::shared_ptr<const std::string> header;  // header of the target model's file
@@ -77,9 +91,13 @@ struct models {
   std::shared_ptr<const model::weights> small;
 };
 
+bool serves_hybrid = false;  // set by the story that is played
+
 models& shared_models() {
-  static models all;
-  return all;
+  static std::array<std::unique_ptr<models>, 2> all;
+  auto& one = all.at(serves_hybrid ? 1 : 0);
+  if (!one) one = std::make_unique<models>(serves_hybrid);
+  return *one;
 }
 
 struct answer {
@@ -237,7 +255,7 @@ serving_processes::serving_processes(test::actor_world& world, std::shared_ptr<s
   options.limits = {.running_max = 6, .waiting_max = 64, .tokens_max = context_max};
   options.budget = {.rows_max = 64, .prompt_chunk_rows_max = 16};
   test::add_target(
-      world, options, pages_count, [] { return shared_models().make(true); }, m.trie);
+      world, options, m.memory, [] { return shared_models().make(true); }, m.trie);
   world.add_worker(3, 4).add<draft_model>(6, "draft model", test::roomy, [](actor::actor_context& c) {
     std::vector<token> ends;
     for (token t = 0; t < static_cast<token>(shared_models().tokenizer->size()); ++t) {
@@ -285,6 +303,7 @@ void serving_processes::add_model() {
   model->prompts =
       std::make_shared<prompt_builder>(m.tokenizer, *jinja::chat_template::parse(std::string(short_template)));
   model->draft_defaults.how = draft::method::automatic;
+  model->has_mtp = model::shape_of(*m.big).has_mtp();
   services->models->publish(model);
   services->manager = {manager_where};
 }
@@ -355,6 +374,7 @@ struct named_story {
   std::string name;
   std::vector<request> requests;
   bool is_pool = false;
+  bool is_hybrid = false;  // the target model has layers that keep a state, and one that drafts
 };
 
 /// Whether the frame is a prefill-only round of an edit session.
@@ -366,6 +386,7 @@ bool is_prefill(const actor::frame& f) {
 /// Kills the victim after the given number of messages, counted from the first request.
 outcome play(const named_story& told, victim who, std::size_t after) {
   configure_log(log_level::off, log_format::text);
+  serves_hybrid = told.is_hybrid;
   test::actor_world world(7);
   auto s = std::make_shared<story>(story{told.requests, {}});
   outcome out;
@@ -487,6 +508,20 @@ const std::vector<named_story>& stories() {
       {"live", live},
       {"pool", {{"POST", "/v1/completions", {{"prompt", "abcabdabe"}, {"max_tokens", 24}, {"temperature", 0}}}}, true},
       {"live_in_a_pool", live, true},
+      {"of_a_hybrid",
+       {{"POST", "/v1/chat/completions",
+         chat({{"temperature", 0.8}, {"seed", 3}, {"frequency_penalty", 0.5}, {"n", 2}})}},
+       false,
+       true},
+      {"of_a_hybrid_by_its_mtp_layer",
+       {{"POST", "/v1/chat/completions",
+         chat({{"temperature", 0}, {"stream", true}, {"redline", {{"speculation", {{"method", "mtp"}}}}}})}},
+       false,
+       true},
+      {"of_a_hybrid_in_a_pool",
+       {{"POST", "/v1/completions", {{"prompt", "abcabdabe"}, {"max_tokens", 24}, {"temperature", 0}}}},
+       true,
+       true},
   };
   return all;
 }
@@ -550,6 +585,7 @@ class restart_matrix_leftovers : public testing::Test {
   /// Kills `who` after `after` messages from the first round on, when the client has all but its last answer.
   void strike(const std::vector<request>& requests, actor::address who, std::size_t after) {
     configure_log(log_level::off, log_format::text);
+    serves_hybrid = false;
     told = std::make_shared<story>(story{requests, {}});
     world.on_wire = [this](actor::frame& f) {
       messages += f.head.id == verify_run::id || messages > 0 ? 1 : 0;
@@ -611,7 +647,7 @@ TEST_F(restart_matrix_leftovers, edit_sessions_of_a_gateway_that_died_end) {
   expect_silence();
 }
 
-INSTANTIATE_TEST_SUITE_P(stories, restart_matrix, testing::Range<std::size_t>(0, 11),
+INSTANTIATE_TEST_SUITE_P(stories, restart_matrix, testing::Range<std::size_t>(0, 14),
                          [](const auto& story) { return stories()[story.param].name; });
 
 }  // namespace

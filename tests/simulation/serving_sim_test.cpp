@@ -31,13 +31,25 @@ using test::manager_where, test::target_where;
 constexpr auto client_where = actor::make_address(1, 1, 9);
 constexpr auto drafter_where = actor::make_address(3, 4, 6);
 
+/// The models that a scenario serves.
+enum class model_kind : std::uint8_t {
+  floats,
+  integers,  // the weights are quantized, and multiplied as integers where this machine's kernels can
+  hybrid,    // one layer keeps a state, and another one drafts
+};
+
 /// The models, loaded once for all seeds. The small one shares the big one's embedding, so it is often right.
 struct models {
-  /// With by_integers the weights are quantized, and multiplied as integers where this machine's kernels can.
-  explicit models(bool by_integers) {
+  explicit models(model_kind kind) {
+    const bool by_integers = kind == model_kind::integers;
     const auto type = by_integers ? gguf::tensor_type::q8_0 : gguf::tensor_type::f32;
     if (by_integers && kernels::int8_table_of(table) != nullptr) table_used = kernels::int8_table_of(table);
-    const auto file = test::make_tiny_model({.matrices = type}).file();
+    test::tiny_shape shape{.matrices = type};
+    if (kind == model_kind::hybrid) {
+      shape.architecture = "qwen35";
+      shape.mtp = true;
+    }
+    const auto file = test::make_tiny_model(shape).file();
     tokenizer = *text::tokenizer::from_file(*file);
     index = *grammar::token_trie::make(tokenizer);
     big = *model::load_weights(*file, *table_used, team);
@@ -46,10 +58,23 @@ struct models {
       if (tokenizer->is_end_of_generation(t)) ends.push_back(t);
     }
   }
+  [[nodiscard]] kv::pool_size memory(std::uint32_t pages) const {
+    kv::pool_size size(pages);
+    if (!model::shape_of(*big).has_states()) return size;
+    size.state_slots = 4;
+    size.state_copies = 3;
+    size.state_records = 9;
+    return size;
+  }
   [[nodiscard]] std::unique_ptr<model::transformer> make(bool is_big, std::uint32_t pages) {
-    return std::move(
-        *model::transformer::create(is_big ? big : small, *table_used, team,
-                                    {.pages_count = pages, .kv = model::kv_type::f32, .rows_max = rows_max}));
+    const kv::pool_size size = memory(pages);
+    return std::move(*model::transformer::create(is_big ? big : small, *table_used, team,
+                                                 {.pages_count = pages,
+                                                  .state_slots = size.state_slots,
+                                                  .state_copies = size.state_copies,
+                                                  .records_max = size.state_records,
+                                                  .kv = model::kv_type::f32,
+                                                  .rows_max = rows_max}));
   }
 
   const kernels::kernel_table& table = *kernels::process_table().table;
@@ -62,12 +87,12 @@ struct models {
   std::shared_ptr<const grammar::token_trie> index;
 };
 
-bool uses_integers = false;  // set by the current scenario
+model_kind served = model_kind::floats;  // set by the current scenario
 
 models& shared_models() {
-  static std::array<std::unique_ptr<models>, 2> all;
-  auto& one = all.at(uses_integers ? 1 : 0);
-  if (!one) one = std::make_unique<models>(uses_integers);
+  static std::array<std::unique_ptr<models>, 3> all;
+  auto& one = all.at(static_cast<std::size_t>(served));
+  if (!one) one = std::make_unique<models>(served);
   return *one;
 }
 
@@ -113,8 +138,8 @@ std::vector<token> plain_constrained_decoding(const generation_spec& g, model::t
 
 /// Plain decoding: one token per forward pass; only the model is shared with the code under test.
 std::vector<token> plain_decoding(const generation_spec& g) {
-  static std::array<std::unique_ptr<model::transformer>, 2> decoders;
-  auto& decoder = decoders.at(uses_integers ? 1 : 0);
+  static std::array<std::unique_ptr<model::transformer>, 3> decoders;
+  auto& decoder = decoders.at(static_cast<std::size_t>(served));
   if (!decoder) decoder = shared_models().make(true, 8);
   const kv::piece whole{0, 0, 0};
   std::vector<token> log = g.prompt;
@@ -132,7 +157,8 @@ std::vector<token> plain_decoding(const generation_spec& g) {
       const model::run one{.tokens = std::span(log).subspan(computed, 1),
                            .first_position = static_cast<position>(computed),
                            .table = {&table, 1},
-                           .logits_begin = computed + 1 == log.size() ? 0u : 1u};
+                           .logits_begin = computed + 1 == log.size() ? 0u : 1u,
+                           .state = {.begins = computed == 0, .kept = 1}};
       logits = decoder->forward({&one, 1});
     }
     const token next = test::sample(logits, g.sampling, {log, log.size() + evicted, prompt_left});
@@ -144,7 +170,7 @@ std::vector<token> plain_decoding(const generation_spec& g) {
     log.erase(first, first + *g.eviction.n_discard);
     evicted += *g.eviction.n_discard;
     prompt_left -= std::min(*g.eviction.n_discard, prompt_left - *g.eviction.n_keep);
-    computed = *g.eviction.n_keep;
+    computed = served == model_kind::hybrid ? 0 : *g.eviction.n_keep;  // a state cannot lose tokens
   }
   return answer;
 }
@@ -282,7 +308,7 @@ story make_story(test::virtual_environment& chance, bool with_cancels, bool with
     }
     g.tokens_max = 1 + static_cast<std::uint32_t>(chance.below(50));
     g.context_max = context_max;
-    g.draft.how = static_cast<draft::method>(chance.below(6));
+    g.draft.how = static_cast<draft::method>(chance.below(served == model_kind::hybrid ? 7 : 6));
     j.without_model = chance.below(2) == 0;
     g.draft.lookup_tokens_max = 1 + static_cast<std::uint32_t>(chance.below(40));
     g.draft.micro_draft_tokens = 1 + static_cast<std::uint32_t>(chance.below(12));
@@ -316,7 +342,7 @@ struct scenario {
   std::uint64_t seed = 0;
   bool faults = false;
   bool grammars = false;
-  bool integers = false;
+  model_kind serves = model_kind::floats;
   std::function<void(actor::frame&)> sabotage;
 };
 
@@ -341,7 +367,8 @@ void populate(test::actor_world& world, const std::shared_ptr<story>& s, std::ui
   options.budget = {.rows_max = rows_max, .prompt_chunk_rows_max = 16};
   options.policy = seed % 2 == 0 ? "fifo" : "fair_share";
   test::add_target(
-      world, options, pages_count, [] { return shared_models().make(true, pages_count); }, shared_models().index);
+      world, options, shared_models().memory(pages_count), [] { return shared_models().make(true, pages_count); },
+      shared_models().index);
   world.add_worker(3, 4).add<draft_model>(6, "draft model", test::roomy, [](actor::actor_context& c) {
     return std::make_unique<draft_model>(
         c, std::make_unique<draft::small_model_runner>(
@@ -397,7 +424,7 @@ void judge(const story& s, outcome& out) {
 
 outcome run(const scenario& plot) {
   configure_log(log_level::off, log_format::text);  // the accidents are intended
-  uses_integers = plot.integers;
+  served = plot.serves;
   test::actor_world world(plot.seed);
   auto s = std::make_shared<story>(make_story(world.env(), true, plot.grammars));
   populate(world, s, plot.seed);
@@ -429,6 +456,9 @@ outcome run(const scenario& plot) {
   manager->check_integrity();
   world.worker_at(drafter_where).find(actor::actor_ref<draft_model>{drafter_where})->runner().check_integrity();
   const std::uint32_t pages_free = manager->memory().free()[kv::kind::page];
+  const std::uint32_t states_free = manager->memory().free()[kv::kind::state_slot];
+  if (over && states_free != shared_models().memory(pages_count).state_slots)
+    out.complaints.push_back("a state is held by no sequence");
   if (over && pages_free != pages_count) {
     out.complaints.push_back(std::to_string(pages_count - pages_free) + " pages are held by nobody");
   }
@@ -457,12 +487,12 @@ std::vector<std::uint64_t> seeds(std::uint64_t count) {
   return all;
 }
 
-void run_seeds(bool faults, bool grammars = false, bool integers = false) {
+void run_seeds(bool faults, bool grammars = false, model_kind serves = model_kind::floats) {
   outcome sum;
   constexpr std::size_t many = 60;
   const auto all = seeds(test::rounds(many, 6));
   for (const std::uint64_t seed : all) {
-    const outcome o = run({.seed = seed, .faults = faults, .grammars = grammars, .integers = integers});
+    const outcome o = run({.seed = seed, .faults = faults, .grammars = grammars, .serves = serves});
     EXPECT_TRUE(o.complaints.empty()) << "REDLINE_SIM_SEED=" << seed << joined(o);
     sum.preempted += o.preempted;
     sum.drafted += o.drafted;
@@ -484,6 +514,7 @@ void run_seeds(bool faults, bool grammars = false, bool integers = false) {
   // Drafts must have been accepted and refused, and pages must have run out.
   for (const auto from : draft::all_sources) {
     if (from == draft::source::program && !grammars) continue;
+    if (from == draft::source::mtp && serves != model_kind::hybrid) continue;
     EXPECT_GT(sum.accepted_by_source[static_cast<std::size_t>(from)], 0u) << draft::name_of(from);
   }
   EXPECT_GT(sum.drafted, sum.accepted);
@@ -498,7 +529,12 @@ TEST(serving_sim, answers_equal_plain_decoding) { run_seeds(false); }
 TEST(serving_sim, answers_equal_plain_decoding_through_losses_and_restarts) { run_seeds(true); }
 
 TEST(serving_sim, answers_of_integer_products_equal_plain_decoding_through_losses_and_restarts) {
-  run_seeds(true, false, true);
+  run_seeds(true, false, model_kind::integers);
+}
+
+TEST(serving_sim, answers_of_a_recurrent_hybrid_equal_plain_decoding) { run_seeds(false, false, model_kind::hybrid); }
+TEST(serving_sim, answers_of_a_recurrent_hybrid_equal_plain_decoding_through_losses_and_restarts) {
+  run_seeds(true, false, model_kind::hybrid);
 }
 
 TEST(serving_sim, programs_and_json_equal_plain_decoding) { run_seeds(false, true); }

@@ -181,6 +181,11 @@ struct gateway_probe::series {
   Gauge& pages_count = gauge("kv_pages", "KV pages of the target model");
   Gauge& pages_held = gauge("kv_pages_held", "KV pages in use");
   Gauge& pages_ratio = gauge("kv_usage_ratio", "Share of the KV pages in use, from 0 to 1");
+  Gauge& states_count = gauge("states", "Slots for states of sequences, in models with recurrent layers");
+  Gauge& states_held = gauge("states_held", "Slots for states in use");
+  Gauge& state_copies_max = gauge("state_copies_max", "Most copies of states that cached prefixes can have");
+  Gauge& state_copies = gauge("state_copies", "Copies of states that cached prefixes have");
+  Counter& mtp_seconds = counter("mtp_seconds_total", "Time of drafts by the target model's MTP layer");
   Gauge& cost_error = gauge("cost_model_error_ratio", "Mean of |predicted - measured| / measured step time");
   Gauge& batch_fill = gauge(
       "batch_fill",
@@ -346,6 +351,11 @@ void gateway_probe::look(const state& now) {
     s.pages_count.Set(r.pages_count);
     s.pages_held.Set(r.pages_held);
     s.pages_ratio.Set(r.pages_count > 0 ? static_cast<double>(r.pages_held) / r.pages_count : 0);
+    s.states_count.Set(r.states_count);
+    s.states_held.Set(r.states_held);
+    s.state_copies_max.Set(r.state_copies_max);
+    s.state_copies.Set(r.state_copies);
+    follow(s.mtp_seconds, static_cast<double>(r.mtp_us_total) / 1e6);
     s.cost_error.Set(r.cost_error_ratio);
     s.batch_fill.Set(r.batch_fill);
     follow(s.waits, static_cast<double>(r.waits_total));

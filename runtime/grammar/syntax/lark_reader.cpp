@@ -108,10 +108,12 @@ class lark_reader : grammar_scanner {
     }
   }
   [[nodiscard]] bool is_at_name() const { return is_letter(peek()) || peek() == '_'; }
+  /// Names may have hyphens, which Lark itself does not allow but grammars for other engines have. An arrow is none.
   std::string read_name() {
     const std::size_t from = at_;
+    const auto goes_on = [](char c) { return is_letter(c) || c == '_' || is_digit(c); };
     if (is_at_name()) {
-      while (is_at_name() || is_digit(peek())) ++at_;
+      while (goes_on(peek()) || (peek() == '-' && goes_on(peek(1)))) ++at_;
     }
     return std::string(text_.substr(from, at_ - from));
   }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <random>
 
@@ -357,6 +358,59 @@ TEST(target_model, counts_the_experts_that_a_pass_touches) {
     ASSERT_TRUE(done && !done->why_not);
     EXPECT_EQ(done->experts_count, 4U) << "two in each layer, of this pass";
   }
+}
+
+// The draft depends on its sequence only: not on the others of the pass, nor on whether they have drafts.
+TEST(target_model, drafts_with_its_mtp_layer_what_was_asked_for) {
+  const auto& table = *kernels::process_table().table;
+  kernels::worker_team team(1);
+  const auto weights = *model::load_weights(
+      *test::make_tiny_model({.architecture = "qwen35", .context = context_max, .mtp = true}).file(), table, team);
+  const auto results_of = [&](std::vector<draft::mtp_request> wanted, std::uint32_t context_used = 4) {
+    test::virtual_environment env;
+    test::hand_link wire;
+    actor::worker w{2, 3, wire, env};
+    const model::transformer::options how{
+        .pages_count = pages_count, .state_slots = 3, .records_max = 2, .rows_max = rows_max};
+    const auto who = w.add<target_model>(5, "target model", {16, 16}, [&](actor::actor_context& c) {
+      return std::make_unique<target_model>(c, std::move(*model::transformer::create(weights, table, team, how)),
+                                            pages_count, actor::actor_ref<cache_manager>{manager_at});
+    });
+    EXPECT_TRUE(wire.take<target_ready>());
+    forward_batch m{.batch = 1};
+    for (std::uint32_t i = 0; i < wanted.size(); ++i) {
+      m.runs.push_back({.sequence = {i + 1},
+                        .tokens = {1, 2, 3, static_cast<token>(4 + i)},
+                        .memory = {.table = {{32 * i, context_used, 0}}, .state = {.slot = i, .kept = 3}},
+                        .logits_begin = 2,
+                        .draft_count = 1,
+                        .prompt_count = 3,
+                        .log_count = 3,
+                        .mtp = wanted[i]});
+    }
+    w.deliver(test::frame_of(who.where, manager_at, m));
+    while (w.run_ready()) {
+    }
+    const auto done = wire.take<batch_done>();
+    EXPECT_TRUE(done && !done->why_not);
+    return done->results;
+  };
+  const draft::mtp_request whole{.tokens = 5};
+  const auto alone = results_of({whole});
+  ASSERT_EQ(alone[0].accepted_count, 0U) << "the draft is wrong";
+  EXPECT_EQ(alone[0].mtp.tokens.size(), 5U);
+  EXPECT_EQ(alone[0].mtp.grades.size(), 5U);
+  EXPECT_GT(alone[0].mtp.token_us, 0U);
+  const auto three = results_of({whole, {}, {.tokens = 2, .if_refused = true}});
+  EXPECT_EQ(three[0].mtp.tokens, alone[0].mtp.tokens);
+  EXPECT_EQ(three[0].mtp.grades, alone[0].mtp.grades);
+  EXPECT_TRUE(three[1].mtp.tokens.empty());
+  EXPECT_EQ(three[2].mtp.tokens.size(), 2U);
+  const auto plain = results_of({{}, {}, {}});
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(plain[i].tokens, three[i].tokens);
+  EXPECT_EQ(results_of({{.tokens = 4'000'000'000}})[0].mtp.tokens.size(), draft::mtp_tokens_max);
+  EXPECT_TRUE(results_of({{.tokens = 5, .token_cost = 1}})[0].mtp.tokens.empty()) << "no token is worth a round";
+  EXPECT_TRUE(results_of({{.tokens = 5, .token_cost = std::nanf("")}})[0].mtp.tokens.empty());
 }
 
 TEST(target_model, refuses_states_that_are_not_in_its_storage_or_written_twice) {

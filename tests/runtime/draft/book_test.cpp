@@ -758,5 +758,67 @@ TEST(book, a_log_that_loses_tokens_while_it_is_indexed_is_like_one_that_never_ha
   }
 }
 
+/// An answer whose MTP layer drafts 50, 51, 52 after every round and takes `token_us` for each.
+struct mtp_play : played {
+  explicit mtp_play(method how = method::automatic) : played({.how = how}) {
+    drafts.add_mtp();
+    append({1, 2, 3}, true);
+  }
+  /// A round: asks the layer, and the answer goes on with the draft's first `right` tokens and another. Returns whether
+  /// it was asked.
+  bool round(std::uint32_t right, std::uint32_t token_us) {
+    const book::decision d = choose();
+    const bool is_asked = drafts.ask_mtp(known_costs).tokens > 0;
+    tokens all{50, 51, 52};
+    all.resize(std::min<std::size_t>(right, d.draft.tokens.size()));
+    all.push_back(next++);
+    length += static_cast<std::uint32_t>(all.size());
+    drafts.judge(all, static_cast<std::uint32_t>(d.draft.tokens.size()));
+    if (is_asked) drafts.hear_mtp(length, {.tokens = {50, 51, 52}, .grades = {4, 4, 4}, .token_us = token_us});
+    append(all);
+    return is_asked;
+  }
+  std::uint32_t length = 3;
+  token next = 1000;  // nothing repeats
+};
+
+TEST(book, drafts_what_the_mtp_layer_said_after_the_round_before) {
+  mtp_play a;
+  EXPECT_TRUE(a.round(0, 50));
+  const book::decision d = a.choose();
+  EXPECT_EQ(d.draft.tokens, (tokens{50, 51, 52}));
+  EXPECT_EQ(d.parts.at(0).from, source::mtp);
+  a.came({50, 7}, 3);
+  EXPECT_TRUE(a.choose().draft.tokens.empty()) << "the answer went another way";
+}
+
+TEST(book, asks_the_mtp_layer_while_its_drafts_save_more_than_they_take) {
+  mtp_play good;
+  int asked = 0;
+  for (int i = 0; i < 100; ++i) asked += good.round(3, 50) ? 1 : 0;
+  EXPECT_EQ(asked, 100);
+  mtp_play bad;
+  asked = 0;
+  for (int i = 0; i < 400; ++i) asked += bad.round(0, 50) ? 1 : 0;
+  EXPECT_LT(asked, 100) << "nothing is right";
+  EXPECT_GT(asked, 5) << "it is tried again";
+  mtp_play fixed(method::mtp);
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(fixed.round(0, 50)) << "the method asks for it";
+}
+
+TEST(book, asks_no_mtp_layer_without_its_source) {
+  played a({.how = method::lookup});
+  EXPECT_EQ(a.drafts.ask_mtp(known_costs).tokens, 0u);
+  a.drafts.hear_mtp(0, {.tokens = {5}, .grades = {6}, .token_us = 1});
+  EXPECT_TRUE(a.choose().draft.tokens.empty());
+}
+
+TEST(book, says_what_a_token_of_the_mtp_layer_costs) {
+  mtp_play a;
+  EXPECT_FLOAT_EQ(a.drafts.ask_mtp(known_costs).token_cost, 0.22F) << "before it was measured: a pass of a draft model";
+  a.drafts.hear_mtp(3, {.tokens = {50}, .grades = {4}, .token_us = 80});
+  EXPECT_FLOAT_EQ(a.drafts.ask_mtp(known_costs).token_cost, 0.1F);
+}
+
 }  // namespace
 }  // namespace redline::draft

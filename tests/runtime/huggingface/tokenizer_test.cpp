@@ -227,6 +227,19 @@ TEST(tokenizer, special_ids_come_from_the_first_file_that_has_them) {
   EXPECT_EQ(converted(d)->vocab().padding(), 298);
 }
 
+TEST(tokenizer, tokens_that_answers_never_have_come_from_generation_config) {
+  documents d;
+  EXPECT_TRUE(converted(d)->vocab().suppressed().empty());
+  d.generation_config = {{"suppress_tokens", {294, 17, 294, 999'999}}};
+  EXPECT_EQ(converted(d)->vocab().suppressed(), (std::vector<token>{17, 294}));
+  d.generation_config = {{"suppress_tokens", nullptr}};
+  EXPECT_TRUE(converted(d)->vocab().suppressed().empty());
+  EXPECT_THAT(refusal_after([](documents& wrong) {
+                wrong.generation_config = {{"suppress_tokens", {-1}}};
+              }),
+              HasSubstr("generation_config.json: suppress_tokens: expected token ids, found -1"));
+}
+
 TEST(tokenizer, special_ids_that_are_none_are_refused) {
   const auto config = [](const json& value) {
     return refusal_after([&](documents& d) { d.config["eos_token_id"] = value; });

@@ -54,6 +54,17 @@ TEST(vocabulary, knows_texts_types_and_ids) {
   EXPECT_FALSE(vocab.contains(static_cast<token>(tiny.tokens.size())));
 }
 
+TEST(vocabulary, knows_the_tokens_that_answers_never_have) {
+  const auto tiny = test::tiny_bpe();
+  gguf::gguf_writer writer = tiny.writer();
+  EXPECT_TRUE(loaded(writer).suppressed().empty());
+  writer.put_i32s("tokenizer.ggml.suppress_tokens", std::vector<std::int32_t>{3, -1, 1'000'000, 2, 3});
+  EXPECT_EQ(loaded(writer).suppressed(), (std::vector<token>{2, 3}));
+  gguf::gguf_writer wrong = tiny.writer();
+  wrong.put_strings("tokenizer.ggml.suppress_tokens", std::vector<std::string>{"a"});
+  EXPECT_THAT(refusal(wrong), HasSubstr("expected token ids"));
+}
+
 TEST(vocabulary, knows_the_ends_of_generation) {
   auto tiny = test::tiny_bpe();
   for (const char* text : {"<|endoftext|>", "<|im_end|>", "<|fim_pad|>"}) tiny.add(text, 3);

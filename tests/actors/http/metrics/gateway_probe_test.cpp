@@ -53,6 +53,11 @@ TEST(gateway_probe, has_the_series_it_always_had_from_the_start) {
       {"redline_kv_pages", "gauge"},
       {"redline_kv_pages_held", "gauge"},
       {"redline_kv_usage_ratio", "gauge"},
+      {"redline_states", "gauge"},
+      {"redline_states_held", "gauge"},
+      {"redline_state_copies", "gauge"},
+      {"redline_state_copies_max", "gauge"},
+      {"redline_mtp_seconds_total", "counter"},
       {"redline_queue_refusals_total", "counter"},
       {"redline_queue_seconds", "histogram"},
       {"redline_request_generation_tokens", "histogram"},
@@ -164,13 +169,20 @@ TEST(gateway_probe, repeats_what_the_scheduler_counted_and_never_goes_back) {
                           .batch_fill = 0.75,
                           .waits_total = 8,
                           .waited_us_total = 2'500'000,
-                          .waits_missed_total = 3};
+                          .waits_missed_total = 3,
+                          .states_count = 6,
+                          .states_held = 2,
+                          .state_copies_max = 32,
+                          .state_copies = 5,
+                          .mtp_us_total = 1'500'000};
   EXPECT_THAT(probe.text({.ready = true, .scheduler = &report}), HasSubstr("redline_steps_total 5\n"));
   EXPECT_THAT(probe.text({.ready = true, .scheduler = &report}), HasSubstr("redline_experts_touched_total 70\n"));
   EXPECT_THAT(probe.text({.ready = true, .scheduler = &report}),
               AllOf(HasSubstr("redline_batch_fill 0.75\n"), HasSubstr("redline_pass_waits_total 8\n"),
                     HasSubstr("redline_pass_wait_seconds_total 2.5\n"),
-                    HasSubstr("redline_pass_waits_missed_total 3\n")));
+                    HasSubstr("redline_pass_waits_missed_total 3\n"), HasSubstr("redline_states 6\n"),
+                    HasSubstr("redline_states_held 2\n"), HasSubstr("redline_state_copies_max 32\n"),
+                    HasSubstr("redline_state_copies 5\n"), HasSubstr("redline_mtp_seconds_total 1.5\n")));
   report.batches_total = 2;  // the scheduler restarted
   const std::string text = probe.text({.ready = true, .scheduler = &report});
   EXPECT_THAT(text, HasSubstr("redline_steps_total 5\n"));

@@ -27,6 +27,21 @@ TEST(answer_replay, forgets_what_is_finished) {
   EXPECT_EQ(r.finish({2}).size(), 1u);
 }
 
+TEST(answer_replay, drafts_as_an_mtp_layer_that_is_right_as_often_as_it_was_told) {
+  answer_replay r;
+  const std::vector<token> known(1000, 7);
+  r.replay({1}, known);
+  EXPECT_FALSE(r.draft({.answer = 1, .index = 0, .drafted = {}})) << "the model's own layer drafts";
+  EXPECT_FLOAT_EQ(r.confidence(1, 0.9F), 0.9F);
+  r.simulate_mtp(0.75);
+  EXPECT_FLOAT_EQ(r.confidence(1, 0.9F), 0.75F);
+  EXPECT_FALSE(r.draft({.answer = 2, .index = 0, .drafted = {}}));
+  int right = 0;
+  for (std::uint64_t i = 0; i < known.size(); ++i)
+    right += r.draft({.answer = 1, .index = i, .drafted = {}}) == token{7} ? 1 : 0;
+  EXPECT_NEAR(right, 750, 60);
+}
+
 TEST(draft_replay, is_right_as_often_as_it_was_told_and_agrees_with_what_is_right) {
   const auto answers = std::make_shared<answer_replay>();
   std::vector<token> answer;

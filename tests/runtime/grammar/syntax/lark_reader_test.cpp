@@ -246,6 +246,13 @@ R: "<" /[a-z]*/ ">"
     EXPECT_FALSE(accepts(*m, text)) << text;
 }
 
+TEST(lark, takes_names_with_hyphens) {
+  const auto good = make("start: two-words | A-B->alias | \"-\"\ntwo-words: \"a\" -> its-name\nA-B: \"b\"\n");
+  ASSERT_NE(good, nullptr);
+  for (const char* text : {"a", "b", "-"}) EXPECT_TRUE(accepts(*good, text)) << text;
+  EXPECT_FALSE(accepts(*good, "a-"));
+}
+
 TEST(lark, ignores_between_terminals_and_not_inside_of_them) {
   const char* grammar = "start: \"a\" B r\nr: /c/ | \"(\" r \")\"\nB: \"b\" \"b\"\n%ignore \" \"\n%ignore /#[^#]*#/";
   const auto m = make(grammar);

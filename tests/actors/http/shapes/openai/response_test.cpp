@@ -40,7 +40,8 @@ const std::string usage_text =
     R"("completion_tokens_details":{"reasoning_tokens":0,"accepted_prediction_tokens":2,)"
     R"("rejected_prediction_tokens":3},"redline":{"drafted":8,"accepted":3,)"
     R"("sources":{"lookup":{"drafted":1,"accepted":0},"draft":{"drafted":2,"accepted":1},)"
-    R"("prediction":{"drafted":5,"accepted":2},"program":{"drafted":0,"accepted":0},"format":{"drafted":0,"accepted":0}},"copied_forced":0,)"
+    R"("prediction":{"drafted":5,"accepted":2},"program":{"drafted":0,"accepted":0},"format":{"drafted":0,"accepted":0},)"
+    R"("mtp":{"drafted":0,"accepted":0}},"copied_forced":0,)"
     R"("copied_verified":0,"rounds":2,"target_passes":2,"draft_passes":6,)"
     R"("rows":15,"evicted":0,"evictions":0,"reevaluated":0,"eviction":"off","first_token_seconds":0.125,"seconds":0.25}})";
 
