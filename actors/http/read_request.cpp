@@ -233,10 +233,11 @@ api::checked<std::vector<prompt_to_answer>> build_prompts(const gateway_services
                           "unsupported_parameter");
   }
   if (request.speculation.method == draft::method::mtp && !model.has_mtp) {
-    return api::bad_field("redline.speculation.method",
-                          "This model has no MTP layer, so 'mtp' cannot be used: ask for 'auto', which takes what there "
-                          "is, or serve a file that has the layer.",
-                          "unsupported_parameter");
+    return api::bad_field(
+        "redline.speculation.method",
+        "This model has no MTP layer, so 'mtp' cannot be used: ask for 'auto', which takes what there "
+        "is, or serve a file that has the layer.",
+        "unsupported_parameter");
   }
   // Refuses a text that is too long before tokenizing it. An evicting conversation may leave out older turns.
   const auto check = [&](std::size_t bytes, const std::string& field) {

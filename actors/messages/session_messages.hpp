@@ -132,8 +132,8 @@ enum class token_origin : std::uint8_t { model, lookup, draft, prediction, progr
   return token_origin::model;
 }
 [[nodiscard]] constexpr std::string_view name_of(token_origin from) {
-  constexpr std::string_view names[] = {"model",   "lookup", "draft", "prediction",
-                                        "program", "format", "copy",  "grammar", "mtp"};
+  constexpr std::string_view names[] = {"model",  "lookup", "draft",   "prediction", "program",
+                                        "format", "copy",   "grammar", "mtp"};
   return from < token_origin::last_ ? names[static_cast<std::size_t>(from)] : "?";
 }
 

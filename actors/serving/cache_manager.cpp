@@ -478,7 +478,7 @@ void cache_manager::answer_rounds(const batch_done& m, microseconds took) {
                                                       .step = step_cost_of(outcome.sequence, done.size()),
                                                       .queued_us = static_cast<std::uint64_t>(c.queued.count()),
                                                       .mtp = at->mtp});
-      if (options_.budget.whole_drafts) v.mtp.token_us = 0;
+      if (options_.budget.whole_drafts) v.mtp.row_us = 0;
       c.unacknowledged_first_round.reset();
       c.trace.note_round(v, c.prompt_count);
     }
@@ -512,7 +512,8 @@ void cache_manager::fail_pass(const failure& why) {
   for (const auto& run : plan_.runs) refuse_sequence(run.sequence, why);
 }
 
-/// Returns zeros with --draft-length whole, as does the time of MTP drafts, so that the number of passes does not depend on the machine's speed.
+/// Returns zeros with --draft-length whole, as does the time of MTP drafts, so that the number of passes does not
+/// depend on the machine's speed.
 cost::step_cost cache_manager::step_cost_of(sequence_id sequence, std::size_t sessions) const {
   if (options_.budget.whole_drafts) return {};
   auto cost = cost::step_cost_at(queue_.cost(), queue_.log(sequence).count());

@@ -10,7 +10,7 @@ namespace redline::actors {
 namespace {
 constexpr std::size_t pieces_max = 65'535;  // the transformer's own limit
 static_assert(draft::mtp_tokens_max <= model::mtp_tokens_max);
-}
+}  // namespace
 
 cost::mixture_shape mixture_of(const architecture::model_shape& config) {
   return {.layers = config.mixture_layers(), .experts = config.experts, .used = config.experts_used};
@@ -344,12 +344,13 @@ void target_model::draft(const forward_batch& m, std::span<const model::run> bat
       const std::uint32_t start = rows[k].draft;
       const draft::mtp_request& wanted = m.runs[starts[start].run].mtp;
       draft::mtp_draft& to = done.results[starts[start].run].mtp;
+      ++to.rows;
       float chance = sampling::top_probability(of_row);
       auto best = static_cast<token>(transformer_->best_of_row(of_row).index);
       if (chooser_) {
         const batch_run& run = m.runs[starts[start].run];
-        const std::uint64_t in_answer = run.log_count - run.prompt_count + done.results[starts[start].run].tokens.size();
-        best = chooser_->draft({run.sequence.value, in_answer + to.tokens.size(), std::nullopt}).value_or(best);
+        const std::uint64_t said = run.log_count - run.prompt_count + done.results[starts[start].run].tokens.size();
+        best = chooser_->draft({run.sequence.value, said + to.tokens.size(), std::nullopt}).value_or(best);
         chance = chooser_->confidence(run.sequence.value, chance);
       }
       if (!lengths[start].add(chance)) continue;
@@ -359,8 +360,8 @@ void target_model::draft(const forward_batch& m, std::span<const model::run> bat
     }
   }
   done.mtp_us = static_cast<std::uint64_t>(std::max<std::int64_t>((context().now() - started).count(), 1));
-  const auto token_us = static_cast<std::uint32_t>(std::max<std::uint64_t>(done.mtp_us / drafted, 1));
-  for (const auto& start : starts) done.results[start.run].mtp.token_us = token_us;
+  const auto row_us = static_cast<std::uint32_t>(std::max<std::uint64_t>(done.mtp_us / drafted, 1));
+  for (const auto& start : starts) done.results[start.run].mtp.row_us = row_us;
 }
 
 void target_model::on(const forward_batch& m) {

@@ -147,8 +147,8 @@ struct model_shape {
   [[nodiscard]] std::uint32_t own_head_dim() const { return latent ? latent->plain_dim + rotated() : head_dim; }
   /// Numbers per row that the output projection of attention reads.
   [[nodiscard]] std::uint32_t attended_width() const { return heads * (latent ? latent->value_dim : head_dim); }
-  /// Whether the extra layer is read: it drafts tokens (multi-token prediction). Its index is `layers`, and it is like a
-  /// layer that sees all tokens.
+  /// Whether the extra layer is read: it drafts tokens (multi-token prediction). Its index is `layers`, and it is like
+  /// a layer that sees all tokens.
   [[nodiscard]] bool has_mtp() const { return extra_layers == 1 && kind != nullptr && !kind->mtp.empty(); }
   /// The layers that are read.
   [[nodiscard]] std::uint32_t read_layers() const { return layers + (has_mtp() ? 1 : 0); }

@@ -109,7 +109,8 @@ std::uint32_t count_mtp_layers(const model_folder& from, const model_config& con
   constexpr std::string_view before = "mtp.layers.";
   for (const auto& [theirs, place] : from.tensors()) {
     const auto name = known_name(theirs, config);
-    if (name && name->starts_with(before)) layers.insert(name->substr(before.size(), name->find('.', before.size()) - before.size()));
+    if (name && name->starts_with(before))
+      layers.insert(name->substr(before.size(), name->find('.', before.size()) - before.size()));
   }
   return static_cast<std::uint32_t>(layers.size());
 }

@@ -248,26 +248,26 @@ book::decision book::hear_model(graded_draft draft, double passes, const usable&
   return decide(std::move(draft));
 }
 
-/// A draft saves what the other sources would have taken for its tokens. Before it was tried, it is assumed to pay. If it
-/// does not seem to, it is still asked when that takes a small share of the time since the last request.
+/// A draft saves what the other sources would have taken for its tokens. Before it was tried, it is assumed to pay. If
+/// it does not seem to, it is still asked when that takes a small share of the time since the last request.
 mtp_request book::ask_mtp(const round_costs& costs) {
   if (mtp_ == nullptr) return {};
   const mtp_tally& seen = mtp_paid_;
   const bool pays = seen.drafts == 0 || seen.saved_us >= seen.spent_us;
   const bool is_trial = since_mtp_us_ * seen.drafts >= constants_.trial_share * seen.spent_us;
   if (options_.how == method::automatic && !pays && !is_trial) return {};
-  since_mtp_us_ = 0;
-  const double token_us = mtp_token_us_ > 0 ? mtp_token_us_ : costs.model_pass_us;
-  const double cost = (token_us + costs.row_us) / std::max(costs.round_us, 1.0);
+  const double drafting_us = mtp_row_us_ > 0 ? mtp_row_us_ : costs.model_pass_us;
+  const double cost = (drafting_us + costs.row_us) / std::max(costs.round_us, 1.0);
   return {.tokens = mtp_tokens_max, .token_cost = static_cast<float>(std::min(cost, 1.0))};
 }
 
 void book::hear_mtp(std::uint32_t at, const mtp_draft& draft) {
   if (mtp_ == nullptr) return;
   mtp_->hear(at, draft);
-  if (draft.token_us == 0) return;
-  mtp_token_us_ = draft.token_us;
-  mtp_spent_us_ = static_cast<double>(draft.token_us) * static_cast<double>(draft.tokens.size());
+  if (draft.row_us == 0) return;
+  mtp_row_us_ = draft.row_us;
+  mtp_spent_us_ = mtp_row_us_ * std::min(draft.rows, mtp_tokens_max);
+  since_mtp_us_ = 0;
 }
 
 /// Compares the round with one of the best other source.

@@ -169,10 +169,10 @@ class book {
   std::shared_ptr<tenant_record> tenant_;
   book_constants constants_;
   std::vector<entry> sources_;
-  mtp_source* mtp_ = nullptr;             // one of them
-  std::optional<double> mtp_spent_us_;    // for its draft, which the next round can verify
-  double mtp_token_us_ = 0;               // time of a drafted token; 0 if unknown
-  double since_mtp_us_ = 0;               // time since it was last asked
+  mtp_source* mtp_ = nullptr;           // one of them
+  std::optional<double> mtp_spent_us_;  // for its draft, which the next round can verify
+  double mtp_row_us_ = 0;               // time of a row of the layer; 0 if unknown
+  double since_mtp_us_ = 0;             // time since it was last asked
   mtp_tally mtp_paid_;
   acceptance_record acceptance_;
   model_record model_;

@@ -42,15 +42,17 @@ class mtp_length {
 struct mtp_draft {
   std::vector<token> tokens;
   std::vector<std::uint8_t> grades;  // of each token: grade_of_probability
-  std::uint32_t token_us = 0;        // the time of a drafted token; 0 if nothing was drafted
+  std::uint32_t rows = 0;            // the layer's rows for it; the last one's token may not be worth verifying
+  std::uint32_t row_us = 0;          // the time of each, its share of those for all drafts; 0 if not timed
   bool operator==(const mtp_draft&) const = default;
-  static constexpr auto fields(auto& self) { return std::tie(self.tokens, self.grades, self.token_us); }
+  static constexpr auto fields(auto& self) { return std::tie(self.tokens, self.grades, self.rows, self.row_us); }
 };
 
 /// Drafts from the target model's MTP layer, which it made in the pass before.
 class mtp_source final : public draft_source {
  public:
-  /// Replaces the draft by one that continues the log's first `at` tokens. The log may not have all of them yet, or more.
+  /// Replaces the draft by one that continues the log's first `at` tokens. The log may not have all of them yet, or
+  /// more.
   void hear(std::uint32_t at, const mtp_draft& draft);
 
   void append(std::span<const token> committed, bool is_prompt) override;

@@ -23,8 +23,8 @@ enum class source : std::uint8_t {
   last_,
 };
 
-inline constexpr source all_sources[] = {source::lookup, source::model, source::prediction, source::program,
-                                         source::format, source::mtp};
+inline constexpr source all_sources[] = {source::lookup,  source::model,  source::prediction,
+                                         source::program, source::format, source::mtp};
 
 /// The name in metrics and usage.
 [[nodiscard]] constexpr std::string_view name_of(source from) {

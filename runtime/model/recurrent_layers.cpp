@@ -178,8 +178,8 @@ void recurrent_layers::convolve(const std::vector<float>& weights, const part& p
   const row_history inputs = history_of(view_of(p.state.slot, place));
   const float* taps[architecture::taps_max];
   for (std::size_t tap = 0; tap < sizes_.taps; ++tap) {
-    taps[tap] = inputs.row_before(p.state, inputs_.data() + p.first_row * channels, row - p.first_row,
-                                  sizes_.taps - 1 - tap);
+    taps[tap] =
+        inputs.row_before(p.state, inputs_.data() + p.first_row * channels, row - p.first_row, sizes_.taps - 1 - tap);
   }
   products_.table().convolve(taps, weights.data(), sizes_.taps, channels, has_silu, mixed_.data() + row * channels);
 }

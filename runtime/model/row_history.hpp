@@ -7,8 +7,8 @@
 
 namespace redline::model {
 
-/// The last rows of numbers that a layer saw of a sequence, as a part of the sequence's state: `before` rows that precede
-/// the records, and those of the records. Rows have `width` floats; those of the pass are consecutive.
+/// The last rows of numbers that a layer saw of a sequence, as a part of the sequence's state: `before` rows that
+/// precede the records, and those of the records. Rows have `width` floats; those of the pass are consecutive.
 struct row_history {
   float* last;     // [before][width]
   float* records;  // [records_max][width]

@@ -425,8 +425,8 @@ void transformer::begin_drafts(std::span<const run> batch, std::span<const mtp_s
       d.table.push_back(piece);
     }
     std::erase_if(d.table, [](const kv::piece& p) { return p.count == 0; });
-    const auto own = static_cast<std::uint32_t>(s.how.pages_count * kv::page_tokens +
-                                                (s.drafts.size() - 1) * mtp_tokens_max);
+    const auto own =
+        static_cast<std::uint32_t>(s.how.pages_count * kv::page_tokens + (s.drafts.size() - 1) * mtp_tokens_max);
     d.table.push_back({own, 0, after.table.back().offset});
     d.next_position = after.first_position + static_cast<position>(row) + 1;
     std::copy_n(s.mtp->outputs() + (first_rows[run_index] + row) * s.config.width, s.config.width,
@@ -456,9 +456,7 @@ std::span<const float> transformer::draft(std::span<const mtp_row> rows) {
   return {s.logits.data(), s.rows * s.w->mtp.head.rows()};
 }
 
-std::uint32_t transformer::mtp_vocabulary() const {
-  return static_cast<std::uint32_t>(state_->w->mtp.head.rows());
-}
+std::uint32_t transformer::mtp_vocabulary() const { return static_cast<std::uint32_t>(state_->w->mtp.head.rows()); }
 
 /// The first half of a layer with attention: leaves its output in delta. In the last layer, rows that want no logits
 /// are dropped.
@@ -829,9 +827,8 @@ void transformer::state::normalise_parts(std::size_t layer, float* heads, std::s
 
 void transformer::state::normalise_queries(std::size_t layer) {
   const std::size_t width = sizes[layer].query_width;
-  for_rows([&](std::size_t row) {
-    normalise_parts(layer, query.data() + row * width, width, w->layers[layer].query_norm);
-  });
+  for_rows(
+      [&](std::size_t row) { normalise_parts(layer, query.data() + row * width, width, w->layers[layer].query_norm); });
 }
 
 /// Values, too, if the family normalizes them.
@@ -964,7 +961,8 @@ void transformer::state::keep_wanted_rows(float* read, std::size_t read_width) {
     if (from == to) continue;
     std::copy_n(x.data() + from * config.width, config.width, x.data() + to * config.width);
     std::copy_n(read + from * read_width, read_width, read + to * read_width);
-    if (!w->layers[config.layers - 1].reads_one_norm()) continue;  // otherwise the feed-forward part reads attention's input
+    if (!w->layers[config.layers - 1].reads_one_norm())
+      continue;  // otherwise the feed-forward part reads attention's input
     std::copy_n(normed.data() + from * config.width, config.width, normed.data() + to * config.width);
   }
   rows = wanted_rows.size();
@@ -1034,7 +1032,8 @@ std::uint64_t window_page_bytes(const model_shape& config, kv_type type) { retur
 
 std::uint64_t storage_bytes(const model_shape& config, kv_type type, const kv::pool_size& size) {
   const std::uint64_t windows = window_page_bytes(config, type);
-  return (std::uint64_t{size.pages} + draft_pages(config)) * (page_bytes(config, type) - (size.window_pages == 0 ? 0 : windows)) +
+  return (std::uint64_t{size.pages} + draft_pages(config)) *
+             (page_bytes(config, type) - (size.window_pages == 0 ? 0 : windows)) +
          size.window_pages * windows + size.state_slots * state_bytes(config, size.state_records) +
          size.state_copies * state_bytes(config, 0);
 }

@@ -128,7 +128,8 @@ class transformer {
   std::span<const kernels::row_best> best_of(std::span<const std::uint32_t> rows);
   /// The best of a row that logits_of returned; thread-safe.
   [[nodiscard]] kernels::row_best best_of_row(std::span<const float> logits) const;
-  /// A draft of the MTP layer: what follows the output of a row of the last pass, with the token that was chosen for it.
+  /// A draft of the MTP layer: what follows the output of a row of the last pass, with the token that was chosen for
+  /// it.
   struct mtp_start {
     std::size_t run = 0;    // index in the batch
     std::uint32_t row = 0;  // of the run

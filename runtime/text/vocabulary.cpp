@@ -194,7 +194,8 @@ result<void> vocabulary::load_suppressed(const gguf::gguf_file& file) {
   REDLINE_TRY_ASSIGN(const gguf::array* ids, file.get_array(key));
   if (ids->element_type == gguf::value_type::string) return malformed(file, key, "expected token ids");
   for (const double id : ids->numbers) {
-    if (id >= 0 && id < static_cast<double>(size()) && id == std::floor(id)) suppressed_.push_back(static_cast<token>(id));
+    if (id >= 0 && id < static_cast<double>(size()) && id == std::floor(id))
+      suppressed_.push_back(static_cast<token>(id));
   }
   std::ranges::sort(suppressed_);
   const auto again = std::ranges::unique(suppressed_);

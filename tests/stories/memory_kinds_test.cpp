@@ -206,8 +206,8 @@ TEST(mtp_layers, give_the_answers_without_drafts_with_every_number_of_slots_and_
     for (const draft::method how : {draft::method::mtp, draft::method::automatic}) {
       for (const auto& [slots, copies, records] : {std::tuple(8U, 12U, 17U), {2U, 0U, 5U}, {3U, 2U, 33U}}) {
         for (const bool loses_target : {false, true}) {
-          SCOPED_TRACE(std::string(family) + " " + std::string(name_of(how)) + ", " + std::to_string(slots) +
-                       " slots" + (loses_target ? ", target lost" : ""));
+          SCOPED_TRACE(std::string(family) + " " + std::string(name_of(how)) + ", " + std::to_string(slots) + " slots" +
+                       (loses_target ? ", target lost" : ""));
           const answers few = serve(shape, with_states(slots, copies, records), loses_target, how);
           EXPECT_EQ(few.tokens, plain.tokens);
           EXPECT_EQ(few.scores, plain.scores);

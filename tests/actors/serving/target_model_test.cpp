@@ -400,7 +400,8 @@ TEST(target_model, drafts_with_its_mtp_layer_what_was_asked_for) {
   ASSERT_EQ(alone[0].accepted_count, 0U) << "the draft is wrong";
   EXPECT_EQ(alone[0].mtp.tokens.size(), 5U);
   EXPECT_EQ(alone[0].mtp.grades.size(), 5U);
-  EXPECT_GT(alone[0].mtp.token_us, 0U);
+  EXPECT_EQ(alone[0].mtp.rows, 5U);
+  EXPECT_GT(alone[0].mtp.row_us, 0U);
   const auto three = results_of({whole, {}, {.tokens = 2, .if_refused = true}});
   EXPECT_EQ(three[0].mtp.tokens, alone[0].mtp.tokens);
   EXPECT_EQ(three[0].mtp.grades, alone[0].mtp.grades);

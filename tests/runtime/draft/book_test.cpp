@@ -758,7 +758,7 @@ TEST(book, a_log_that_loses_tokens_while_it_is_indexed_is_like_one_that_never_ha
   }
 }
 
-/// An answer whose MTP layer drafts 50, 51, 52 after every round and takes `token_us` for each.
+/// An answer whose MTP layer drafts 50, 51, 52 after every round and takes `row_us` for each row.
 struct mtp_play : played {
   explicit mtp_play(method how = method::automatic) : played({.how = how}) {
     drafts.add_mtp();
@@ -766,7 +766,7 @@ struct mtp_play : played {
   }
   /// A round: asks the layer, and the answer goes on with the draft's first `right` tokens and another. Returns whether
   /// it was asked.
-  bool round(std::uint32_t right, std::uint32_t token_us) {
+  bool round(std::uint32_t right, std::uint32_t row_us) {
     const book::decision d = choose();
     const bool is_asked = drafts.ask_mtp(known_costs).tokens > 0;
     tokens all{50, 51, 52};
@@ -774,7 +774,7 @@ struct mtp_play : played {
     all.push_back(next++);
     length += static_cast<std::uint32_t>(all.size());
     drafts.judge(all, static_cast<std::uint32_t>(d.draft.tokens.size()));
-    if (is_asked) drafts.hear_mtp(length, {.tokens = {50, 51, 52}, .grades = {4, 4, 4}, .token_us = token_us});
+    if (is_asked) drafts.hear_mtp(length, {.tokens = {50, 51, 52}, .grades = {4, 4, 4}, .rows = 4, .row_us = row_us});
     append(all);
     return is_asked;
   }
@@ -806,17 +806,31 @@ TEST(book, asks_the_mtp_layer_while_its_drafts_save_more_than_they_take) {
   for (int i = 0; i < 50; ++i) EXPECT_TRUE(fixed.round(0, 50)) << "the method asks for it";
 }
 
+TEST(book, counts_rows_of_the_mtp_layer_whose_tokens_were_not_worth_verifying) {
+  mtp_play a;
+  int asked = 0;
+  for (int i = 0; i < 400; ++i) {
+    (void)a.choose();
+    const bool is_asked = a.drafts.ask_mtp(known_costs).tokens > 0;
+    asked += is_asked ? 1 : 0;
+    a.drafts.judge(tokens{a.next}, 0);
+    if (is_asked) a.drafts.hear_mtp(++a.length, {.tokens = {}, .grades = {}, .rows = 1, .row_us = 50});
+    a.append({a.next++});
+  }
+  EXPECT_LT(asked, 200);
+}
+
 TEST(book, asks_no_mtp_layer_without_its_source) {
   played a({.how = method::lookup});
   EXPECT_EQ(a.drafts.ask_mtp(known_costs).tokens, 0u);
-  a.drafts.hear_mtp(0, {.tokens = {5}, .grades = {6}, .token_us = 1});
+  a.drafts.hear_mtp(0, {.tokens = {5}, .grades = {6}, .rows = 1, .row_us = 1});
   EXPECT_TRUE(a.choose().draft.tokens.empty());
 }
 
 TEST(book, says_what_a_token_of_the_mtp_layer_costs) {
   mtp_play a;
   EXPECT_FLOAT_EQ(a.drafts.ask_mtp(known_costs).token_cost, 0.22F) << "before it was measured: a pass of a draft model";
-  a.drafts.hear_mtp(3, {.tokens = {50}, .grades = {4}, .token_us = 80});
+  a.drafts.hear_mtp(3, {.tokens = {50}, .grades = {4}, .rows = 2, .row_us = 80});
   EXPECT_FLOAT_EQ(a.drafts.ask_mtp(known_costs).token_cost, 0.1F);
 }
 

@@ -14,7 +14,7 @@ using tokens = std::vector<token>;
 mtp_source source_after(const tokens& log) {
   mtp_source s;
   s.append(tokens{1, 2}, true);
-  s.hear(3, {.tokens = {10, 11, 12}, .grades = {6, 4, 4}, .token_us = 1});
+  s.hear(3, {.tokens = {10, 11, 12}, .grades = {6, 4, 4}, .rows = 4, .row_us = 1});
   s.append(log, false);
   return s;
 }
@@ -46,7 +46,7 @@ TEST(mtp_source, says_nothing_before_the_log_has_these_tokens_or_after_it_lost_s
   EXPECT_EQ(s.look({}, 8).tokens.size(), 3u);
   s.drop(0, 1);
   EXPECT_TRUE(s.look({}, 8).tokens.empty());
-  s.hear(3, {.tokens = {7}, .grades = {}, .token_us = 1});
+  s.hear(3, {.tokens = {7}, .grades = {}, .rows = 4, .row_us = 1});
   EXPECT_TRUE(s.look({}, 8).tokens.empty());
   s.append(tokens{4}, false);
   EXPECT_EQ(s.look({}, 8).tokens, (tokens{7})) << "positions count from what is left";
@@ -54,7 +54,7 @@ TEST(mtp_source, says_nothing_before_the_log_has_these_tokens_or_after_it_lost_s
 
 TEST(mtp_source, takes_no_more_and_no_better_than_there_can_be) {
   mtp_source s;
-  s.hear(0, {.tokens = tokens(1000, 5), .grades = std::vector<std::uint8_t>(1000, 255), .token_us = 1});
+  s.hear(0, {.tokens = tokens(1000, 5), .grades = std::vector<std::uint8_t>(1000, 255), .rows = 4, .row_us = 1});
   const graded_draft d = s.look({}, 5000);
   EXPECT_EQ(d.tokens.size(), mtp_tokens_max);
   EXPECT_EQ(d.runs.at(0).grade, grades_count - 1);

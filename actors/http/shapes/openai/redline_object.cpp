@@ -10,9 +10,12 @@ namespace redline::api {
 namespace {
 
 constexpr std::pair<std::string_view, draft::method> methods[] = {
-    {"regular", draft::method::regular},       {"lookup", draft::method::lookup},
-    {"assisted", draft::method::assisted},     {"blazedit", draft::method::blazedit},
-    {"prediction", draft::method::prediction}, {"auto", draft::method::automatic},
+    {"regular", draft::method::regular},
+    {"lookup", draft::method::lookup},
+    {"assisted", draft::method::assisted},
+    {"blazedit", draft::method::blazedit},
+    {"prediction", draft::method::prediction},
+    {"auto", draft::method::automatic},
     {"mtp", draft::method::mtp},
 };
 
