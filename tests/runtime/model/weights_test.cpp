@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "runtime/architecture/shape_keys.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/tiny_model.hpp"
 
@@ -206,6 +207,7 @@ TEST_F(weights_test, name_every_tensor_that_is_missing) {
       shape.experts = 4;
       shape.layer_input = 8;
     }
+    shape.mtp = !f.mtp.empty();
     const tiny_model whole = make_tiny_model(shape);
     const std::string optional = architecture == "glm4"        ? "blk.0.attn_q.bias"
                                  : architecture == "command-r" ? "blk.0.attn_q_norm.weight"
@@ -219,6 +221,27 @@ TEST_F(weights_test, name_every_tensor_that_is_missing) {
       EXPECT_THAT(refusal(m).context, HasSubstr("tensor '" + t.name + "' is missing"));
     }
   }
+}
+
+TEST_F(weights_test, read_one_mtp_layer_and_ignore_what_repeats_the_model) {
+  const tiny_model whole = make_tiny_model({.architecture = "qwen35", .mtp = true});
+  tiny_model m = whole;
+  for (const char* name : {"blk.2.nextn.embed_tokens.weight", "blk.2.nextn.shared_head_head.weight"}) {
+    m.tensors.push_back(m.tensor("token_embd.weight"));
+    m.tensors.back().name = name;
+  }
+  EXPECT_EQ(refusal(m).context, "was accepted");
+  EXPECT_TRUE(architecture::has_mtp(*m.file()));
+  m = whole;
+  m.tensor("blk.2.nextn.eh_proj.weight").dimensions = {64, 64};
+  m.tensor("blk.2.nextn.eh_proj.weight").payload.resize(64 * 64 * sizeof(float));
+  EXPECT_THAT(refusal(m).context, HasSubstr("'blk.2.nextn.eh_proj.weight': expected shape [128, 64], found [64, 64]"));
+  // If there are two such layers, neither is read.
+  m = whole;
+  m.metadata["qwen35.nextn_predict_layers"] = 2U;
+  EXPECT_FALSE(architecture::has_mtp(*m.file()));
+  m.metadata["qwen35.nextn_predict_layers"] = 3U;
+  EXPECT_THAT(refusal(m).context, HasSubstr("nextn_predict_layers: expected fewer than the 3 layers of block_count"));
 }
 
 /// Some files of LFM2 call the last norm as those of other families do.
