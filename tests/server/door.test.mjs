@@ -131,7 +131,7 @@ test("answers are those of a running server, and --json has what it tells of the
                          [choice.text, choice.token_ids, choice.prompt_token_ids, choice.finish_reason]);
         assert.equal(own.stats.prompt_count, usage.prompt_tokens);
         assert.equal(own.stats.completion_count, usage.completion_tokens);
-        assert.deepEqual(Object.keys(own.stats.sources), ["lookup", "draft", "prediction", "program", "format"]);
+        assert.deepEqual(Object.keys(own.stats.sources), ["lookup", "draft", "prediction", "program", "format", "mtp"]);
         for (const name of ["target_passes", "rounds", "target_rows", "drafted", "accepted", "draft_passes"])
             assert.ok(Number.isInteger(own.stats[name]), name);
         assert.ok(own.stats.rounds > 0 && own.stats.target_rows >= own.stats.prompt_count && own.stats.target_passes >= own.stats.rounds);
