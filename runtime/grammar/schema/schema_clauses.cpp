@@ -20,12 +20,22 @@ constexpr std::pair<std::string_view, std::uint32_t> types_by_name[] = {
     {"string", string_values}, {"number", number_values},   {"integer", whole_values}};
 
 /// Keywords that assert something about values of all types.
-constexpr std::string_view of_all_types[] = {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "type", "enum", "const"};
-/// Keywords that assert something in some draft and cannot be enforced.
-constexpr std::string_view refused_keywords[] = {"unevaluatedItems", "unevaluatedProperties", "$dynamicRef",
-                                                 "$recursiveRef"};
+constexpr std::string_view of_all_types[] = {"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf",
+                                             "not",  "if",          "type",          "enum",  "const"};
+constexpr std::string_view references[] = {"$ref", "$dynamicRef", "$recursiveRef"};
+/// They are read after all other keywords of their schema.
+constexpr std::string_view rest_keywords[] = {"unevaluatedProperties", "unevaluatedItems"};
+/// Keywords that assert something in some drafts and cannot be enforced.
 constexpr std::string_view refused_in_draft_3[] = {"extends", "disallow", "divisibleBy"};
 constexpr std::string_view refused_up_to_draft_7[] = {"contentEncoding", "contentMediaType"};  // annotations since then
+
+template<class List>
+bool is_in(std::string_view keyword, const List& list) {
+  return std::ranges::find(list, keyword) != std::end(list);
+}
+bool has_rest(const json& schema) {
+  return std::ranges::any_of(rest_keywords, [&](const auto k) { return schema.contains(std::string(k)); });
+}
 
 /// The values of a list, or a single one.
 std::vector<const json*> pointers(const json& value, bool is_list) {
@@ -64,6 +74,7 @@ std::uint32_t type_of_keyword(std::string_view keyword) {
                                                                   {"items", array_values},
                                                                   {"prefixItems", array_values},
                                                                   {"contains", array_values},
+                                                                  {"unevaluatedItems", array_values},
                                                                   {"minProperties", object_values},
                                                                   {"maxProperties", object_values},
                                                                   {"required", object_values},
@@ -71,6 +82,7 @@ std::uint32_t type_of_keyword(std::string_view keyword) {
                                                                   {"additionalProperties", object_values},
                                                                   {"patternProperties", object_values},
                                                                   {"propertyNames", object_values},
+                                                                  {"unevaluatedProperties", object_values},
                                                                   {"dependencies", object_values},
                                                                   {"dependentRequired", object_values},
                                                                   {"dependentSchemas", object_values}};
@@ -97,13 +109,20 @@ std::uint32_t type_of_value(const json& value) {
 }
 
 bool asserts(std::string_view keyword) {
-  const auto is_in = [&](const auto& list) { return std::ranges::find(list, keyword) != std::end(list); };
-  return type_of_keyword(keyword) != 0 || is_in(of_all_types) || is_in(refused_keywords) || is_in(refused_in_draft_3) ||
-         is_in(refused_up_to_draft_7);
+  return type_of_keyword(keyword) != 0 || is_in(keyword, of_all_types) || is_in(keyword, refused_in_draft_3) ||
+         is_in(keyword, refused_up_to_draft_7);
 }
 
 bool schema_clause::requires_member(const std::string& name) const {
   return std::ranges::find(required, name) != required.end();
+}
+
+bool schema_clause::leaves_item(const rest_rule& rest, std::size_t i) const {
+  using enum evaluation::kind;
+  return std::none_of(evaluated.begin() + static_cast<std::ptrdiff_t>(rest.first),
+                      evaluated.begin() + static_cast<std::ptrdiff_t>(rest.last), [i](const evaluation& e) {
+                        return e.what == every_item || (e.what == prefix && i < e.value->size());
+                      });
 }
 
 void schema_reader::refuse(const json& schema, const std::string& keyword, const std::string& problem) {
@@ -158,15 +177,17 @@ bool schema_reader::is_object(const json& schema, const std::string& keyword, co
   return !why_;
 }
 
-const json* schema_reader::target(const json& schema, const json& reference) {
+const json* schema_reader::target(const json& schema, const std::string& keyword, const json& reference) {
   if (document_.may_be_draft_3() && schema.contains("$id") && reference.is_string() &&
       !reference.get_ref<const std::string&>().starts_with('#') && !document_.is_root(schema)) {
     refuse(schema, "$ref", "is relative to the '$id' beside it since draft 2019 only: name the draft in '$schema'");
     return nullptr;
   }
   const json* found = reference.is_string() ? document_.find(schema, reference.get_ref<const std::string&>()) : nullptr;
-  if (found == nullptr) refuse(schema, "$ref", show(reference) + " is not in the schema");
-  return found;
+  if (found == nullptr) refuse(schema, keyword, show(reference) + " is not in the schema");
+  if (found == nullptr || keyword == "$ref" || document_.is_static(*found)) return found;
+  refuse(schema, keyword, show(reference) + " may mean several schemas, depending on where it is reached from");
+  return nullptr;
 }
 
 std::shared_ptr<const regex_dfa> schema_reader::find_texts(const std::string& pattern, const json& schema,
@@ -244,6 +265,18 @@ bool schema_reader::has_common_value(const schema_clause& c, const std::string& 
 
 schema_reader::clauses schema_reader::any_of(clauses all, const std::vector<schema_term>& ways, std::uint32_t depth) {
   clauses out;
+  // What is evaluated depends on which of them hold together.
+  if (constexpr std::size_t together_max = 4; is_evaluating_ && negations_ == 0 && ways.size() <= together_max) {
+    for (std::size_t subset = 1; subset < std::size_t{1} << ways.size() && !why_; ++subset) {
+      auto some = all;
+      for (std::size_t i = 0; i < ways.size(); ++i) {
+        if ((subset >> i & 1) != 0) some = apply(std::move(some), ways[i], depth + 1);
+      }
+      out.insert(out.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+    }
+    return prune(std::move(out));
+  }
+  is_narrowed_ = is_narrowed_ || is_evaluating_;
   for (const auto& way : ways) {
     auto some = apply(all, way, depth + 1);
     out.insert(out.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
@@ -292,20 +325,58 @@ schema_reader::clauses schema_reader::apply(clauses all, const schema_term& one,
     return {};
   }
   const bool is_only_ref = document_.refs_stand_alone() && schema.contains("$ref");
+  if (!one.is_negated) return apply_all(std::move(all), schema, is_only_ref, depth);
+  ++negations_;
+  auto denied = deny_any(std::move(all), schema, is_only_ref, depth);
+  --negations_;
+  return denied;
+}
+
+schema_reader::clauses schema_reader::deny_any(clauses all, const json& schema, bool is_only_ref, std::uint32_t depth) {
   clauses denied;
   for (const auto& [keyword, value] : schema.items()) {
-    if (is_only_ref && keyword != "$ref") continue;
-    if (!asserts(keyword) && !keyword.starts_with("redline:")) continue;
+    if ((is_only_ref && keyword != "$ref") || !asserts(keyword)) continue;
     if (!spend(1 + clause_steps * all.size())) return {};
-    if (!one.is_negated) {
-      all = prune(apply_keyword(std::move(all), schema, keyword, value, depth));
-      if (all.empty()) return {};
-      continue;
-    }
     auto some = deny_keyword(all, schema, keyword, value, depth);
     denied.insert(denied.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
   }
-  return one.is_negated ? prune(std::move(denied)) : all;
+  return prune(std::move(denied));
+}
+
+schema_reader::clauses schema_reader::apply_all(clauses all, const json& schema, bool is_only_ref,
+                                                std::uint32_t depth) {
+  const bool leaves_rest = !is_only_ref && has_rest(schema);
+  if (leaves_rest && negations_ > 0) {
+    refuse(schema, "", "'unevaluatedProperties' and 'unevaluatedItems' are not supported within 'not'");
+    return {};
+  }
+  const bool was_evaluating = is_evaluating_;
+  if (leaves_rest) {
+    is_evaluating_ = true;
+    for (auto& c : all) c.open_rests.push_back(c.evaluated.size());
+  }
+  for (const auto& [keyword, value] : schema.items()) {
+    if (is_only_ref && keyword != "$ref") continue;
+    if ((!asserts(keyword) && !keyword.starts_with("redline:")) || is_in(keyword, rest_keywords)) continue;
+    if (!spend(1 + clause_steps * all.size())) all.clear();
+    all = prune(apply_keyword(std::move(all), schema, keyword, value, depth));
+    if (all.empty()) break;
+  }
+  is_evaluating_ = was_evaluating;
+  for (auto& c : all) {
+    if (!leaves_rest) break;
+    const std::size_t first = c.open_rests.back(), last = c.evaluated.size();
+    c.open_rests.pop_back();
+    for (const std::string keyword : {"unevaluatedProperties", "unevaluatedItems"}) {
+      const auto rest = schema.find(keyword);
+      if (rest == schema.end()) continue;
+      const bool is_of_items = keyword == "unevaluatedItems";
+      c.rests.push_back({{&*rest}, is_of_items, first, last});
+      using enum schema_clause::evaluation::kind;
+      c.evaluated.push_back({is_of_items ? every_item : every_member, &*rest});
+    }
+  }
+  return all;
 }
 
 schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& schema, const std::string& keyword,
@@ -319,16 +390,17 @@ schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& sch
     for (const auto& one : list) terms.push_back({&one});
     return terms;
   };
-  const bool is_own = keyword.starts_with("redline:");
-  if (is_own || std::ranges::find(refused_keywords, keyword) != std::end(refused_keywords) ||
-      (document_.may_be_draft_3() && std::ranges::find(refused_in_draft_3, keyword) != std::end(refused_in_draft_3)) ||
-      ((document_.refs_stand_alone() || document_.may_be_draft_3()) &&
-       std::ranges::find(refused_up_to_draft_7, keyword) != std::end(refused_up_to_draft_7))) {
+  const auto evaluate = [&](schema_clause& c, schema_clause::evaluation::kind what) {
+    if (is_evaluating_ && negations_ == 0) c.evaluated.push_back({what, &value});
+  };
+  using enum schema_clause::evaluation::kind;
+  if (keyword.starts_with("redline:") || (document_.may_be_draft_3() && is_in(keyword, refused_in_draft_3)) ||
+      ((document_.refs_stand_alone() || document_.may_be_draft_3()) && is_in(keyword, refused_up_to_draft_7))) {
     refuse(schema, "", "the keyword '" + keyword.substr(0, 64) + "' is not supported");
     return {};
   }
-  if (keyword == "$ref") {
-    const json* to = target(schema, value);
+  if (is_in(keyword, references)) {
+    const json* to = target(schema, keyword, value);
     return to == nullptr ? clauses{} : apply(std::move(all), {to}, depth + 1);
   }
   if (keyword == "allOf") {
@@ -341,7 +413,7 @@ schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& sch
   if (keyword == "not") return apply(std::move(all), {&value, true}, depth + 1);
   if (keyword == "if") {
     const auto then = schema.find("then"), otherwise = schema.find("else");
-    if (then == schema.end() && otherwise == schema.end()) return all;
+    if (then == schema.end() && otherwise == schema.end() && !is_evaluating_) return all;
     auto yes = apply(all, {&value}, depth + 1);
     if (then != schema.end()) yes = apply(std::move(yes), {&*then}, depth + 1);
     auto no = apply(std::move(all), {&value, true}, depth + 1);
@@ -438,11 +510,14 @@ schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& sch
     return each([&](schema_clause& c) { c.is_unique = c.is_unique || value == true; });
   }
   if (keyword == "items" || keyword == "prefixItems") {
+    const bool is_all = keyword == "items" && (!value.is_array() || schema.contains("additionalItems"));
     return each([&](schema_clause& c) {
       if (c.arrays.empty() || c.arrays.back() != &schema) c.arrays.push_back(&schema);
+      evaluate(c, is_all ? every_item : prefix);
     });
   }
   if (keyword == "contains") {
+    is_narrowed_ = is_narrowed_ || is_evaluating_;  // it also looks at the items that it finds
     const auto least = schema.find("minContains"), most = schema.find("maxContains");
     const schema_clause::containing what{{&value},
                                          least == schema.end() ? 1 : count_of(schema, "minContains", *least),
@@ -482,6 +557,8 @@ schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& sch
     if ((keyword == "properties" || keyword == "patternProperties") && !is_object(schema, keyword, value)) return {};
     return each([&](schema_clause& c) {
       if (c.objects.empty() || c.objects.back() != &schema) c.objects.push_back(&schema);
+      if (keyword != "propertyNames")
+        evaluate(c, keyword == "properties" ? named : keyword == "patternProperties" ? by_pattern : every_member);
     });
   }
   if (keyword == "dependencies" || keyword == "dependentRequired" || keyword == "dependentSchemas") {
@@ -564,9 +641,8 @@ schema_reader::clauses schema_reader::deny_keyword(clauses all, const json& sche
     for (const auto& one : list) terms.push_back({&one, true});
     return any_of(std::move(all), terms, depth);
   };
-  if (std::ranges::find(refused_keywords, keyword) != std::end(refused_keywords)) return cannot();
-  if (keyword == "$ref") {
-    const json* to = target(schema, value);
+  if (is_in(keyword, references)) {
+    const json* to = target(schema, keyword, value);
     return to == nullptr ? clauses{} : apply(std::move(all), {to, true}, depth + 1);
   }
   if (keyword == "allOf") return !is_list(schema, keyword, value) ? clauses{} : deny_some(value);
@@ -684,6 +760,42 @@ schema_reader::clauses schema_reader::deny_keyword(clauses all, const json& sche
     return prune(std::move(out));
   }
   if (keyword == "additionalProperties" && (value == true || value == json::object())) return {};
+  if (keyword == "additionalProperties") {
+    // One of the members that are named elsewhere is not allowed here; others could be, but are left out.
+    is_narrowed_ = true;
+    const auto properties = schema.find("properties"), patterns = schema.find("patternProperties");
+    const auto is_known = [&](const std::string& name) {
+      if (properties != schema.end() && properties->contains(name)) return true;
+      const auto matches = [&](const auto& one) {
+        const auto texts = find_texts(one.key(), schema, "patternProperties");
+        return texts && texts->matches(name);
+      };
+      if (patterns == schema.end()) return false;
+      const auto all_patterns = patterns->items();
+      return std::any_of(all_patterns.begin(), all_patterns.end(), matches);
+    };
+    clauses out;
+    for (auto& c : all) {
+      if (c.values) {
+        out.push_back(std::move(c));
+        continue;
+      }
+      std::set<std::string> names;
+      for (const json* object : c.objects) {
+        const auto own = object->find("properties");
+        if (own == object->end() || !own->is_object()) continue;
+        for (const auto& [name, unused] : own->items()) {
+          if (!spend(clause_steps)) return {};
+          if (is_known(name) || !names.insert(name).second) continue;
+          auto with = c;
+          if (!with.requires_member(name)) with.required.push_back(name);
+          add_term(with.members[name], {&value, true});
+          out.push_back(std::move(with));
+        }
+      }
+    }
+    return prune(std::move(out));
+  }
   if (type_of_keyword(keyword) != 0) return cannot();
   return {};  // an annotation asserts nothing
 }
@@ -716,8 +828,8 @@ bool schema_reader::keyword_holds(const json& schema, const std::string& keyword
     return found == schema.end() ? nullptr : &*found;
   };
   const auto is = [&](const json& s) { return holds(s, value, depth); };
-  if (keyword == "$ref") {
-    const json* to = target(schema, of);
+  if (is_in(keyword, references)) {
+    const json* to = target(schema, keyword, of);
     return to != nullptr && is(*to);
   }
   if (keyword == "allOf") return std::ranges::all_of(of, is);
@@ -759,6 +871,10 @@ bool schema_reader::keyword_holds(const json& schema, const std::string& keyword
     const auto length = characters_in(text);
     return length >= c.length_min && length <= c.length_max &&
            std::ranges::all_of(c.texts, [&](const auto& t) { return t.texts->matches(text); });
+  }
+  if (is_in(keyword, rest_keywords)) {
+    refuse(schema, keyword, "is not supported for values that are listed");
+    return false;
   }
   if (keyword == "minItems") return value.size() >= count_of(schema, keyword, of);
   if (keyword == "maxItems") return value.size() <= count_of(schema, keyword, of);

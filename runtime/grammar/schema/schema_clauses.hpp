@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <compare>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -73,7 +76,39 @@ struct schema_clause {
   std::set<std::string> forbidden;
   std::uint32_t members_min = 0, members_max = UINT32_MAX;
 
+  /// What a keyword has looked at, which `unevaluatedProperties` and `unevaluatedItems` leave alone.
+  struct evaluation {
+    enum class kind : std::uint8_t { named, by_pattern, every_member, prefix, every_item };
+    kind what;
+    const json* value;  // of the keyword
+  };
+  /// What holds for the members or items at which none of `evaluated` from `first` to before `last` has looked.
+  struct rest_rule {
+    schema_term what;
+    bool is_of_items = false;
+    std::size_t first = 0, last = 0;
+  };
+  std::vector<evaluation> evaluated;  // only within schemas with one of those keywords
+  std::vector<rest_rule> rests;
+  std::vector<std::size_t> open_rests;  // where they begin in `evaluated`, while such schemas are read
+
   [[nodiscard]] bool requires_member(const std::string& name) const;
+  /// Whether item `i` is left to a rule of items.
+  [[nodiscard]] bool leaves_item(const rest_rule& rest, std::size_t i) const;
+  /// Whether a member is left to a rule of members. is_named: tells whether it is one of an object's; matches: whether
+  /// its name matches a pattern.
+  template<class Named, class Matches>
+  [[nodiscard]] bool leaves_member(const rest_rule& rest, Named is_named, Matches matches) const {
+    using enum evaluation::kind;
+    return std::none_of(evaluated.begin() + static_cast<std::ptrdiff_t>(rest.first),
+                        evaluated.begin() + static_cast<std::ptrdiff_t>(rest.last), [&](const evaluation& e) {
+                          if (e.what == named) return is_named(*e.value);
+                          if (e.what != by_pattern) return e.what == every_member;
+                          const auto patterns = e.value->items();
+                          return std::any_of(patterns.begin(), patterns.end(),
+                                             [&](const auto& one) { return matches(one.key()); });
+                        });
+  }
 };
 
 /// Reads the assertions of a document's schemas. Stops at the first error.
@@ -101,6 +136,8 @@ class schema_reader {
  private:
   using clauses = std::vector<schema_clause>;
   clauses apply(clauses all, const schema_term& one, std::uint32_t depth);
+  clauses apply_all(clauses all, const json& schema, bool is_only_ref, std::uint32_t depth);
+  clauses deny_any(clauses all, const json& schema, bool is_only_ref, std::uint32_t depth);
   clauses apply_keyword(clauses all, const json& schema, const std::string& keyword, const json& value,
                         std::uint32_t depth);
   clauses deny_keyword(clauses all, const json& schema, const std::string& keyword, const json& value,
@@ -114,7 +151,7 @@ class schema_reader {
   bool holds(const json& schema, const json& value, std::uint32_t depth);
   bool keyword_holds(const json& schema, const std::string& keyword, const json& value, const json& instance,
                      std::uint32_t depth);
-  const json* target(const json& schema, const json& reference);
+  const json* target(const json& schema, const std::string& keyword, const json& reference);
   std::uint32_t types_named(const json& schema, const json& type);
   std::uint32_t count_of(const json& schema, const std::string& keyword, const json& count);
   bool is_list(const json& schema, const std::string& keyword, const json& list);
@@ -126,6 +163,8 @@ class schema_reader {
   std::uint32_t states_count_ = 0;
   step_count pattern_steps_{4'000'000};  // about 40 ms
   bool is_narrowed_ = false;             // some values that match were left out since this was reset
+  bool is_evaluating_ = false;           // a schema around has `unevaluatedProperties` or `unevaluatedItems`
+  std::uint32_t negations_ = 0;          // around what is read
   std::optional<failure> why_;
 };
 

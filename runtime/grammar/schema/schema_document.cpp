@@ -1,6 +1,7 @@
 #include "runtime/grammar/schema/schema_document.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace redline::grammar {
 namespace {
@@ -38,6 +39,14 @@ std::string percent_decoded(std::string_view text) {
 
 std::string_view without_empty_fragment(std::string_view address) {
   return address.ends_with('#') ? address.substr(0, address.size() - 1) : address;
+}
+
+/// The name by which dynamic references may mean this subschema.
+std::optional<std::string> dynamic_anchor(const json& schema) {
+  if (!schema.is_object()) return std::nullopt;
+  const auto name = schema.find("$dynamicAnchor"), recursive = schema.find("$recursiveAnchor");
+  if (name != schema.end() && name->is_string()) return name->get<std::string>();
+  return recursive != schema.end() && *recursive == true ? std::optional<std::string>("") : std::nullopt;
 }
 
 }  // namespace
@@ -82,6 +91,7 @@ void schema_document::visit(const json& value, role what, const std::string& bas
       if (anchor != value.end() && anchor->is_string())
         by_address_.try_emplace(own + "#" + anchor->get_ref<const std::string&>(), &value);
     }
+    if (const auto name = dynamic_anchor(value)) ++dynamic_anchors_[*name];
   }
   places_.insert_or_assign(&value, where{own, parent, std::move(name)});
   if (value.is_object()) {
@@ -141,6 +151,12 @@ const json* schema_document::find(const json& from, std::string_view reference) 
   const auto known = by_address_.find(address.substr(0, hash));
   if (known != by_address_.end()) return follow(known->second, fragment);
   return nullptr;
+}
+
+bool schema_document::is_static(const json& schema) const {
+  const auto name = dynamic_anchor(schema);
+  const auto known = name ? dynamic_anchors_.find(*name) : dynamic_anchors_.end();
+  return known == dynamic_anchors_.end() || known->second == 1;
 }
 
 std::string schema_document::path_of(const json& schema) const {

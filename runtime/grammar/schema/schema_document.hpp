@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -20,6 +23,9 @@ class schema_document {
   /// What a `$ref` in a subschema means: a JSON pointer, an anchor, or the address of a subschema (`$id`), relative to
   /// the address of the subschema it is in. Null if it is not in this document.
   [[nodiscard]] const json* find(const json& from, std::string_view reference) const;
+  /// Whether a `$dynamicRef` or `$recursiveRef` that leads to this subschema means no other, from wherever it is
+  /// reached.
+  [[nodiscard]] bool is_static(const json& schema) const;
   /// Whether `$ref` is all that counts in its subschema, as before the draft of 2019.
   [[nodiscard]] bool refs_stand_alone() const { return refs_stand_alone_; }
   /// Whether the document says that it follows draft 3, or does not say what it follows.
@@ -43,6 +49,7 @@ class schema_document {
   const json& root_;
   std::unordered_map<const json*, where> places_;
   std::unordered_map<std::string, const json*> by_address_;
+  std::map<std::string, std::size_t> dynamic_anchors_;  // how many subschemas have each; "" is `$recursiveAnchor`
   bool refs_stand_alone_ = false;
   bool may_be_draft_3_ = true;
 };

@@ -19,6 +19,8 @@ struct decimal {
   std::string fraction;      // without trailing zeros
 
   static decimal read(const nlohmann::ordered_json& number);
+  /// Digits before and after the point, with zeros that are dropped.
+  static decimal of_digits(std::string whole, std::string fraction);
   [[nodiscard]] bool is_whole() const { return fraction.empty(); }
   [[nodiscard]] bool is_zero() const { return whole.empty() && fraction.empty(); }
   [[nodiscard]] std::strong_ordering operator<=>(const decimal& other) const;
@@ -42,8 +44,9 @@ struct number_bounds {
 
 enum class number_kind : std::uint8_t { whole, fractional, any };
 
-/// The numbers within the bounds: with at most 15 digits before and after the point. Only numbers without bounds may
-/// have an exponent, of at most 2 digits. Fails if the bounds cannot be written as rules.
+/// The numbers within the bounds: with at most 20 digits before and after the point, but 15 after it beside a bound
+/// that is excluded and where whole numbers are. Only numbers without bounds may have an exponent, of at most 2 digits.
+/// Fails if the bounds cannot be written as rules.
 [[nodiscard]] result<part> numbers_within(number_bounds bounds, number_kind kind);
 
 }  // namespace redline::grammar

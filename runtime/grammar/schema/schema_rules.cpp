@@ -391,6 +391,9 @@ class writer {
       else if (rest != s->end())
         add_term(terms, {&*rest});
     }
+    for (const auto& rest : c.rests) {
+      if (rest.is_of_items && c.leaves_item(rest, i)) add_term(terms, rest.what);
+    }
     return terms;
   }
   // Items of which each is there once, in any order.
@@ -576,6 +579,14 @@ class writer {
         if (!reader_.hold({{&*of_names}}, json(name))) return std::nullopt;
       }
     }
+    const auto is_named = [&](const json& members) { return members.contains(name); };
+    const auto matches = [&](const std::string& pattern) {
+      const auto texts = reader_.find_texts(pattern, *c.objects.front(), "patternProperties");
+      return texts && texts->matches(name);
+    };
+    for (const auto& rest : c.rests) {
+      if (!rest.is_of_items && c.leaves_member(rest, is_named, matches)) add_term(terms, rest.what);
+    }
     return terms;
   }
 
@@ -615,6 +626,15 @@ class writer {
           }
         }
         if (const auto rest = s->find("additionalProperties"); rest != s->end() && !is_known) add_term(terms, {&*rest});
+      }
+      const auto matches = [&](const std::string& pattern) {
+        const auto at = std::distance(patterns.begin(), patterns.find(pattern));
+        return (subset >> at & 1) != 0;
+      };
+      for (const auto& rest : c.rests) {
+        const bool is_left = c.leaves_member(
+            rest, [](const json&) { return false; }, matches);
+        if (!rest.is_of_items && is_left) add_term(terms, rest.what);
       }
       if (is_never(terms)) continue;
       std::size_t i = 0;

@@ -165,8 +165,8 @@ TEST(json_schema, keeps_whole_numbers_within_their_bounds) {
   all_within(-105, -7, R"({"type":"integer","minimum":-105,"maximum":-7})");
   all_within(-1, 12, R"({"type":"integer","exclusiveMinimum":-2,"maximum":12.0})");
   all_within(95, 105, R"({"type":"integer","minimum":95,"exclusiveMaximum":106})");
-  EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "123456789012345"), "complete");
-  EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "1234567890123456"), "wrong: 123456789012345");
+  EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "12345678901234567890"), "complete");
+  EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "123456789012345678901"), "wrong: 12345678901234567890");
   EXPECT_EQ(outcome(R"({"type":"integer","minimum":5})", "4"), "incomplete");
   EXPECT_EQ(outcome(R"({"type":"integer","maximum":5})", "-99999999999"), "complete");
   EXPECT_EQ(outcome(R"({"type":"integer","maximum":5})", "-0"), "wrong: -");
@@ -262,8 +262,7 @@ TEST(json_schema, takes_what_asserts_nothing_for_an_annotation) {
                     "[1,2,3]"),
             "complete");
   for (const char* name :
-       {"unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef", "contentEncoding",
-        "contentMediaType", "extends", "disallow", "divisibleBy", "redline:text"}) {
+       {"contentEncoding", "contentMediaType", "extends", "disallow", "divisibleBy", "redline:text"}) {
     const std::string schema = std::string(R"({"type":"array","items":{")") + name + R"(":"x"}})";
     EXPECT_THAT(outcome(schema, ""), testing::HasSubstr("schema.items: the keyword '" + std::string(name) + "'"));
   }
@@ -331,7 +330,7 @@ TEST(json_schema, refuses_schemas_that_it_cannot_enforce) {
            wrong{R"({"allOf":[]})", "schema.allOf: must be a list of schemas"},
            wrong{R"({"type":"string","minLength":3,"maxLength":2})", "no value matches"},
            wrong{R"({"type":"integer","minimum":3,"exclusiveMaximum":3})", "no value matches"},
-           wrong{R"({"type":"integer","minimum":1e16})", "no value matches"},
+           wrong{R"({"type":"integer","minimum":1e21})", "no value matches"},
            wrong{R"({"type":"integer","minimum":11,"maximum":13,"multipleOf":5})", "no value matches"},
            wrong{R"({"type":"integer","multipleOf":0})", "'multipleOf' must be more than 0"},
            wrong{R"({"type":"integer","maximum":"1"})", "schema.maximum: must be a number"},

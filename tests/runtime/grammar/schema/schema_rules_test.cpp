@@ -65,6 +65,11 @@ TEST(schema_rules, allow_what_matches_exactly_one_of_alternatives_that_overlap) 
 
 TEST(schema_rules, exclude_what_not_and_if_exclude) {
   expect_examples({
+      // The empty object matches both.
+      {R"({"type":"object","oneOf":[{"additionalProperties":false,"properties":{"a":{"type":"integer"}}},
+           {"additionalProperties":false,"properties":{"b":{"type":"integer"}}}]})",
+       {R"({"a":1})", R"({"b":1})"},
+       {"{}", R"({"a":1,"b":1})"}},
       {R"({"not":{"type":["integer","object"]}})", {"1.5", "\"a\"", "[]", "null", "true"}, {"1", "{}"}},
       {R"({"not":{"enum":["ab","a",null,true]},"type":["string","null","boolean"]})",
        {"\"\"", "\"b\"", "\"abc\"", "\"\\n\"", "\"\xc3\xa9\"", "false"},
@@ -275,6 +280,28 @@ TEST(schema_rules, write_numbers_within_their_bounds_exactly) {
       {R"({"type":"number","minimum":-1e-20})", {"0", "1"}, {"-0.000000000000001", "-1"}},
       {R"({"type":"number","maximum":0.99999999999999999e-2})", {"0.009", "-5"}, {"0.0100001", "1"}},
       {R"({"type":"number","multipleOf":0.25})", {"1", "1.5", "1.250", "-0.75"}, {"1.3", "0.1"}},
+      {R"({"type":"number","multipleOf":0.01,"minimum":0,"exclusiveMaximum":100.5})",
+       {"0", "0.01", "99.99", "100.490", "100"},
+       {"-0.01", "0.001", "100.5", "100.51", "101"}},
+      {R"({"type":"number","multipleOf":0.2,"minimum":-1.1,"maximum":-0.3})",
+       {"-1", "-0.40"},
+       {"-1.2", "-0.2", "-0.5"}},
+      {R"({"type":"number","multipleOf":0.5,"exclusiveMinimum":0.5,"exclusiveMaximum":1.5})",
+       {"1", "1.00"},
+       {"0.5", "1.5"}},
+      {R"({"type":"integer","multipleOf":2.5,"minimum":0,"maximum":20})", {"0", "5", "20"}, {"2", "25"}},
+      {R"({"type":"integer","multipleOf":0.5,"minimum":0})", {"0", "7"}, {"-1", "0.5"}},
+      {R"({"type":"integer","allOf":[{"multipleOf":4},{"multipleOf":6}]})", {"0", "12", "-24"}, {"4", "6", "18"}},
+      {R"({"type":"number","allOf":[{"multipleOf":0.25},{"multipleOf":0.1}]})", {"0.5", "-3"}, {"0.25", "0.1"}},
+      // Numbers of 64 bits, and the digits of any double.
+      {R"({"type":"integer"})", {"18446744073709551615", "-9223372036854775808"}, {"123456789012345678901"}},
+      {R"({"type":"integer","minimum":0,"maximum":9223372036854775807})",
+       {"9223372036854775807", "1234567890123456789"},
+       {"9223372036854775808"}},
+      {R"({"type":"number","minimum":-180,"maximum":180})", {"1.5707963267948966", "0.30000000000000004"}, {"180.1"}},
+      {R"({"type":"number"})", {"0.30000000000000004", "1.7976931348623157e+99"}, {}},
+      // A double cannot tell these from a bound that is excluded.
+      {R"({"type":"number","exclusiveMaximum":1})", {"0.999999999999999"}, {"0.99999999999999999"}},
       {R"({"type":"integer","multipleOf":7})", {"0", "7", "-21", "700"}, {"1", "22", "07"}},
       {R"({"type":"integer","multipleOf":7,"minimum":10,"maximum":30})", {"14", "28"}, {"7", "35", "15"}},
       {R"({"maximum":3,"exclusiveMaximum":true,"type":"integer"})", {"2"}, {"3"}},
@@ -296,10 +323,72 @@ TEST(schema_rules, find_references_by_pointer_anchor_and_address) {
   });
 }
 
+TEST(schema_rules, follow_dynamic_references_that_can_mean_one_schema) {
+  expect_examples({
+      {R"({"$dynamicRef":"#t","$defs":{"x":{"$dynamicAnchor":"t","type":"null"},"y":{"$dynamicAnchor":"u"}}})",
+       {"null"},
+       {"1"}},
+      {R"({"$dynamicRef":"#/$defs/x","$defs":{"x":{"type":"null"}}})", {"null"}, {"1"}},
+      {R"({"$recursiveAnchor":true,"properties":{"a":{"$recursiveRef":"#"}},"type":"object"})",
+       {R"({"a":{"a":{}}})"},
+       {R"({"a":1})"}},
+  });
+}
+
+TEST(schema_rules, hold_members_at_which_no_other_keyword_looked) {
+  expect_examples({
+      {R"({"type":"object","allOf":[{"properties":{"a":{}}},{"patternProperties":{"^x":{}}}],
+           "properties":{"b":{}},"unevaluatedProperties":false})",
+       {"{}", R"({"a":2,"b":1,"x1":3})"},
+       {R"({"c":1})", R"({"a":1,"c":1})"}},
+      {R"({"type":"object","properties":{"a":{}},"unevaluatedProperties":{"type":"null"}})",
+       {R"({"a":1,"z":null})"},
+       {R"({"z":1})"}},
+      // Only what holds counts.
+      {R"({"type":"object","anyOf":[{"properties":{"a":{"const":1}},"required":["a"]},
+           {"properties":{"b":{"const":2}},"required":["b"]}],"unevaluatedProperties":false})",
+       {R"({"a":1})", R"({"b":2})", R"({"a":1,"b":2})"},
+       {R"({"a":1,"b":3})", R"({"b":2,"a":3})"}},
+      {R"({"type":"object","if":{"properties":{"a":{"const":1}},"required":["a"]},"then":{"properties":{"b":{}}},
+           "else":{"properties":{"c":{}}},"unevaluatedProperties":false})",
+       {R"({"a":1,"b":1})", R"({"c":1})"},
+       {R"({"a":1,"c":1})", R"({"b":1})", R"({"a":2})"}},
+      // What is said beside a schema is not within it, and what 'not' looks at does not count.
+      {R"({"type":"object","properties":{"a":{}},"allOf":[{"properties":{"b":{}},"unevaluatedProperties":false}]})",
+       {R"({"b":1})"},
+       {R"({"a":1})"}},
+      {R"({"type":"object","not":{"not":{"properties":{"a":{}}}},"unevaluatedProperties":false})",
+       {"{}"},
+       {R"({"a":1})"}},
+      // An inner schema has looked at all of them.
+      {R"({"type":"object","allOf":[{"unevaluatedProperties":{"type":"null"}}],"unevaluatedProperties":false})",
+       {R"({"a":null})"},
+       {R"({"a":1})"}},
+  });
+}
+
+TEST(schema_rules, hold_items_at_which_no_other_keyword_looked) {
+  expect_examples({
+      {R"({"type":"array","allOf":[{"prefixItems":[{"const":1},{"const":2}]}],"prefixItems":[true],"unevaluatedItems":false})",
+       {"[]", "[1]", "[1,2]"},
+       {"[2]", "[1,2,3]"}},
+      {R"({"type":"array","prefixItems":[true],"unevaluatedItems":{"type":"null"}})", {"[1,null]"}, {"[1,2]"}},
+      {R"({"type":"array","allOf":[{"items":{"type":"integer"}}],"unevaluatedItems":false})", {"[1,2]"}, {"[null]"}},
+      {R"({"type":"array","$ref":"#/$defs/p","unevaluatedItems":false,"$defs":{"p":{"prefixItems":[{"const":1}]}}})",
+       {"[1]"},
+       {"[1,1]"}},
+  });
+}
+
 TEST(schema_rules, say_what_cannot_be_enforced_and_where) {
   for (const auto& [schema, why] : std::vector<std::pair<const char*, const char*>>{
-           {R"({"properties":{"a":{"unevaluatedProperties":false}}})",
-            "schema.properties.a: the keyword 'unevaluatedProperties' is not supported"},
+           {R"({"not":{"properties":{"a":{"not":{"unevaluatedItems":false}}}}})", "not supported within 'not'"},
+           {R"({"enum":[[1],2],"unevaluatedItems":false})",
+            "schema.unevaluatedItems: is not supported for values that are listed"},
+           {R"({"$dynamicRef":"#a","$defs":{"x":{"$dynamicAnchor":"a"},"y":{"$id":"y","$dynamicAnchor":"a"}}})",
+            "schema.$dynamicRef: '#a' may mean several schemas"},
+           {R"({"type":"number","multipleOf":0.3})", "'multipleOf' of a fraction is supported where it divides 1"},
+           {R"({"multipleOf":-0.5})", "'multipleOf' must be more than 0"},
            {R"({"items":{"$ref":"other.json"}})", "schema.items.$ref: 'other.json' is not in the schema"},
            {R"({"type":"array","uniqueItems":true})", "schema.uniqueItems: needs items of at most 32 values"},
            {R"({"type":"string","enum":[1]})", "no value matches all that stands at 'schema'"},
