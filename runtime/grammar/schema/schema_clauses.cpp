@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint32_t nesting_max = 100;  // of references and combinations without a value in between
 constexpr std::size_t clauses_max = 512;
 constexpr std::size_t clause_steps = 8;                // to copy one
+constexpr std::size_t others_max = 16;                 // alternatives to what is said of members that are not named
 constexpr std::uint32_t pattern_states_max = 1 << 13;  // of all patterns together
 
 constexpr std::pair<std::string_view, std::uint32_t> types_by_name[] = {
@@ -761,7 +762,8 @@ schema_reader::clauses schema_reader::deny_keyword(clauses all, const json& sche
   }
   if (keyword == "additionalProperties" && (value == true || value == json::object())) return {};
   if (keyword == "additionalProperties") {
-    // One of the members that are named elsewhere is not allowed here; others could be, but are left out.
+    // One of the members that are named elsewhere is not allowed here. Others could be, but are left out, as are all
+    // where these would be many alternatives.
     is_narrowed_ = true;
     const auto properties = schema.find("properties"), patterns = schema.find("patternProperties");
     const auto is_known = [&](const std::string& name) {
@@ -775,9 +777,10 @@ schema_reader::clauses schema_reader::deny_keyword(clauses all, const json& sche
       return std::any_of(all_patterns.begin(), all_patterns.end(), matches);
     };
     clauses out;
-    for (auto& c : all) {
+    for (const auto& c : all) {
+      if (out.size() > others_max) return cannot();
       if (c.values) {
-        out.push_back(std::move(c));
+        out.push_back(c);
         continue;
       }
       std::set<std::string> names;
