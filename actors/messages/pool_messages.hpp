@@ -15,11 +15,12 @@
 
 namespace redline::actors {
 
-/// The version of what processes of a pool send each other, and of its meaning. Raised with every change to either,
-/// even an appended field, because nothing tests two versions with each other: a process with a different one is
-/// refused at hello. (`actor::wire_version` covers only the envelope: frames of another one are not read at all.) A
-/// test fails when the bytes of such a message change and this does not: tests/actors/node/pool_rules_test.cpp.
-inline constexpr std::uint32_t pool_protocol = 7;
+/// The version of what processes of a pool send each other, and of its meaning, such as the tables of a grammar in
+/// which a state counts. Raised with every change to either, even an appended field, because nothing tests two versions
+/// with each other: a process with a different one is refused at hello. (`actor::wire_version` covers only the
+/// envelope: frames of another one are not read at all.) A test fails when the bytes of such a message change and this
+/// does not: tests/actors/node/pool_rules_test.cpp.
+inline constexpr std::uint32_t pool_protocol = 8;
 
 /// What a process does in a pool.
 enum class process_role : std::uint8_t {

@@ -5,15 +5,13 @@
 #include <utility>
 
 #include "runtime/base/pause_point.hpp"
+#include "runtime/grammar/schema/schema_keywords.hpp"
 #include "runtime/grammar/schema/string_formats.hpp"
 
 namespace redline::grammar {
 namespace {
 
-constexpr std::uint32_t nesting_max = 100;  // of references and combinations without a value in between
 constexpr std::size_t clauses_max = 512;
-constexpr std::size_t clause_steps = 8;                // to copy one
-constexpr std::size_t others_max = 16;                 // alternatives to what is said of members that are not named
 constexpr std::uint32_t pattern_states_max = 1 << 13;  // of all patterns together
 
 constexpr std::pair<std::string_view, std::uint32_t> types_by_name[] = {
@@ -23,28 +21,14 @@ constexpr std::pair<std::string_view, std::uint32_t> types_by_name[] = {
 /// Keywords that assert something about values of all types.
 constexpr std::string_view of_all_types[] = {"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf",
                                              "not",  "if",          "type",          "enum",  "const"};
-constexpr std::string_view references[] = {"$ref", "$dynamicRef", "$recursiveRef"};
-/// They are read after all other keywords of their schema.
-constexpr std::string_view rest_keywords[] = {"unevaluatedProperties", "unevaluatedItems"};
 /// Keywords that assert something in some drafts and cannot be enforced.
 constexpr std::string_view refused_in_draft_3[] = {"extends", "disallow", "divisibleBy"};
 constexpr std::string_view refused_up_to_draft_7[] = {"contentEncoding", "contentMediaType"};  // annotations since then
 
-template<class List>
-bool is_in(std::string_view keyword, const List& list) {
-  return std::ranges::find(list, keyword) != std::end(list);
-}
 bool has_rest(const json& schema) {
   return std::ranges::any_of(rest_keywords, [&](const auto k) { return schema.contains(std::string(k)); });
 }
 
-/// The values of a list, or a single one.
-std::vector<const json*> pointers(const json& value, bool is_list) {
-  std::vector<const json*> out;
-  if (!is_list) return {&value};
-  for (const auto& one : value) out.push_back(&one);
-  return out;
-}
 bool contains(const std::vector<const json*>& list, const json& value) {
   return std::ranges::any_of(list, [&](const json* one) { return *one == value; });
 }
@@ -55,9 +39,7 @@ std::string show(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 128);
 }
 
-std::size_t characters_in(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
-}
+}  // namespace
 
 std::uint32_t type_of_keyword(std::string_view keyword) {
   static const std::map<std::string_view, std::uint32_t> types = {{"minimum", number_values},
@@ -90,8 +72,6 @@ std::uint32_t type_of_keyword(std::string_view keyword) {
   const auto at = types.find(keyword);
   return at == types.end() ? 0 : at->second;
 }
-
-}  // namespace
 
 void add_term(schema_terms& to, schema_term one) {
   if (std::ranges::find(to, one) == to.end()) to.push_back(one);
@@ -588,361 +568,6 @@ schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& sch
     return all;
   }
   return all;  // an annotation, or a keyword that is read with another one
-}
-
-/// Leaves out an array or an object, and all others of its size that are not listed.
-schema_reader::clauses schema_reader::without_size(clauses all, const json& value) {
-  const auto type = type_of_value(value);
-  const auto size = static_cast<std::uint32_t>(value.size());
-  is_narrowed_ = is_narrowed_ || size > 0;
-  clauses out;
-  for (auto& c : all) {
-    if (c.values || (c.types & type) == 0) {
-      out.push_back(std::move(c));
-      continue;
-    }
-    auto larger = c, smaller = c;
-    c.types &= ~type;
-    larger.types = smaller.types = type;
-    (type == array_values ? larger.items_min : larger.members_min) =
-        std::max(type == array_values ? c.items_min : c.members_min, size + 1);
-    auto& most = type == array_values ? smaller.items_max : smaller.members_max;
-    if (size > 0) most = std::min(most, size - 1);
-    out.push_back(std::move(c));
-    out.push_back(std::move(larger));
-    if (size > 0) out.push_back(std::move(smaller));
-  }
-  return prune(std::move(out));
-}
-
-/// The values that do not fulfil one keyword.
-schema_reader::clauses schema_reader::deny_keyword(clauses all, const json& schema, const std::string& keyword,
-                                                   const json& value, std::uint32_t depth) {
-  if (const auto type = type_of_keyword(keyword); type != 0) {
-    for (auto& c : all) c.types &= type;
-    all = prune(std::move(all));
-  }
-  const auto each = [&all](auto change) {
-    for (auto& c : all) change(c);
-    return std::move(all);
-  };
-  // Values that only this keyword tells apart are left out: an answer may be narrower than a schema, never wider.
-  // Listed values are all looked at in the end.
-  const auto cannot = [&]() -> clauses {
-    is_narrowed_ = is_narrowed_ || !all.empty();
-    std::erase_if(all, [](const schema_clause& c) { return !c.values; });
-    return std::move(all);
-  };
-  const auto deny_each = [&](const json& list) {
-    for (const auto& one : list) all = apply(std::move(all), {&one, true}, depth + 1);
-    return std::move(all);
-  };
-  const auto deny_some = [&](const json& list) {
-    std::vector<schema_term> terms;
-    for (const auto& one : list) terms.push_back({&one, true});
-    return any_of(std::move(all), terms, depth);
-  };
-  if (is_in(keyword, references)) {
-    const json* to = target(schema, keyword, value);
-    return to == nullptr ? clauses{} : apply(std::move(all), {to, true}, depth + 1);
-  }
-  if (keyword == "allOf") return !is_list(schema, keyword, value) ? clauses{} : deny_some(value);
-  if (keyword == "anyOf") return !is_list(schema, keyword, value) ? clauses{} : deny_each(value);
-  if (keyword == "oneOf") {
-    // None of them, or two of them.
-    if (!is_list(schema, keyword, value)) return {};
-    clauses out;
-    for (std::size_t i = 0; i < value.size() && !why_; ++i) {
-      for (std::size_t k = i + 1; k < value.size() && !why_; ++k) {
-        auto two = apply(apply(all, {&value[i]}, depth + 1), {&value[k]}, depth + 1);
-        out.insert(out.end(), std::make_move_iterator(two.begin()), std::make_move_iterator(two.end()));
-      }
-    }
-    auto none = deny_each(value);
-    out.insert(out.end(), std::make_move_iterator(none.begin()), std::make_move_iterator(none.end()));
-    return prune(std::move(out));
-  }
-  if (keyword == "not") return apply(std::move(all), {&value}, depth + 1);
-  if (keyword == "if") {
-    clauses out;
-    for (const bool is_then : {true, false}) {
-      const auto branch = schema.find(is_then ? "then" : "else");
-      if (branch == schema.end()) continue;
-      auto some = apply(apply(all, {&value, !is_then}, depth + 1), {&*branch, true}, depth + 1);
-      out.insert(out.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
-    }
-    return out;
-  }
-  if (keyword == "type") {
-    const auto types = types_named(schema, value);
-    return each([&](schema_clause& c) { c.types &= ~types; });
-  }
-  if (keyword == "enum" || keyword == "const") {
-    for (const json* one : pointers(value, keyword == "enum")) {
-      for (auto& c : all) c.excluded.push_back(one);
-      if (one->is_structured()) all = without_size(std::move(all), *one);
-    }
-    return all;
-  }
-  if (keyword == "multipleOf") return cannot();
-  if (type_of_keyword(keyword) == number_values) {
-    if (!value.is_number()) return {};
-    const auto bound = decimal::read(value);
-    const auto flag = [&](const char* name) {
-      const auto found = schema.find(name);
-      return found != schema.end() && *found == true;
-    };
-    return each([&](schema_clause& c) {
-      if (keyword == "minimum") c.numbers.add_high(bound, !flag("exclusiveMinimum"));
-      if (keyword == "maximum") c.numbers.add_low(bound, !flag("exclusiveMaximum"));
-      if (keyword == "exclusiveMinimum") c.numbers.add_high(bound, false);
-      if (keyword == "exclusiveMaximum") c.numbers.add_low(bound, false);
-    });
-  }
-  if (keyword.starts_with("min") && type_of_keyword(keyword) != 0) {
-    const auto count = count_of(schema, keyword, value);
-    if (count == 0) return {};
-    return each([&](schema_clause& c) {
-      auto& most = keyword == "minLength" ? c.length_max : keyword == "minItems" ? c.items_max : c.members_max;
-      most = std::min(most, count - 1);
-    });
-  }
-  if (keyword.starts_with("max") && type_of_keyword(keyword) != 0) {
-    const auto count = count_of(schema, keyword, value);
-    return each([&](schema_clause& c) {
-      auto& least = keyword == "maxLength" ? c.length_min : keyword == "maxItems" ? c.items_min : c.members_min;
-      least = std::max(least, count + 1);
-    });
-  }
-  if (keyword == "format") {
-    // Some formats are narrower here than in their standards.
-    const bool asserts =
-        !value.is_string() || kind_of_format(value.get_ref<const std::string&>()) != format_kind::unheard_of;
-    return asserts ? cannot() : clauses{};
-  }
-  if (keyword == "pattern") {
-    if (all.empty()) return {};
-    const auto texts = value.is_string() ? find_texts(value.get<std::string>(), schema, keyword) : nullptr;
-    return each([&](schema_clause& c) {
-      if (texts) c.texts.push_back({texts, true});
-    });
-  }
-  if (keyword == "items") {
-    if (value == true || value == json::object()) return {};
-    if (value.is_array() || schema.contains("prefixItems")) return cannot();
-    return each([&](schema_clause& c) { c.contains.push_back({{&value, true}}); });
-  }
-  if (keyword == "contains") {
-    if (schema.contains("minContains") || schema.contains("maxContains")) return cannot();
-    return each([&](schema_clause& c) { add_term(c.every_item, {&value, true}); });
-  }
-  if (keyword == "uniqueItems") return value == true ? cannot() : clauses{};
-  if (keyword == "required") {
-    clauses out;
-    for (const auto& name : value) {
-      if (!name.is_string() || !spend(clause_steps * all.size())) return {};
-      for (auto c : all) {
-        c.forbidden.insert(name.get<std::string>());
-        out.push_back(std::move(c));
-      }
-    }
-    return prune(std::move(out));
-  }
-  if (keyword == "properties") {
-    clauses out;
-    for (const auto& [name, member] : value.items()) {
-      if (member == true || !spend(all.size())) continue;
-      for (auto c : all) {
-        if (!c.requires_member(name)) c.required.push_back(name);
-        add_term(c.members[name], {&member, true});
-        out.push_back(std::move(c));
-      }
-    }
-    return prune(std::move(out));
-  }
-  if (keyword == "additionalProperties" && (value == true || value == json::object())) return {};
-  if (keyword == "additionalProperties") {
-    // One of the members that are named elsewhere is not allowed here. Others could be, but are left out, as are all
-    // where these would be many alternatives.
-    is_narrowed_ = true;
-    const auto properties = schema.find("properties"), patterns = schema.find("patternProperties");
-    const auto is_known = [&](const std::string& name) {
-      if (properties != schema.end() && properties->contains(name)) return true;
-      const auto matches = [&](const auto& one) {
-        const auto texts = find_texts(one.key(), schema, "patternProperties");
-        return texts && texts->matches(name);
-      };
-      if (patterns == schema.end()) return false;
-      const auto all_patterns = patterns->items();
-      return std::any_of(all_patterns.begin(), all_patterns.end(), matches);
-    };
-    clauses out;
-    for (const auto& c : all) {
-      if (out.size() > others_max) return cannot();
-      if (c.values) {
-        out.push_back(c);
-        continue;
-      }
-      std::set<std::string> names;
-      for (const json* object : c.objects) {
-        const auto own = object->find("properties");
-        if (own == object->end() || !own->is_object()) continue;
-        for (const auto& [name, unused] : own->items()) {
-          if (!spend(clause_steps)) return {};
-          if (is_known(name) || !names.insert(name).second) continue;
-          auto with = c;
-          if (!with.requires_member(name)) with.required.push_back(name);
-          add_term(with.members[name], {&value, true});
-          out.push_back(std::move(with));
-        }
-      }
-    }
-    return prune(std::move(out));
-  }
-  if (type_of_keyword(keyword) != 0) return cannot();
-  return {};  // an annotation asserts nothing
-}
-
-// Single values.
-
-bool schema_reader::hold(const schema_terms& all, const json& value) {
-  return std::ranges::all_of(all, [&](const schema_term& t) { return holds(*t.schema, value, 0) != t.is_negated; });
-}
-
-bool schema_reader::holds(const json& schema, const json& value, std::uint32_t depth) {
-  if (schema.is_boolean()) return schema.get<bool>();
-  if (!schema.is_object() || !spend(1)) return false;
-  if (depth > nesting_max) {
-    refuse(schema, "", "references that never end, or are nested too deeply");
-    return false;
-  }
-  const bool is_only_ref = document_.refs_stand_alone() && schema.contains("$ref");
-  for (const auto& [keyword, of] : schema.items()) {
-    if (is_only_ref && keyword != "$ref") continue;
-    if (!keyword_holds(schema, keyword, of, value, depth + 1)) return false;
-  }
-  return true;
-}
-
-bool schema_reader::keyword_holds(const json& schema, const std::string& keyword, const json& of, const json& value,
-                                  std::uint32_t depth) {
-  const auto member = [&](const char* name) -> const json* {
-    const auto found = schema.find(name);
-    return found == schema.end() ? nullptr : &*found;
-  };
-  const auto is = [&](const json& s) { return holds(s, value, depth); };
-  if (is_in(keyword, references)) {
-    const json* to = target(schema, keyword, of);
-    return to != nullptr && is(*to);
-  }
-  if (keyword == "allOf") return std::ranges::all_of(of, is);
-  if (keyword == "anyOf") return std::ranges::any_of(of, is);
-  if (keyword == "oneOf") return std::ranges::count_if(of, is) == 1;
-  if (keyword == "not") return !is(of);
-  if (keyword == "if") {
-    const json* branch = member(is(of) ? "then" : "else");
-    return branch == nullptr || is(*branch);
-  }
-  if (keyword == "type") return (types_named(schema, of) & type_of_value(value)) != 0;
-  if (keyword == "enum") {
-    // Lists are long, and mostly it is one of their own values that is looked for.
-    const bool is_own =
-        of.is_array() && !of.empty() && !std::less<>()(&value, &of.front()) && !std::less<>()(&of.back(), &value);
-    return is_own || (spend(of.size() / 16) && std::ranges::find(of, value) != of.end());
-  }
-  if (keyword == "const") return of == value;
-  const auto type = type_of_keyword(keyword);
-  if ((type & type_of_value(value)) == 0) return true;
-  // A clause knows what the keyword means for a value of its type.
-  if (type == number_values) {
-    if (keyword == "multipleOf") {
-      const double ratio = value.get<double>() / of.get<double>();
-      return ratio == std::floor(ratio);
-    }
-    auto made = apply_keyword(clauses(1), schema, keyword, of, depth);
-    if (made.empty()) return false;
-    auto bounds = made.front().numbers;
-    bounds.add_low(decimal::read(value), false);
-    bounds.add_high(decimal::read(value), false);
-    return !bounds.are_empty();
-  }
-  if (type == string_values) {
-    const auto& text = value.get_ref<const std::string&>();
-    auto made = apply_keyword(clauses(1), schema, keyword, of, depth);
-    if (made.empty()) return false;
-    const auto& c = made.front();
-    const auto length = characters_in(text);
-    return length >= c.length_min && length <= c.length_max &&
-           std::ranges::all_of(c.texts, [&](const auto& t) { return t.texts->matches(text); });
-  }
-  if (is_in(keyword, rest_keywords)) {
-    refuse(schema, keyword, "is not supported for values that are listed");
-    return false;
-  }
-  if (keyword == "minItems") return value.size() >= count_of(schema, keyword, of);
-  if (keyword == "maxItems") return value.size() <= count_of(schema, keyword, of);
-  if (keyword == "uniqueItems") {
-    for (std::size_t i = 0; of == true && i < value.size(); ++i) {
-      if (!spend(i)) return false;
-      for (std::size_t k = 0; k < i; ++k) {
-        if (value[i] == value[k]) return false;
-      }
-    }
-    return true;
-  }
-  if (keyword == "items" || keyword == "prefixItems") {
-    const json* prefix = keyword == "prefixItems" || of.is_array() ? &of : member("prefixItems");
-    const json* rest = keyword == "prefixItems" ? nullptr : of.is_array() ? member("additionalItems") : &of;
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      const bool is_prefix = prefix != nullptr && i < prefix->size();
-      const json* one = is_prefix ? (keyword == "prefixItems" || of.is_array() ? &(*prefix)[i] : nullptr) : rest;
-      if (one != nullptr && !holds(*one, value[i], depth)) return false;
-    }
-    return true;
-  }
-  if (keyword == "contains") {
-    const auto count = static_cast<std::uint32_t>(
-        std::ranges::count_if(value, [&](const json& item) { return holds(of, item, depth); }));
-    const json *least = member("minContains"), *most = member("maxContains");
-    return count >= (least == nullptr ? 1 : count_of(schema, "minContains", *least)) &&
-           (most == nullptr || count <= count_of(schema, "maxContains", *most));
-  }
-  if (keyword == "minProperties") return value.size() >= count_of(schema, keyword, of);
-  if (keyword == "maxProperties") return value.size() <= count_of(schema, keyword, of);
-  if (keyword == "required")
-    return !of.is_array() || std::ranges::all_of(of, [&](const json& name) {
-      return name.is_string() && value.contains(name.get<std::string>());
-    });
-  if (keyword == "dependencies" || keyword == "dependentRequired" || keyword == "dependentSchemas") {
-    for (const auto& [name, needs] : of.items()) {
-      if (!value.contains(name)) continue;
-      if (!needs.is_array() ? !is(needs) : !std::ranges::all_of(needs, [&](const json& need) {
-            return need.is_string() && value.contains(need.get<std::string>());
-          }))
-        return false;
-    }
-    return true;
-  }
-  for (const auto& [name, item] : value.items()) {
-    if (keyword == "propertyNames" && !holds(of, json(name), depth)) return false;
-    if (keyword == "properties") {
-      if (const auto found = of.find(name); found != of.end() && !holds(*found, item, depth)) return false;
-    }
-    bool is_known =
-        keyword == "additionalProperties" && member("properties") != nullptr && schema["properties"].contains(name);
-    if (keyword == "patternProperties" || keyword == "additionalProperties") {
-      const json* patterns = member("patternProperties");
-      static const json none = json::object();
-      for (const auto& [pattern, one] : (patterns == nullptr ? none : *patterns).items()) {
-        const auto texts = find_texts(pattern, schema, "patternProperties");
-        if (!texts || !texts->matches(name)) continue;
-        is_known = true;
-        if (keyword == "patternProperties" && !holds(one, item, depth)) return false;
-      }
-    }
-    if (keyword == "additionalProperties" && !is_known && !holds(of, item, depth)) return false;
-  }
-  return true;
 }
 
 }  // namespace redline::grammar
