@@ -1,14 +1,13 @@
 // Reads questions from standard input as JSON, one per line, and answers each with one line: the result of a schema, a
 // grammar or a chat template for some texts or conversations. Used by conformance.py.
 //
-//   {"schema": JSON, "texts": [TEXT, ...]}        {"us": NUMBER, "accepted": [BOOLEAN, ...], "taken": [NUMBER, ...]}
-//   {"grammar": TEXT, "texts": [TEXT, ...]}       the same; taken: how many bytes, up to the first that may not follow
+//   {"schema": JSON, "texts": [TEXT, ...]}        {"us": NUMBER, "accepted": [BOOLEAN, ...]}
+//   {"grammar": TEXT, "texts": [TEXT, ...]}       the same
 //   {"template": TEXT, "chats": [OBJECT, ...]}    {"texts": [{"text": TEXT} or {"why": TEXT}, ...]}
 //
 // The answer for input that cannot be compiled or parsed is {"why": TEXT}.
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -27,17 +26,12 @@ using json = nlohmann::ordered_json;
 
 json why(const failure& f) { return {{"why", f.context.empty() ? f.describe() : f.context}}; }
 
-struct tried {
-  bool is_accepted = false;
-  std::size_t taken = 0;
-};
-
-tried take(const grammar::byte_automaton& m, std::string_view text) {
+bool accepts(const grammar::byte_automaton& m, std::string_view text) {
   grammar::automaton_state s = m.begin();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!m.advance(s, static_cast<std::uint8_t>(text[i]))) return {false, i};
+  for (const char c : text) {
+    if (!m.advance(s, static_cast<std::uint8_t>(c))) return false;
   }
-  return {m.is_accepting(s), text.size()};
+  return m.is_accepting(s);
 }
 
 /// compile: returns a pointer to an automaton, or a failure.
@@ -47,15 +41,10 @@ json try_texts(const json& question, Compile compile) {
   const auto made = compile();
   const auto took = std::chrono::steady_clock::now() - began;
   if (!made) return why(made.error());
-  json accepted = json::array(), taken = json::array();
-  for (const auto& text : question.at("texts")) {
-    const auto all = take(**made, text.get<std::string>());
-    accepted.push_back(all.is_accepted);
-    taken.push_back(all.taken);
-  }
+  json accepted = json::array();
+  for (const auto& text : question.at("texts")) accepted.push_back(accepts(**made, text.get<std::string>()));
   return {{"us", std::chrono::duration_cast<std::chrono::microseconds>(took).count()},
-          {"accepted", std::move(accepted)},
-          {"taken", std::move(taken)}};
+          {"accepted", std::move(accepted)}};
 }
 
 jinja::chat_input to_input(const json& chat) {

@@ -247,7 +247,7 @@ bool schema_reader::has_common_value(const schema_clause& c, const std::string& 
 schema_reader::clauses schema_reader::any_of(clauses all, const std::vector<schema_term>& ways, std::uint32_t depth) {
   clauses out;
   // What is evaluated depends on which of them hold together.
-  if (constexpr std::size_t together_max = 4; is_evaluating_ && negations_ == 0 && ways.size() <= together_max) {
+  if (constexpr std::size_t together_max = 4; is_evaluating() && ways.size() <= together_max) {
     for (std::size_t subset = 1; subset < std::size_t{1} << ways.size() && !why_; ++subset) {
       auto some = all;
       for (std::size_t i = 0; i < ways.size(); ++i) {
@@ -257,7 +257,7 @@ schema_reader::clauses schema_reader::any_of(clauses all, const std::vector<sche
     }
     return prune(std::move(out));
   }
-  is_narrowed_ = is_narrowed_ || is_evaluating_;
+  is_narrowed_ = is_narrowed_ || is_evaluating();
   for (const auto& way : ways) {
     auto some = apply(all, way, depth + 1);
     out.insert(out.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
@@ -331,29 +331,29 @@ schema_reader::clauses schema_reader::apply_all(clauses all, const json& schema,
     refuse(schema, "", "'unevaluatedProperties' and 'unevaluatedItems' are not supported within 'not'");
     return {};
   }
-  const bool was_evaluating = is_evaluating_;
+  const bool was_in_rest = is_in_rest_;
   if (leaves_rest) {
-    is_evaluating_ = true;
+    is_in_rest_ = true;
     for (auto& c : all) c.open_rests.push_back(c.evaluated.size());
   }
   for (const auto& [keyword, value] : schema.items()) {
     if (is_only_ref && keyword != "$ref") continue;
     if ((!asserts(keyword) && !keyword.starts_with("redline:")) || is_in(keyword, rest_keywords)) continue;
-    if (!spend(1 + clause_steps * all.size())) all.clear();
-    all = prune(apply_keyword(std::move(all), schema, keyword, value, depth));
+    const bool is_within = spend(1 + clause_steps * all.size());
+    all = is_within ? prune(apply_keyword(std::move(all), schema, keyword, value, depth)) : clauses{};
     if (all.empty()) break;
   }
-  is_evaluating_ = was_evaluating;
+  is_in_rest_ = was_in_rest;
+  if (!leaves_rest) return all;
   for (auto& c : all) {
-    if (!leaves_rest) break;
     const std::size_t first = c.open_rests.back(), last = c.evaluated.size();
     c.open_rests.pop_back();
-    for (const std::string keyword : {"unevaluatedProperties", "unevaluatedItems"}) {
-      const auto rest = schema.find(keyword);
+    for (const auto keyword : rest_keywords) {
+      const auto rest = schema.find(std::string(keyword));
       if (rest == schema.end()) continue;
+      using enum schema_clause::evaluation::kind;
       const bool is_of_items = keyword == "unevaluatedItems";
       c.rests.push_back({{&*rest}, is_of_items, first, last});
-      using enum schema_clause::evaluation::kind;
       c.evaluated.push_back({is_of_items ? every_item : every_member, &*rest});
     }
   }
@@ -372,7 +372,7 @@ schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& sch
     return terms;
   };
   const auto evaluate = [&](schema_clause& c, schema_clause::evaluation::kind what) {
-    if (is_evaluating_ && negations_ == 0) c.evaluated.push_back({what, &value});
+    if (is_evaluating()) c.evaluated.push_back({what, &value});
   };
   using enum schema_clause::evaluation::kind;
   if (keyword.starts_with("redline:") || (document_.may_be_draft_3() && is_in(keyword, refused_in_draft_3)) ||
@@ -394,7 +394,7 @@ schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& sch
   if (keyword == "not") return apply(std::move(all), {&value, true}, depth + 1);
   if (keyword == "if") {
     const auto then = schema.find("then"), otherwise = schema.find("else");
-    if (then == schema.end() && otherwise == schema.end() && !is_evaluating_) return all;
+    if (then == schema.end() && otherwise == schema.end() && !is_evaluating()) return all;
     auto yes = apply(all, {&value}, depth + 1);
     if (then != schema.end()) yes = apply(std::move(yes), {&*then}, depth + 1);
     auto no = apply(std::move(all), {&value, true}, depth + 1);
@@ -498,7 +498,7 @@ schema_reader::clauses schema_reader::apply_keyword(clauses all, const json& sch
     });
   }
   if (keyword == "contains") {
-    is_narrowed_ = is_narrowed_ || is_evaluating_;  // it also looks at the items that it finds
+    is_narrowed_ = is_narrowed_ || is_evaluating();  // it also looks at the items that it finds
     const auto least = schema.find("minContains"), most = schema.find("maxContains");
     const schema_clause::containing what{{&value},
                                          least == schema.end() ? 1 : count_of(schema, "minContains", *least),

@@ -156,6 +156,8 @@ class schema_reader {
   std::uint32_t count_of(const json& schema, const std::string& keyword, const json& count);
   bool is_list(const json& schema, const std::string& keyword, const json& list);
   bool is_object(const json& schema, const std::string& keyword, const json& value);
+  /// Whether what keywords look at counts: nothing does within a negation.
+  [[nodiscard]] bool is_evaluating() const { return is_in_rest_ && negations_ == 0; }
 
   const schema_document& document_;
   step_count& steps_;
@@ -163,7 +165,7 @@ class schema_reader {
   std::uint32_t states_count_ = 0;
   step_count pattern_steps_{4'000'000};  // about 40 ms
   bool is_narrowed_ = false;             // some values that match were left out since this was reset
-  bool is_evaluating_ = false;           // a schema around has `unevaluatedProperties` or `unevaluatedItems`
+  bool is_in_rest_ = false;              // a schema around has `unevaluatedProperties` or `unevaluatedItems`
   std::uint32_t negations_ = 0;          // around what is read
   std::optional<failure> why_;
 };

@@ -203,7 +203,6 @@ schema_reader::clauses schema_reader::deny_keyword(clauses all, const json& sche
     };
     clauses out;
     for (const auto& c : all) {
-      if (out.size() > others_max) return cannot();
       if (c.values) {
         out.push_back(c);
         continue;
@@ -213,6 +212,7 @@ schema_reader::clauses schema_reader::deny_keyword(clauses all, const json& sche
         const auto own = object->find("properties");
         if (own == object->end() || !own->is_object()) continue;
         for (const auto& [name, unused] : own->items()) {
+          if (out.size() == others_max) return cannot();
           if (!spend(clause_steps)) return {};
           if (is_known(name) || !names.insert(name).second) continue;
           auto with = c;

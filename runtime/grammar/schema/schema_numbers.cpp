@@ -146,8 +146,8 @@ part fractions_between(const std::string& low, bool is_low_open, const std::stri
     }
     return fractions;
   };
-  ways.push_back(
-      sequence(literal(begin), digit(from, from), without_point(fractions_from(rest(low), is_low_open, is_low_open))));
+  ways.push_back(sequence(literal(begin), digit(from, from),
+                          without_point(fractions_from(rest(low), is_low_open, is_low_open || is_high_open))));
   if (from + 1 < to)
     ways.push_back(sequence(literal(begin), digit(static_cast<char>(from + 1), static_cast<char>(to - 1)),
                             any_digits(0, is_low_open || is_high_open)));

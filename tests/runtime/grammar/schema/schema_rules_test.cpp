@@ -85,6 +85,17 @@ TEST(schema_rules, exclude_what_not_and_if_exclude) {
   });
 }
 
+TEST(schema_rules, deny_closed_objects_with_many_members) {
+  json open = {{"type", "object"}, {"properties", json::object()}};
+  for (int i = 0; i < 600; ++i) open["properties"]["m" + std::to_string(i)] = true;
+  const json closed =
+      json::parse(R"({"type":"object","additionalProperties":false,"properties":{"z":{}},"required":["z"]})");
+  const auto m = compile({{"oneOf", json::array({open, closed})}});
+  ASSERT_TRUE(m) << m.error().context;
+  EXPECT_TRUE(accepts(**m, R"({"m0":1,"m599":2})"));
+  EXPECT_FALSE(accepts(**m, R"({"z":1})")) << "it matches both";
+}
+
 TEST(schema_rules, name_members_by_patterns_and_count_them) {
   expect_examples({
       {R"({"type":"object","patternProperties":{"^x":{"type":"integer"}},"additionalProperties":false})",
@@ -302,6 +313,10 @@ TEST(schema_rules, write_numbers_within_their_bounds_exactly) {
       {R"({"type":"number"})", {"0.30000000000000004", "1.7976931348623157e+99"}, {}},
       // A double cannot tell these from a bound that is excluded.
       {R"({"type":"number","exclusiveMaximum":1})", {"0.999999999999999"}, {"0.99999999999999999"}},
+      {R"({"type":"number","minimum":0.1,"exclusiveMaximum":0.2})",
+       {"0.1999999999999999"},
+       {"0.199999999999999999", "0.2"}},
+      {R"({"type":"number","exclusiveMinimum":0.1,"maximum":0.2})", {"0.1000000000000001", "0.20"}, {"0.10"}},
       {R"({"type":"integer","multipleOf":7})", {"0", "7", "-21", "700"}, {"1", "22", "07"}},
       {R"({"type":"integer","multipleOf":7,"minimum":10,"maximum":30})", {"14", "28"}, {"7", "35", "15"}},
       {R"({"maximum":3,"exclusiveMaximum":true,"type":"integer"})", {"2"}, {"3"}},
