@@ -4,7 +4,7 @@
 #include <string>
 
 #include "runtime/base/result.hpp"
-#include "runtime/model/transformer.hpp"
+#include "runtime/model/memory_layout.hpp"
 
 namespace redline::actors {
 

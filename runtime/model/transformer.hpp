@@ -9,18 +9,13 @@
 
 #include "kernels/dispatch.hpp"
 #include "kernels/worker_team.hpp"
-#include "runtime/architecture/shape_keys.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/gguf/gguf_file.hpp"
 #include "runtime/kv/page_pool.hpp"
 #include "runtime/model/batch.hpp"
+#include "runtime/model/memory_layout.hpp"
 
 namespace redline::model {
-
-using architecture::model_shape;
-
-/// One of f32, f16 and bf16.
-using kv_type = kernels::element_type;
 
 /// A model's weights, repacked for one kernel target. Immutable; may be shared.
 class weights;
@@ -35,25 +30,7 @@ result<std::shared_ptr<const weights>> load_weights(
 [[nodiscard]] const model_shape& shape_of(const weights& w);
 /// Bytes of memory for the file's weights, repacked for the table.
 [[nodiscard]] std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table);
-/// Bytes of one KV page of this model, including all layers in it.
-[[nodiscard]] std::uint64_t page_bytes(const model_shape& config, kv_type type);
-/// Bytes of one window page: the part of layers with a window.
-[[nodiscard]] std::uint64_t window_page_bytes(const model_shape& config, kv_type type);
-/// Bytes of the storage for this many pages and window pages.
-[[nodiscard]] std::uint64_t storage_bytes(const model_shape& config, kv_type type, const kv::pool_size& size);
-/// Bytes of the state of one sequence with this many records (state_run), in models with recurrent layers.
-[[nodiscard]] std::uint64_t state_bytes(const model_shape& config, std::uint32_t records_max);
-/// Tokens that a row of a layer with a window sees, including its own; 0 if no layer has one.
-[[nodiscard]] std::uint32_t window_of(const model_shape& config);
-
-/// Bytes of a transformer's own buffers for passes of this many rows: logits and activations, without scratch.
-[[nodiscard]] std::uint64_t buffer_bytes(const model_shape& config, std::uint32_t rows_max,
-                                         std::uint32_t logits_rows_max);
-
 struct expert_use;  // feed_forward.hpp
-
-/// The most drafts of an MTP layer after one pass, and the most tokens of each.
-inline constexpr std::uint32_t mtp_drafts_max = 64, mtp_tokens_max = 8;
 
 /// Runs forward passes of one model over its own KV storage. One thread may call it; `team` shares the work. The bits
 /// of a row's logits depend only on the row's sequence: not on the batch, the chunking, the pieces of the page table,

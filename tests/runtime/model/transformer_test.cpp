@@ -30,15 +30,6 @@ struct shift {
   std::int32_t offset = 0;
 };
 
-TEST(transformer, says_what_its_buffers_take) {
-  const architecture::model_shape small{
-      .width = 8, .heads = 2, .kv_heads = 1, .head_dim = 4, .feed_forward = 16, .vocabulary = 1000};
-  const auto bytes = buffer_bytes(small, 10, 3);
-  EXPECT_EQ(buffer_bytes(small, 10, 4) - bytes, 4000U) << "a row of logits";
-  EXPECT_EQ(buffer_bytes(small, 10, 0), buffer_bytes(small, 10, 10));
-  EXPECT_EQ(buffer_bytes(small, 11, 3) - bytes, 4 * (3 * 8 + 2 * 8 + 2 * 4 + 2 * 16U)) << "a row of activations";
-}
-
 /// The same slots, cut at the ends of the shifts, which set their offsets, and at random positions.
 std::vector<kv::piece> cut(std::span<const kv::piece> pieces, std::span<const shift> shifts, std::mt19937* random) {
   std::vector<kv::piece> result;
