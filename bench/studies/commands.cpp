@@ -472,6 +472,7 @@ void add_bench_pie(CLI::App& bench, int& exit_code) {
   c->add_option("--model", f->model, "A GGUF file")->required()->check(CLI::ExistingFile);
   c->add_option("--cases", f->cases, "Edits in the format of pie_contexts.jsonl; '': none")->capture_default_str();
   c->add_option("--tasks", f->tasks, "Tasks of the cases")->delimiter(',')->capture_default_str();
+  c->add_option("--language", f->language, "Take only contexts of this language; '': all")->capture_default_str();
   c->add_option("--limit", f->limit, "Most edits per task; 0: all that fit")->capture_default_str();
   c->add_option("--window", f->window, "Take the last lines of a context that fit into this many tokens")
       ->check(CLI::Range(64, 1 << 20))

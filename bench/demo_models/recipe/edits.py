@@ -12,6 +12,7 @@ import edits_definitions  # noqa: F401
 import edits_entries  # noqa: F401
 import edits_everyday  # noqa: F401
 import edits_names  # noqa: F401
+import edits_purposes  # noqa: F401
 import edits_removals  # noqa: F401
 import edits_signatures  # noqa: F401
 import edits_unchanged  # noqa: F401

@@ -266,7 +266,7 @@ def indentation(ask):
     ), "\n".join(lines)
 
 
-@kind(10)
+@kind(40)
 def sort_imports(ask):
     """Sorts one-line imports that stand together by their text."""
     source = ask.source
@@ -518,7 +518,7 @@ def use_f_string(ask):
         "={old} should be an f-string",
         "rewrite {old} as an f-string",
     ]
-    if holders and [f.name for f, _, _ in source.functions()].count(holders[-1][0].name) == 1:
+    if holders and source.is_only(holders[-1][0]):
         same = [n for n in texts if holders[-1][0].lineno <= n.lineno <= holders[-1][0].end_lineno]
         if len(same) == 1 and ask.chance(0.6):
             slots["f"] = ask.function(*holders[-1])
@@ -682,7 +682,7 @@ def use_comprehension(ask):
     line += f" if {source.text_of(test)}]" if test else "]"
     require(len(line) < 110 and [t for _, _, _, _, t in found].count(target) == 1)
     holders = [(f, o) for f, _, o in source.functions() if f.lineno <= first.lineno <= f.end_lineno]
-    require(holders and [f.name for f, _, _ in source.functions()].count(holders[-1][0].name) == 1)
+    require(holders and source.is_only(holders[-1][0]))
     only = len([x for x in found if holders[-1][0].lineno <= x[0].lineno <= holders[-1][0].end_lineno]) == 1
     forms = [
         "build {x} with a [list comprehension|comprehension]",

@@ -4,9 +4,9 @@ import re
 import tokenize
 
 from edit_request import kind
-from edits_names import one_meaning, with_name
+from edits_names import an_attribute, one_meaning, with_attribute, with_name, with_name_in_function
 from edits_values import some_words
-from python_source import RESERVED, Source, require
+from python_source import RESERVED, require
 from vocabulary import new_name
 from wordings import Name, Text
 
@@ -146,23 +146,10 @@ def import_per_line(ask):
 @kind(20)
 def private_attribute(ask):
     """Puts an underscore before an attribute's name."""
-    source = ask.source
-    found = {n.attr for n in source.nodes(ast.Attribute) if isinstance(n.value, ast.Name) and n.value.id == "self"}
-    stored = {n.attr for n in source.nodes(ast.Attribute) if isinstance(n.ctx, ast.Store)}
-    old = ask.choice(sorted(n for n in found & stored - {f.name for f, _, _ in source.functions()} if n[0] != "_"))
+    old = an_attribute(ask)
     new = "_" + old
-    require(new not in source.names() and not re.search(rf"\{{[^{{}}\n]*\.{re.escape(old)}\b", source.text))
-    require(
-        all(
-            not isinstance(n.value, ast.Name) or n.value.id == "self"
-            for n in source.nodes(ast.Attribute)
-            if n.attr == old
-        )
-    )
-    tokens = source.tokens
-    places = {t.start for before, t in zip(tokens, tokens[1:]) if before.string == "." and t.string == old}
-    text, count = source.replace_tokens(lambda t: new if t.start in places and t.string == old else None)
-    require(0 < count <= 30)
+    require(old[0] != "_" and new not in ask.source.names())
+    text = with_attribute(ask.source, old, new)
     return (
         ask.say(
             "make {old} private",
@@ -275,23 +262,13 @@ def rename_local(ask):
         - RESERVED
     )
     old = ask.choice(own)
-    begin, end = function.lineno, function.end_lineno
-    inside = Source("\n".join(line[function.col_offset :] for line in ask.source.lines[begin - 1 : end]))
-    require(
-        not any(
-            isinstance(n, ast.Constant) and isinstance(n.value, str) and "\n" in n.value for n in ast.walk(function)
-        )
-    )
     require(not any(isinstance(n, ast.keyword) and n.arg == old for n in ast.walk(function)))
     nested = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
     require(not any(isinstance(n, nested) for n in ast.walk(function) if n is not function))
     uses = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == old]
     require(1 < len(uses) <= 20)
     new = new_name(ask.random, old, ask.source.names(), ask.name_pool)
-    require(one_meaning(inside, "variable", old))
-    text = with_name(inside, old, new, "variable")
-    lines = text.split("\n")
-    put = [" " * function.col_offset + line if line else line for line in lines]
+    text = with_name_in_function(ask.source, function, old, new, "variable")
     loops = [n.target for n in ast.walk(function) if isinstance(n, ast.For) and isinstance(n.target, ast.Name)]
     is_of_loop = any(target.id == old for target in loops)
     thing = f"[the variable|the local variable|{'the loop variable' if is_of_loop else ''}]"
@@ -306,4 +283,4 @@ def rename_local(ask):
         f=f,
         old=Name(old),
         new=Name(new),
-    ), ask.source.with_lines(begin - 1, put, end)
+    ), text

@@ -105,6 +105,17 @@ def one_meaning(source, what, name):
     return all(owner is None for _, owner in functions)
 
 
+def with_name_in_function(source, function, old, new, what):
+    """Renames a parameter or a variable of one function; other functions may use the name."""
+    begin, end, indent = function.lineno, function.end_lineno, function.col_offset
+    strings = [n.value for n in ast.walk(function) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    require(not any("\n" in string for string in strings))
+    inside = Source("\n".join(line[indent:] for line in source.lines[begin - 1 : end]))
+    require(one_meaning(inside, what, old))
+    lines = with_name(inside, old, new, what).split("\n")
+    return source.with_lines(begin - 1, [" " * indent + line if line else line for line in lines], end)
+
+
 def renaming(ask, source, what):
     """Returns (old, new, new text)."""
     functions = source.functions()
@@ -201,18 +212,9 @@ def rename_parameter(ask):
     function, _, f = ask.drawn_function()
     arguments = function.args.args + function.args.kwonlyargs
     old = ask.choice([a.arg for a in arguments if a.arg not in RESERVED and len(a.arg) > 1])
-    begin, end = function.lineno, function.end_lineno
-    inside = Source("\n".join(line[function.col_offset :] for line in ask.source.lines[begin - 1 : end]))
     new = new_name(ask.random, old, ask.source.names(), ask.name_pool)
-    require(one_meaning(inside, "parameter", old))
     require(not re.search(rf"\b{re.escape(function.name)}\([^\n]*\b{re.escape(old)}=", ask.source.text))
-    require(
-        not any(
-            isinstance(n, ast.Constant) and isinstance(n.value, str) and "\n" in n.value for n in ast.walk(function)
-        )
-    )
-    lines = with_name(inside, old, new, "parameter").split("\n")
-    put = [" " * function.col_offset + line if line else line for line in lines]
+    text = with_name_in_function(ask.source, function, old, new, "parameter")
     return ask.say(
         "rename the [parameter|argument|param] {old} of {f} to {new}",
         "rename the [parameter|argument] {old} [to|into] {new} in {f}",
@@ -224,28 +226,34 @@ def rename_parameter(ask):
         f=f,
         old=Name(old),
         new=Name(new),
-    ), ask.source.with_lines(begin - 1, put, end)
+    ), text
+
+
+def an_attribute(ask):
+    """Returns an attribute that methods set, which is no function's name."""
+    source = ask.source
+    found = {n.attr for n in source.nodes(ast.Attribute) if isinstance(n.value, ast.Name) and n.value.id == "self"}
+    stored = {n.attr for n in source.nodes(ast.Attribute) if isinstance(n.ctx, ast.Store)}
+    return ask.choice(sorted(found & stored - {f.name for f, _, _ in source.functions()}))
+
+
+def with_attribute(source, old, new):
+    """Renames an attribute of self where no other object can have it."""
+    require(not re.search(rf"\{{[^{{}}\n]*\.{re.escape(old)}\b", source.text))
+    objects = [n.value for n in source.nodes(ast.Attribute) if n.attr == old]
+    require(all(not isinstance(x, ast.Name) or x.id == "self" for x in objects))
+    tokens = source.tokens
+    places = {t.start for before, t in zip(tokens, tokens[1:]) if before.string == "." and t.string == old}
+    text, count = source.replace_tokens(lambda t: new if t.start in places and t.string == old else None)
+    require(0 < count <= 30)
+    return text
 
 
 @kind(9.8)
 def rename_attribute(ask):
-    source = ask.source
-    found = [n.attr for n in source.nodes(ast.Attribute) if isinstance(n.value, ast.Name) and n.value.id == "self"]
-    stored = {n.attr for n in source.nodes(ast.Attribute) if isinstance(n.ctx, ast.Store)}
-    old = ask.choice(sorted(set(found) & stored - {f.name for f, _, _ in source.functions()}))
-    new = new_name(ask.random, old, source.names(), ask.name_pool)
-    require(not re.search(rf"\{{[^{{}}\n]*\.{re.escape(old)}\b", source.text))
-    require(
-        all(
-            not isinstance(n.value, ast.Name) or n.value.id == "self"
-            for n in source.nodes(ast.Attribute)
-            if n.attr == old
-        )
-    )
-    tokens, count = source.tokens, 0
-    places = {t.start for before, t in zip(tokens, tokens[1:]) if before.string == "." and t.string == old}
-    text, count = source.replace_tokens(lambda t: new if t.start in places and t.string == old else None)
-    require(0 < count <= 30)
+    old = an_attribute(ask)
+    new = new_name(ask.random, old, ask.source.names(), ask.name_pool)
+    text = with_attribute(ask.source, old, new)
     dotted = Name("self." + old)
     return (
         ask.say(

@@ -20,6 +20,7 @@ def removal(ask, what, *more, **slots):
             "{x}", what
         ),
         "={x} should [be removed|be deleted|go]".replace("{x}", what),
+        REMOVE + " " + what + ", [nobody uses it|it's not needed|it is not used|it's dead code|we don't need it]",
         "=[we don't|we do not] need " + what + " [any more|anymore], [remove it|delete it]",
         *more,
         **slots,
@@ -290,7 +291,7 @@ def delete_prints(ask):
 def delete_decorator(ask):
     found = [(f, o, d) for f, _, o in ask.source.functions() for d in f.decorator_list if d.lineno == d.end_lineno]
     function, owner, node = ask.choice(found)
-    require([f.name for f, _, _ in ask.source.functions()].count(function.name) == 1)
+    require(ask.source.is_only(function))
     text = ask.source.lines[node.lineno - 1].strip()
     require(text.startswith("@") and "`" not in text)
     return ask.say(

@@ -561,7 +561,7 @@ def return_value(ask):
     ), ask.source.with_replaced([(node.value, new)])
 
 
-@kind(8.8)
+@kind(20)
 def exception_type(ask):
     source = ask.source
     raised = [
@@ -578,7 +578,7 @@ def exception_type(ask):
         require(holders)
         function = holders[-1]
         same = [n for n in same if function.lineno <= n.lineno <= function.end_lineno]
-        require(len(same) == 1 and [f.name for f, _, _ in source.functions()].count(function.name) == 1)
+        require(len(same) == 1 and source.is_only(function))
         owner = next(o for f, _, o in source.functions() if f is function)
         place = " in " + ask.function(function, owner)
     else:
@@ -588,6 +588,16 @@ def exception_type(ask):
         "{verb} {new}, not {old}{place}",
         "[switch|change] from {old} to {new} in the [exception|error] that we {verb}{place}",
         "{verb} {a} {new} [rather than|not|instead of] {b} {old}{place}",
+        *(
+            [
+                "={f} should {verb} {new} [instead of|rather than|not] {old}",
+                "={f}: [{verb} |]{new} [instead of|rather than|not] {old}",
+                "in {f}, {verb} {new} [instead of|rather than|not] {old}",
+                "make {f} {verb} {new} instead of {old}",
+            ]
+            if place
+            else []
+        ),
         "change the exception [raised|type|]{place} from {old} to {new}"
         if verb == "raise"
         else "change the exception [caught|type|]{place} from {old} to {new}",
@@ -604,6 +614,7 @@ def exception_type(ask):
         b="an" if old[0] in "AEIO" else "a",
         old=Name(old),
         new=Name(new),
+        f=place.removeprefix(" in "),
         place=place,
     ), source.with_replaced([(same[0], new)])
 

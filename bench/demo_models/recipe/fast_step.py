@@ -61,11 +61,12 @@ def keep_memory():
 
 
 class Kernels:
-    """The functions of kernels.c. `exact` computes products in fp32 even where the CPU has tiles for bf16."""
+    """The functions of kernels.c. `exact` computes products in fp32 even where the CPU multiplies bf16."""
 
     def __init__(self, threads, exact=False):
         self.library = build_kernels(exact)
-        self.library.openblas_set_num_threads(1)
+        if hasattr(self.library, "openblas_set_num_threads"):  # not where all products are in bf16
+            self.library.openblas_set_num_threads(1)
         self.openmp = ctypes.CDLL("libgomp.so.1")
         self.openmp.omp_set_num_threads(threads)
         keep_memory()

@@ -1,6 +1,6 @@
 // The arithmetic of a training step on one CPU: fp32, row-major, with OpenMP over rows. Products are computed by the
-// BLAS (limited to one thread, so that OpenMP's threads can take blocks as they become free), or in bf16 on AMX tiles
-// where the CPU has them and EXACT is not defined. The loops are plain; gcc -O3 -march=native vectorizes them.
+// BLAS (limited to one thread, so that OpenMP's threads can take blocks as they become free), or in bf16 where the CPU has
+// AMX or AVX512-BF16 and EXACT is not defined. The loops are plain; gcc -O3 -march=native vectorizes them.
 #include <cblas.h>
 #include <math.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 enum { head_dim = 64, query_block = 128 };
 
-#if defined(__AMX_BF16__) && defined(__AVX512BF16__) && !defined(EXACT)
+#if defined(__AVX512BF16__) && !defined(EXACT)
 #include "tiles.h"
 #else
 enum { tiles_lent = 0 };

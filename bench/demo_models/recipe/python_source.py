@@ -119,6 +119,10 @@ class Source:
             self._functions = self._found_functions()
         return self._functions
 
+    def is_only(self, function):
+        """Whether no other function of the file has this one's name."""
+        return [f.name for f, _, _ in self.functions()].count(function.name) == 1
+
     def _found_functions(self):
         found = []
 
@@ -177,14 +181,12 @@ def docstring_node(function):
 
 def a_function(random, source, lines_max=60):
     """Picks a function whose name no other function of the file has and that spans more than one line."""
-    found = source.functions()
-    names = [f.name for f, _, _ in found]
     return pick(
         random,
         [
             x
-            for x in found
-            if names.count(x[0].name) == 1
+            for x in source.functions()
+            if source.is_only(x[0])
             and x[0].end_lineno - x[0].lineno < lines_max
             and x[0].body[0].lineno > x[0].lineno
         ],

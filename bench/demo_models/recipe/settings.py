@@ -136,10 +136,31 @@ def _gpu():
     )
 
 
+def _words():
+    """Continues a finished `gpu` pair (--start) on a CPU: mostly small files as newcomers have them, and requests in
+    everyday words."""
+    size = _gpu()
+    for run in (size.target, size.draft):
+        run.batch_tokens, run.matrix_rate, run.other_rate, run.constant_share = 16_384, 0.002, 0.0006, 0.3
+        run.warm_up_steps = 40
+    size.target.tokens, size.draft.tokens = 60_000_000, 20_000_000
+
+    def mix(low, high, tokens, edit, program, **shares):
+        return Mix(low, high, tokens, edit=edit, program=program, plain=0.04, middle=0.04, **shares)
+
+    small = mix(60, 1500, 1300, 0.78, 0.14, small_modules=0.5, drills=0.25, strange_names=0.12)
+    medium = mix(200, 3000, 2600, 0.72, 0.2, small_modules=0.3, drills=0.25, strange_names=0.2)
+    long = mix(1000, 6000, 5200, 0.6, 0.32, small_modules=0, drills=0.15, strange_names=0.2)
+    size.stages = [Stage(1.0, [small, medium, small, long])]
+    size.shard_tokens = 200_000
+    return size
+
+
 SIZES = {
     "smoke": _smoke,  # for CI: takes a minute and shows that every step works
     "quick": _quick,  # about an hour on two busy cores: edits of small files
     "demo": _demo,  # two and a half hours on two cores with AMX
     "more": _more,  # starts from a `demo` pair and takes as long as there is time
     "gpu": _gpu,  # ten minutes of a large GPU
+    "words": _words,  # starts from a `gpu` pair and takes as long as there is time
 }

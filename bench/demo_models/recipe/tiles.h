@@ -1,4 +1,4 @@
-// Products of bf16 on AMX tiles, for kernels.c. Matrices are rounded to bf16 and laid out as tiles of 1 KiB (16 rows of
+// Products of bf16, on AMX tiles or with AVX512-BF16, for kernels.c. Matrices are rounded to bf16 and laid out as tiles of 1 KiB (16 rows of
 // 64 bytes) just before they are multiplied; sums are fp32. The tiles of the left matrix contain `rows`: 16 rows, 32
 // deep. Those of the right one contain `pairs`: 16 pairs of neighbors in depth, for 16 columns. Missing elements of a
 // tile are zero.
@@ -15,6 +15,7 @@ static inline long tiles_of(long length, long size) { return (length + size - 1)
 static inline long more(long a, long b) { return a > b ? a : b; }
 static inline long less(long a, long b) { return a < b ? a : b; }
 
+#ifdef __AMX_BF16__
 static int tiles_lent = 0;
 
 // Linux grants the tile registers only to processes that ask for them.
@@ -32,6 +33,10 @@ static void begin_tiles(void) {
   }
   _tile_loadconfig(&shape);
 }
+#else
+static const int tiles_lent = 1;  // AVX-512 multiplies the same tiles with vectors
+static void begin_tiles(void) {}
+#endif
 
 static inline __mmask16 first_lanes(long count) { return count >= 16 ? 0xffff : count <= 0 ? 0 : (__mmask16)((1u << count) - 1); }
 static inline __m512i to_bf16(__m512 low, __m512 high) { return (__m512i)_mm512_cvtne2ps_pbh(high, low); }
@@ -127,6 +132,7 @@ static inline void store_edge(const float *tile, float *c, long stride, long row
 
 // c: [rows, columns] (+)= a * b over `deep` tiles of depth; a_deep and b_deep are the tiles of depth with which a and b
 // were packed.
+#ifdef __AMX_BF16__
 static void multiply_tiles(const uint16_t *a, long a_deep, const uint16_t *b, long b_deep, long deep, float *c, long stride, long rows,
                            long columns, int add) {
   _Alignas(64) float edge[256];
@@ -185,6 +191,36 @@ static void multiply_tiles(const uint16_t *a, long a_deep, const uint16_t *b, lo
 #undef BEGIN
 #undef END
 }
+#else
+enum { sum_rows = 8, sum_columns = 2 };  // 16 sums of 16 columns stay in registers
+
+static void multiply_tiles(const uint16_t *a, long a_deep, const uint16_t *b, long b_deep, long deep, float *c, long stride, long rows,
+                           long columns, int add) {
+  for (long j = 0; j < columns; j += 16 * sum_columns)
+    for (long i = 0; i < rows; i += sum_rows) {
+      const uint16_t *left = a + (i / 16 * a_deep * 16 + i % 16) * 32, *right[sum_columns];
+      for (int t = 0; t < sum_columns; ++t) right[t] = b + less(j / 16 + t, tiles_of(columns, 16) - 1) * b_deep * tile_size;
+      __m512 sums[sum_rows][sum_columns] = {0};
+      for (long d = 0; d < deep; ++d)
+        for (int p = 0; p < 16; ++p) {
+          __m512bh pairs[sum_columns];
+          for (int t = 0; t < sum_columns; ++t) pairs[t] = (__m512bh)_mm512_load_si512(right[t] + d * tile_size + p * 32);
+#pragma GCC unroll 8
+          for (int r = 0; r < sum_rows; ++r) {
+            const __m512bh row = (__m512bh)_mm512_set1_epi32(*(const int32_t *)(left + d * tile_size + r * 32 + p * 2));
+#pragma GCC unroll 2
+            for (int t = 0; t < sum_columns; ++t) sums[r][t] = _mm512_dpbf16_ps(sums[r][t], row, pairs[t]);
+          }
+        }
+      for (int r = 0; r < sum_rows && i + r < rows; ++r)
+        for (int t = 0; t < sum_columns; ++t) {
+          const __mmask16 lanes = first_lanes(columns - j - 16 * t);
+          float *to = c + (i + r) * stride + j + 16 * t;
+          _mm512_mask_storeu_ps(to, lanes, add ? _mm512_add_ps(sums[r][t], _mm512_maskz_loadu_ps(lanes, to)) : sums[r][t]);
+        }
+    }
+}
+#endif
 
 // Memory that a thread keeps between calls and that only grows.
 typedef struct {

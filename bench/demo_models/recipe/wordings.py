@@ -23,7 +23,7 @@ PLACE_WORDS = (
     "just",
     "no",
 )  # "Can you in f, ..." is no English
-TYPO_SHARE = 0.02
+TYPO_SHARE = 0.04
 COMMAND_FRAMES = (  # (weight, text before, text after, whether the command keeps a capital)
     (50, "", ".", True),
     (17, "", "", True),
@@ -57,6 +57,19 @@ COMMAND_FRAMES = (  # (weight, text before, text after, whether the command keep
     (1, "Hi, please ", ".", False),
     (1, "Hey, can you ", "?", False),
     (1, "", ", thanks.", True),
+    (3, "", "", False),
+    (2, "", " pls", False),
+    (1, "pls ", "", False),
+    (1, "", ", thx", False),
+    (1, "", ". Thanks!", True),
+    (1, "Could you please ", "? Thanks!", False),
+    (1, "I think you should ", ".", False),
+    (1, "Hi! Please ", ".", False),
+    (1, "next: ", "", False),
+    (1, "And now ", ".", False),
+    (1, "We want to ", ".", False),
+    (1, "It would be better to ", ".", False),
+    (1, "How about this: ", ".", False),
 )
 STATEMENT_FRAMES = (
     (50, "", ".", True),
@@ -65,6 +78,14 @@ STATEMENT_FRAMES = (
     (6, "", ", please.", True),
     (2, "", " please", False),
     (2, "", ", thanks", False),
+    (2, "", " pls", False),
+    (2, "I think ", ".", False),
+    (1, "I think ", "", False),
+    (1, "Hi, ", ".", False),
+    (1, "hey, ", "", False),
+    (1, "", "!", True),
+    (1, "oh, and ", "", False),
+    (1, "In my opinion ", ".", False),
 )
 
 

@@ -70,6 +70,7 @@ struct edit_sample {
   bool same_line = false;   // the line is the one that exact gives
   bool right_line = false;  // the line is the one in the file
   double similarity = 0;    // how similar the line is to exact's
+  double nearness = 0;      // how similar it is to the one in the file
   double divergence = 0;  // mean Kullback-Leibler divergence from exact's distributions over the tokens ahead, in nats
   double largest_divergence = 0;
   std::vector<double> key_cosines;  // by layer; empty where the keys are the same or nothing corresponds
@@ -156,6 +157,7 @@ class quality_bench {
     s.same_line = line == line_;
     s.right_line = line == c.next_line;
     s.similarity = similarity(line, line_);
+    s.nearness = similarity(line, c.next_line);
     s.identical = found == wanted_;
     const std::size_t vocabulary = found.size() / next_.size();
     for (std::size_t at = 0; at < found.size(); at += vocabulary) {
@@ -230,6 +232,7 @@ std::vector<pie_case> cases_of(const std::vector<pie_context>& contexts, const s
                                const text::tokenizer& tokenizer, std::uint32_t window) {
   std::vector<pie_case> all;
   for (const auto& c : contexts) {
+    if (!f.language.empty() && c.language != f.language) continue;
     std::size_t tokens = 0;
     std::size_t first = c.lines.size();
     while (first > 0) {
@@ -259,6 +262,7 @@ json summary_of(const std::string& policy, const std::vector<edit_sample>& all) 
               {"line_as_exact", mean_of([](const auto& s) { return s.same_line; })},
               {"line_similarity", mean_of([](const auto& s) { return s.similarity; })},
               {"line_as_file", mean_of([](const auto& s) { return s.right_line; })},
+              {"line_similarity_to_file", mean_of([](const auto& s) { return s.nearness; })},
               {"divergence", mean_of([](const auto& s) { return s.divergence; })},
               {"largest_divergence", percentile(values([](const auto& s) { return s.largest_divergence; }), 100)},
               {"identical", mean_of([](const auto& s) { return s.identical; })}};
@@ -278,8 +282,8 @@ json summary_of(const std::string& policy, const std::vector<edit_sample>& all) 
 
 void print_summary(const std::string& task, std::size_t count, const json& policies) {
   std::printf("\n%s: %zu edits\n", task.c_str(), count);
-  std::printf("%-12s %10s %9s %14s %11s %12s %11s %11s %10s\n", "policy", "update ms", "computed", "line as exact",
-              "similarity", "line as file", "divergence", "key cosine", "identical");
+  std::printf("%-12s %10s %9s %14s %11s %12s %11s %11s %11s %10s\n", "policy", "update ms", "computed", "line as exact",
+              "similarity", "line as file", "similarity", "divergence", "key cosine", "identical");
   for (const json& p : policies) {
     std::string cosine = "-";
     if (p.contains("key_cosine_by_layer")) {
@@ -288,11 +292,12 @@ void print_summary(const std::string& task, std::size_t count, const json& polic
       std::snprintf(text, sizeof text, "%.4f", mean(by_layer));
       cosine = text;
     }
-    std::printf("%-12s %10.2f %9.0f %13.1f%% %11.4f %11.1f%% %11.6f %11s %9.0f%%\n",
+    std::printf("%-12s %10.2f %9.0f %13.1f%% %11.4f %11.1f%% %11.4f %11.6f %11s %9.0f%%\n",
                 p["policy"].get<std::string>().c_str(), p["update_ms"].get<double>(),
                 p["tokens_computed"].get<double>(), 100 * p["line_as_exact"].get<double>(),
                 p["line_similarity"].get<double>(), 100 * p["line_as_file"].get<double>(),
-                p["divergence"].get<double>(), cosine.c_str(), 100 * p["identical"].get<double>());
+                p["line_similarity_to_file"].get<double>(), p["divergence"].get<double>(), cosine.c_str(),
+                100 * p["identical"].get<double>());
     if (p.contains("healing_ms")) std::printf("%-12s %10.2f ms in the background\n", "", p["healing_ms"].get<double>());
   }
 }

@@ -14,6 +14,7 @@ struct pie_options {
   std::string model;
   std::string cases;
   std::vector<std::string> tasks{"insert", "delete", "multi", "related_multi_7"};
+  std::string language;  // only contexts of this one; empty means all
   std::uint32_t limit = 0;
   std::uint32_t window = 1536;
   std::vector<std::uint32_t> lengths;

@@ -64,7 +64,10 @@ TEST_F(bench_pie, compares_the_policies_and_says_what_they_cost) {
     EXPECT_EQ(by[name]["identical"], 1) << name;
     EXPECT_EQ(by[name]["line_as_exact"], 1);
     EXPECT_EQ(by[name]["divergence"], 0);
+    EXPECT_EQ(by[name]["line_similarity_to_file"], by["exact"]["line_similarity_to_file"]);
   }
+  EXPECT_GE(by["exact"]["line_similarity_to_file"], by["exact"]["line_as_file"]);
+  EXPECT_LE(by["exact"]["line_similarity_to_file"], 1);
   EXPECT_LT(by["pie"]["tokens_computed"], by["exact"]["tokens_computed"].get<double>() / 4);
   EXPECT_GT(by["pie"]["divergence"], 0);
   EXPECT_LT(by["pie"]["divergence"], by["conflict"]["divergence"]);
@@ -72,6 +75,17 @@ TEST_F(bench_pie, compares_the_policies_and_says_what_they_cost) {
   EXPECT_LT(by["conflict"]["key_cosine_by_layer"][0], 0.99);
   ASSERT_EQ(found["times"].size(), 4U);
   for (const auto& t : found["times"]) EXPECT_GT(t["exact_ms"], 0) << t;
+}
+
+TEST_F(bench_pie, takes_the_contexts_of_one_language) {
+  write_case();
+  for (const auto& [language, edits] : {std::pair("python", 1), std::pair("java", 0)}) {
+    ASSERT_EQ(run(" --cases " + (folder_ / "cases.jsonl") + " --tasks insert --language " + language + " --json " +
+                  (folder_ / "p.json")),
+              0)
+        << said_;
+    EXPECT_EQ(json::parse(test::read_file(folder_ / "p.json"))["quality"][0]["edits"], edits);
+  }
 }
 
 TEST_F(bench_pie, refuses_cases_that_are_none) {
