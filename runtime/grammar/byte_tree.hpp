@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/base/ids.hpp"
-#include "runtime/grammar/byte_automaton.hpp"
+#include "runtime/grammar/automata/byte_automaton.hpp"
 
 namespace redline::grammar {
 

@@ -3,7 +3,7 @@
 #include "runtime/base/utf8.hpp"
 #include "runtime/grammar/copy_grammar.hpp"
 #include "runtime/grammar/json_schema.hpp"
-#include "runtime/grammar/rules_automaton.hpp"
+#include "runtime/grammar/automata/rules_automaton.hpp"
 #include "runtime/grammar/syntax/part_builders.hpp"
 #include "runtime/grammar/tool_grammar.hpp"
 

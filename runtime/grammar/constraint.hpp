@@ -8,7 +8,7 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/copy/program_machine.hpp"
-#include "runtime/grammar/byte_automaton.hpp"
+#include "runtime/grammar/automata/byte_automaton.hpp"
 
 namespace redline::grammar {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/copy/program_machine.hpp"
-#include "runtime/grammar/byte_automaton.hpp"
+#include "runtime/grammar/automata/byte_automaton.hpp"
 
 namespace redline::grammar {
 

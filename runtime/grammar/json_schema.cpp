@@ -1,7 +1,7 @@
 #include "runtime/grammar/json_schema.hpp"
 
 #include "runtime/base/strict_json.hpp"
-#include "runtime/grammar/rules_automaton.hpp"
+#include "runtime/grammar/automata/rules_automaton.hpp"
 #include "runtime/grammar/schema/schema_rules.hpp"
 
 namespace redline::grammar {

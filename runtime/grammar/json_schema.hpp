@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "runtime/base/result.hpp"
-#include "runtime/grammar/byte_automaton.hpp"
+#include "runtime/grammar/automata/byte_automaton.hpp"
 #include "runtime/grammar/schema/schema_rules.hpp"
 
 namespace redline::grammar {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "runtime/grammar/byte_automaton.hpp"
+#include "runtime/grammar/automata/byte_automaton.hpp"
 #include "runtime/grammar/token_trie.hpp"
 
 namespace redline::grammar {

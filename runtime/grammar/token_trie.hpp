@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/grammar/byte_automaton.hpp"
+#include "runtime/grammar/automata/byte_automaton.hpp"
 #include "runtime/grammar/byte_tree.hpp"
 #include "runtime/text/tokenizer.hpp"
 

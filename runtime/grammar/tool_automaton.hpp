@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/grammar/rules_automaton.hpp"
+#include "runtime/grammar/automata/rules_automaton.hpp"
 #include "runtime/grammar/schema/schema_rules.hpp"
 #include "runtime/tools/call_format.hpp"
 

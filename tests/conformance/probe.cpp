@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "runtime/grammar/json_schema.hpp"
-#include "runtime/grammar/rules_automaton.hpp"
+#include "runtime/grammar/automata/rules_automaton.hpp"
 #include "runtime/jinja/chat_template.hpp"
 
 namespace redline {

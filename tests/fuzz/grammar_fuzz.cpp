@@ -4,7 +4,7 @@
 
 #include "runtime/grammar/copy_grammar.hpp"
 #include "runtime/grammar/json_schema.hpp"
-#include "runtime/grammar/rules_automaton.hpp"
+#include "runtime/grammar/automata/rules_automaton.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 #include "runtime/grammar/tool_grammar.hpp"
 #include "runtime/grammar/tool_reader.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/grammar/rules_automaton.hpp"
+#include "runtime/grammar/automata/rules_automaton.hpp"
 
 namespace redline::grammar {
 

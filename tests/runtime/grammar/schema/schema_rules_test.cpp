@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "runtime/grammar/rules_automaton.hpp"
+#include "runtime/grammar/automata/rules_automaton.hpp"
 #include "runtime/grammar/schema/schema_clauses.hpp"
 #include "tests/support/grammar_texts.hpp"
 

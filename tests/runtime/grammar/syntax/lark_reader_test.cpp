@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "runtime/grammar/rules_automaton.hpp"
+#include "runtime/grammar/automata/rules_automaton.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 #include "tests/support/grammar_texts.hpp"
 

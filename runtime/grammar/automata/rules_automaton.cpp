@@ -1,10 +1,11 @@
-#include "runtime/grammar/rules_automaton.hpp"
+#include "runtime/grammar/automata/rules_automaton.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <boost/container/small_vector.hpp>
-#include <numeric>
 #include <unordered_set>
+
+#include "runtime/grammar/automata/rules_compiler.hpp"
 
 namespace redline::grammar {
 namespace {
@@ -65,7 +66,7 @@ class rules_automaton::reader {
     auto operator<=>(const entry&) const = default;
   };
 
-  reader(const rules_automaton& grammar, const automaton_state& s) : grammar_(grammar), cells_(s.cells()) {
+  reader(const rule_tables& tables, const automaton_state& s) : tables_(tables), cells_(s.cells()) {
     first_spot_ = header_cells;
     for (std::uint32_t i = 0; i < cells_[1]; ++i) {
       frames_.push_back(static_cast<std::uint32_t>(first_spot_));
@@ -76,7 +77,7 @@ class rules_automaton::reader {
   [[nodiscard]] std::uint32_t frames() const { return cells_[1] + 1; }
   [[nodiscard]] std::size_t entries(std::uint32_t frame) const { return frame == 0 ? 1 : cells_[frames_[frame - 1]]; }
   [[nodiscard]] entry at(std::uint32_t frame, std::size_t i) const {
-    if (frame == 0) return {grammar_.root_, spot_of(point(grammar_.accept_, 0), 0)};
+    if (frame == 0) return {tables_.root, spot_of(point(tables_.accept, 0), 0)};
     const std::size_t cell = frames_[frame - 1] + 1 + entry_cells * i;
     return {cells_[cell], spot_of(cells_[cell + 1], cells_[cell + 2])};
   }
@@ -87,7 +88,7 @@ class rules_automaton::reader {
   /// Calls `see` with the place of each spot.
   template<class See>
   void each_place(See see) const {
-    for (std::size_t i = 0; i < spots(); ++i) see(grammar_.places_[place_of(point_of(spot_at(i)))]);
+    for (std::size_t i = 0; i < spots(); ++i) see(tables_.places[place_of(point_of(spot_at(i)))]);
   }
   [[nodiscard]] bool predicts_frame() const { return (cells_[0] & predicts) != 0; }
   [[nodiscard]] std::uint32_t predicted() const { return cells_[0] >> predicted_shift; }
@@ -98,7 +99,7 @@ class rules_automaton::reader {
     std::size_t count = 0;
     for (std::size_t i = 0; i < entries(frame); ++count) {
       const auto rule = at(frame, i).rule;
-      see(grammar_.beginnings_[rule]);
+      see(tables_.beginnings[rule]);
       i = first_of(frame, rule + 1, i + 1);
     }
     return count;
@@ -110,7 +111,7 @@ class rules_automaton::reader {
     for (std::size_t i = first_of(frame, rule, 0); i < entries(frame) && at(frame, i).rule == rule; ++i, ++work)
       see(at(frame, i).then);
     work += each_beginning(frame, [&](const ways& from) {
-      const auto calls = grammar_.calls(from);
+      const auto calls = tables_.calls_of(from);
       for (auto c = std::ranges::lower_bound(calls, call{rule, 0}); c != calls.end() && c->rule == rule; ++c, ++work)
         see(spot_of(point(c->then, frame), 0));
     });
@@ -131,7 +132,7 @@ class rules_automaton::reader {
     return i;
   }
 
-  const rules_automaton& grammar_;
+  const rule_tables& tables_;
   std::span<const std::uint32_t> cells_;
   short_vector<std::uint32_t> frames_;  // where each begins
   std::size_t first_spot_;
@@ -140,13 +141,13 @@ class rules_automaton::reader {
 /// Takes one byte from a state.
 class rules_automaton::step {
  public:
-  step(const rules_automaton& grammar, const automaton_state& from) : grammar_(grammar), from_(grammar, from) {}
+  step(const rule_tables& tables, const automaton_state& from) : tables_(tables), from_(tables, from) {}
 
   /// Returns whether the byte is allowed.
   bool take(std::uint8_t byte) {
     for (std::size_t i = 0; i < from_.spots() && work_ <= work_max; ++i) {
       const spot at = from_.spot_at(i);
-      take_at(grammar_.places_[place_of(point_of(at))], frame_of(point_of(at)), number_of(at), byte);
+      take_at(tables_.places[place_of(point_of(at))], frame_of(point_of(at)), number_of(at), byte);
     }
     if (from_.predicts_frame()) {
       (void)from_.each_beginning(from_.predicted(), [&](const ways& from) {
@@ -216,41 +217,41 @@ class rules_automaton::step {
     ++work_;
     if (!at.takes[byte]) return;
     work_ += at.heads;
-    for (const head& h : grammar_.heads(at)) {
-      if (!grammar_.sets_[h.set][byte] || !grammar_.may_take(h.guard, number)) continue;
-      const auto loop = grammar_.places_[h.next].loop;
-      const auto now = loop == no_loop ? 0 : h.adds_one ? grammar_.loops_[loop].next(number, 0) : number;
+    for (const head& h : tables_.heads_of(at)) {
+      if (!tables_.sets[h.set][byte] || !tables_.may_take(h.guard, number)) continue;
+      const auto loop = tables_.places[h.next].loop;
+      const auto now = loop == no_loop ? 0 : h.adds_one ? tables_.loops[loop].next(number, 0) : number;
       reached_.add(spot_of(point(h.next, frame), now));
     }
   }
   /// Adds what follows at a spot before the next byte.
   void follow(spot at) {
-    if (at == spot_of(point(grammar_.accept_, 0), 0)) {
+    if (at == spot_of(point(tables_.accept, 0), 0)) {
       ends_ = true;
       return;
     }
-    const place& p = grammar_.places_[place_of(point_of(at))];
+    const place& p = tables_.places[place_of(point_of(at))];
     const auto frame = frame_of(point_of(at));
     const auto number = number_of(at);
     work_ += 1 + p.calls;
     if (p.is_between) {
-      const loop& l = grammar_.loops_[p.loop];
-      if (l.what == loop::kind::counted ? number < l.most : grammar_.may_take(l.any_text, number)) {
+      const loop& l = tables_.loops[p.loop];
+      if (l.what == loop::kind::counted ? number < l.most : tables_.may_take(l.any_text, number)) {
         if (p.heads > 0) spots_.push_back(at);
-        for (const call& c : grammar_.calls(p)) calls_.push_back({c.rule, spot_of(point(c.then, frame), number)});
+        for (const call& c : tables_.calls_of(p)) calls_.push_back({c.rule, spot_of(point(c.then, frame), number)});
       }
       if (l.may_exit(number)) reached_.add(spot_of(point(l.exit, frame), 0));
       return;
     }
     if (p.ends_text) {
-      const loop& l = grammar_.loops_[p.loop];
+      const loop& l = tables_.loops[p.loop];
       const bool was_chosen = l.what == loop::kind::distinct && p.chosen < l.texts && (number >> p.chosen & 1) != 0;
       const auto now = l.what == loop::kind::measured ? number : l.next(number, p.chosen);
       if (!was_chosen) reached_.add(spot_of(point(l.between, frame), now));
     }
     if (p.heads > 0) spots_.push_back(at);
-    for (const call& c : grammar_.calls(p)) {
-      const place& then = grammar_.places_[c.then];
+    for (const call& c : tables_.calls_of(p)) {
+      const place& then = tables_.places[c.then];
       if (then.is_only_end())
         hand_over(p.rule, frame, c.rule);
       else
@@ -262,8 +263,8 @@ class rules_automaton::step {
   void hand_over(std::uint32_t rule, std::uint32_t frame, std::uint32_t called) {
     if (work_ > work_max || !handed_.add(std::uint64_t{rule} << 32 | point(called, frame))) return;
     work_ += from_.each_awaiting(rule, frame, [&](spot then) {
-      const place& p = grammar_.places_[place_of(point_of(then))];
-      if (p.is_only_end() && place_of(point_of(then)) != grammar_.accept_)
+      const place& p = tables_.places[place_of(point_of(then))];
+      if (p.is_only_end() && place_of(point_of(then)) != tables_.accept)
         hand_over(p.rule, frame_of(point_of(then)), called);
       else
         calls_.push_back({called, then});
@@ -279,7 +280,7 @@ class rules_automaton::step {
     return from_.frames();
   }
 
-  const rules_automaton& grammar_;
+  const rule_tables& tables_;
   const reader from_;
   unique_list reached_;  // spots after the byte, and after the rules that end with it
   unique_list handed_;
@@ -289,44 +290,9 @@ class rules_automaton::step {
   std::size_t work_ = 0;
 };
 
-bool rules_automaton::loop::may_exit(std::uint32_t number) const {
-  if (what == kind::counted || what == kind::measured) return number >= least;
-  if (what == kind::ordered) return limits[number] == texts;
-  return static_cast<std::uint32_t>(std::popcount(number)) >= least && (number & required) == required;
-}
-bool rules_automaton::loop::is_valid(std::uint32_t number) const {
-  if (what == kind::counted) return number <= (most == UINT32_MAX ? least : most - 1);
-  if (what == kind::measured) return number <= (most == UINT32_MAX ? least : most);
-  if (what == kind::ordered) return number <= texts;
-  return (number & ~static_cast<std::uint32_t>((std::uint64_t{1} << texts) - 1)) == 0 &&
-         static_cast<std::uint32_t>(std::popcount(number)) <= most;
-}
-std::uint32_t rules_automaton::loop::next(std::uint32_t number, std::uint32_t chosen) const {
-  if (what == kind::counted || what == kind::measured) return std::min(number + 1, most == UINT32_MAX ? least : most);
-  if (what == kind::ordered) return std::min(chosen + 1, texts);
-  return chosen < texts ? number | std::uint32_t{1} << chosen : number;
-}
-bool rules_automaton::may_take(std::uint32_t guard, std::uint32_t number) const {
-  if (guard == no_guard) return true;
-  const auto& texts = guards_[guard].texts;
-  const loop& l = loops_[guards_[guard].loop];
-  if (l.what == loop::kind::measured) return (std::ranges::upper_bound(texts, number) - texts.begin()) % 2 != 0;
-  if (l.what == loop::kind::ordered) {
-    const auto next = std::ranges::lower_bound(texts, number);
-    return next != texts.end() && *next <= l.limits[number];
-  }
-  return static_cast<std::uint32_t>(std::popcount(number)) < l.most &&
-         std::ranges::any_of(texts, [&](std::uint32_t t) { return t >= l.texts || (number >> t & 1) == 0; });
-}
-
-bool rules_automaton::leads_on(const place& p, std::uint32_t number) const {
-  if (p.ends_text && loops_[p.loop].may_exit(number)) return true;
-  return std::ranges::any_of(heads(p), [&](const head& h) { return may_take(h.guard, number); });
-}
-
 automaton_state rules_automaton::begin() const {
   automaton_state s;
-  s.push((root_may_be_empty_ ? may_end : 0) | (beginnings_[root_].takes.any() ? predicts : 0));
+  s.push((tables_.root_may_be_empty ? may_end : 0) | (tables_.beginnings[tables_.root].takes.any() ? predicts : 0));
   s.push(0);
   return s;
 }
@@ -346,7 +312,7 @@ bool rules_automaton::is_terminated(const automaton_state& s) const {
 bool rules_automaton::advance(automaton_state& s, std::uint8_t byte, step_count& steps) const {
   steps.add();
   if (is_lost(s)) return true;
-  step next(*this, s);
+  step next(tables_, s);
   const bool is_taken = next.take(byte);
   steps.add(next.work());
   if (is_taken) s = next.finish();
@@ -356,7 +322,7 @@ bool rules_automaton::advance(automaton_state& s, std::uint8_t byte, step_count&
 byte_set rules_automaton::possible_bytes(const automaton_state& s) const {
   byte_set bytes;
   if (is_lost(s)) return bytes.set();
-  const reader here(*this, s);
+  const reader here(tables_, s);
   const auto see = [&](const ways& w) { bytes |= w.takes; };
   here.each_place(see);
   if (here.predicts_frame()) (void)here.each_beginning(here.predicted(), see);
@@ -372,8 +338,8 @@ byte_automaton::byte_kinds rules_automaton::kinds_of_bytes(const automaton_state
   std::array<std::uint8_t, 256> inside{};
   auto& [of, count] = kinds;
   const auto see = [&](const ways& w) {
-    for (const head& h : heads(w)) {
-      const byte_set& set = sets_[h.set];
+    for (const head& h : tables_.heads_of(w)) {
+      const byte_set& set = tables_.sets[h.set];
       std::array<std::uint8_t, 256> touched;
       std::size_t touched_count = 0;
       each_byte(set, [&](std::size_t b) {
@@ -392,7 +358,7 @@ byte_automaton::byte_kinds rules_automaton::kinds_of_bytes(const automaton_state
       each_byte(set, [&](std::size_t b) { of[b] = inside[of[b]]; });
     }
   };
-  const reader here(*this, s);
+  const reader here(tables_, s);
   here.each_place(see);
   if (here.predicts_frame()) (void)here.each_beginning(here.predicted(), see);
   return kinds;
@@ -401,12 +367,12 @@ byte_automaton::byte_kinds rules_automaton::kinds_of_bytes(const automaton_state
 template<class See>
 void rules_automaton::each_head(const reader& here, See see) const {
   const auto look = [&](const ways& w, std::uint32_t number) {
-    for (const head& h : heads(w)) {
-      if (may_take(h.guard, number)) see(h);
+    for (const head& h : tables_.heads_of(w)) {
+      if (tables_.may_take(h.guard, number)) see(h);
     }
   };
   for (std::size_t i = 0; i < here.spots(); ++i)
-    look(places_[place_of(point_of(here.spot_at(i)))], number_of(here.spot_at(i)));
+    look(tables_.places[place_of(point_of(here.spot_at(i)))], number_of(here.spot_at(i)));
   if (here.predicts_frame()) (void)here.each_beginning(here.predicted(), [&](const ways& w) { look(w, 0); });
 }
 
@@ -414,18 +380,18 @@ std::string_view rules_automaton::known_run(const automaton_state& s, step_count
   if (is_lost(s) || is_accepting(s)) return {};
   const head* only = nullptr;
   std::size_t count = 0;
-  each_head(reader(*this, s), [&](const head& h) {
+  each_head(reader(tables_, s), [&](const head& h) {
     ++count;
     only = &h;
   });
   steps.add(count);
-  return count == 1 ? std::string_view(literals_).substr(only->run, only->run_count) : std::string_view{};
+  return count == 1 ? std::string_view(tables_.literals).substr(only->run, only->run_count) : std::string_view{};
 }
 
 /// There is free text where all of it is taken in one way only, and that leads to a loop of its own.
 byte_automaton::free_text_rule rules_automaton::free_text_at(const automaton_state& s) const {
   if (is_lost(s)) return {};
-  const reader here(*this, s);
+  const reader here(tables_, s);
   const ways* text = nullptr;
   std::uint32_t count = 0;
   byte_set others;
@@ -439,14 +405,14 @@ byte_automaton::free_text_rule rules_automaton::free_text_at(const automaton_sta
   };
   if (here.predicts_frame()) (void)here.each_beginning(here.predicted(), [&](const ways& w) { see(w, 0); });
   for (std::size_t i = 0; i < here.spots(); ++i)
-    see(places_[place_of(point_of(here.spot_at(i)))], number_of(here.spot_at(i)));
+    see(tables_.places[place_of(point_of(here.spot_at(i)))], number_of(here.spot_at(i)));
   if (text == nullptr) return {};
   others &= text->text->begins;
   if (text->exit_byte) others.reset(*text->exit_byte);
   if (others.any()) return {};
   free_text_rule found{.table = text->text, .exit_byte = text->exit_byte};
-  if (const place& inside = places_[text->text_loop]; inside.is_between) {
-    const loop& l = loops_[inside.loop];
+  if (const place& inside = tables_.places[text->text_loop]; inside.is_between) {
+    const loop& l = tables_.loops[inside.loop];
     found.characters_min = l.least - std::min(l.least, count);
     if (l.most != UINT32_MAX) found.characters_max = l.most - count;
   }
@@ -455,24 +421,18 @@ byte_automaton::free_text_rule rules_automaton::free_text_at(const automaton_sta
 
 bool rules_automaton::is_markup(const automaton_state& s) const {
   if (is_lost(s)) return false;
-  const reader here(*this, s);
+  const reader here(tables_, s);
   bool is_found = false;
-  here.each_place([&](const place& p) { is_found = is_found || is_markup_[p.rule]; });
+  here.each_place([&](const place& p) { is_found = is_found || tables_.is_markup[p.rule]; });
   for (std::size_t i = 0; here.predicts_frame() && i < here.entries(here.predicted()); ++i)
-    is_found = is_found || is_markup_[here.at(here.predicted(), i).rule];
+    is_found = is_found || tables_.is_markup[here.at(here.predicted(), i).rule];
   return is_found;
 }
 bool rules_automaton::is_free(const automaton_state& s) const {
   return is_markup(s) && free_text_at(s).table != nullptr;
 }
 
-std::size_t rules_automaton::size_bytes() const {
-  const auto bytes_of = [](const auto& all) { return all.capacity() * sizeof(all[0]); };
-  return bytes_of(places_) + bytes_of(beginnings_) + bytes_of(heads_) + bytes_of(calls_) + bytes_of(sets_) +
-         bytes_of(loops_) + literals_.capacity() +
-         std::accumulate(guards_.begin(), guards_.end(), std::size_t{0},
-                         [](std::size_t sum, const guard& g) { return sum + g.bytes(); });
-}
+std::size_t rules_automaton::size_bytes() const { return tables_.size_bytes(); }
 
 bool rules_automaton::is_valid(const automaton_state& s) const {
   if (s.size() == 1) return is_lost(s);
@@ -483,20 +443,21 @@ bool rules_automaton::is_valid(const automaton_state& s) const {
     at += 1 + entry_cells * s[at];
   }
   if ((s.size() - at) % 2 != 0) return false;
-  const reader here(*this, s);
+  const reader here(tables_, s);
   const bool has_prediction = here.predicts_frame();
   if (has_prediction ? here.predicted() >= here.frames() : here.predicted() != 0) return false;
   // Whether the number fits the place, and the end of its rule is awaited at its frame, one of those before `frames`,
   // as it is in a text.
   const auto is_awaited = [&](spot one, std::uint32_t frames) {
     const auto p = point_of(one);
-    if (p == point(accept_, 0)) return number_of(one) == 0;
-    if (place_of(p) >= accept_ || frame_of(p) >= frames) return false;
-    const place& at_place = places_[place_of(p)];
+    if (p == point(tables_.accept, 0)) return number_of(one) == 0;
+    if (place_of(p) >= tables_.accept || frame_of(p) >= frames) return false;
+    const place& at_place = tables_.places[place_of(p)];
     bool fits = number_of(one) == 0;
     if (at_place.loop != no_loop) {
-      const loop& l = loops_[at_place.loop];
-      fits = l.is_valid(number_of(one)) && (l.what != loop::kind::measured || leads_on(at_place, number_of(one)));
+      const loop& l = tables_.loops[at_place.loop];
+      fits =
+          l.is_valid(number_of(one)) && (l.what != loop::kind::measured || tables_.leads_on(at_place, number_of(one)));
     }
     bool is_found = false;
     if (fits) (void)here.each_awaiting(at_place.rule, frame_of(p), [&](spot) { is_found = true; });
@@ -506,16 +467,30 @@ bool rules_automaton::is_valid(const automaton_state& s) const {
     for (std::size_t i = 0; i < here.entries(frame); ++i) {
       const auto e = here.at(frame, i);
       if (i > 0 && here.at(frame, i - 1) >= e) return false;
-      if (e.rule >= beginnings_.size() || beginnings_[e.rule].takes.none() || !is_awaited(e.then, frame)) return false;
+      if (e.rule >= tables_.beginnings.size() || tables_.beginnings[e.rule].takes.none() || !is_awaited(e.then, frame))
+        return false;
     }
   }
   for (std::size_t i = 0; i < here.spots(); ++i) {
     const spot one = here.spot_at(i);
     if (i > 0 && here.spot_at(i - 1) >= one) return false;
-    if (point_of(one) == point(accept_, 0) || !is_awaited(one, here.frames())) return false;
-    if (places_[place_of(point_of(one))].heads == 0) return false;
+    if (point_of(one) == point(tables_.accept, 0) || !is_awaited(one, here.frames())) return false;
+    if (tables_.places[place_of(point_of(one))].heads == 0) return false;
   }
   return has_prediction || here.spots() > 0 || is_accepting(s);
+}
+
+result<std::shared_ptr<const rules_automaton>> rules_automaton::compile(std::string_view grammar, step_count& steps) {
+  REDLINE_TRY_ASSIGN(auto rules, read_grammar(grammar, steps));
+  return compile(std::move(rules), steps);
+}
+result<std::shared_ptr<const rules_automaton>> rules_automaton::compile(grammar_rules grammar, step_count& steps) {
+  REDLINE_TRY_ASSIGN(auto made, make(std::move(grammar), steps));
+  return std::make_shared<const rules_automaton>(std::move(made));
+}
+result<rules_automaton> rules_automaton::make(grammar_rules grammar, step_count& steps) {
+  REDLINE_TRY_ASSIGN(auto tables, compile_rules(std::move(grammar), steps));
+  return rules_automaton(std::move(tables));
 }
 
 }  // namespace redline::grammar

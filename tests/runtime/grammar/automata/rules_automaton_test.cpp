@@ -1,4 +1,4 @@
-#include "runtime/grammar/rules_automaton.hpp"
+#include "runtime/grammar/automata/rules_automaton.hpp"
 
 #include <gmock/gmock.h>
 
