@@ -200,7 +200,7 @@ class Kinds(unittest.TestCase):
 class HandEdits(unittest.TestCase):
     def test_both_halves_have_as_many_cases_of_each_kind(self):
         for half in ("development", "sealed"):
-            cases = hand_edits.load(os.path.join(RECIPE, "hand_edits", f"{half}.jsonl"))
+            cases = hand_edits.load_half(half)
             counts = {kind: sum(case.kind == kind for case in cases) for kind in hand_edits.KINDS}
             self.assertEqual(counts, {"determined": 200, "invention": 25, "unchanged": 25})
 
@@ -383,7 +383,7 @@ class Training(unittest.TestCase):
         exact, tiles = fast_step.FastStep(weights, 2, exact=True), fast_step.FastStep(weights, 2)
         self.assertFalse(exact.kernels.library.rounds())
         if not tiles.kernels.library.rounds():
-            self.skipTest("this CPU has no AMX")
+            self.skipTest("this CPU does not multiply bf16")
         wanted_grads, found_grads = exact.gradients(batch)[0], tiles.gradients(batch)[0]
         for name, wanted_grad in wanted_grads.items():
             difference = (found_grads[name] - wanted_grad).norm() / wanted_grad.norm()

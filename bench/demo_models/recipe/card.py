@@ -36,6 +36,12 @@ def tables(found):
             ("as served", programs["count"], _percent(programs["masked_valid"]), _percent(programs["masked_right_file"]), ""),
         ],
     )
+    rows = [
+        (half, kind, *(counts[kind].get(what, 0) for what in ("right", "unchanged", "harm")))
+        for half, counts in found["hand_edits"].items()
+        for kind in counts
+    ]
+    yield _table(["requests written by hand", "kind", "right", "file unchanged", "harm"], rows)
     line, agreement = found["next_line"], found["draft_agreement"]
     yield (
         f"Next line of plain code: {_percent(line['exact'])} of {line['count']}. The draft's best token is the target's at "

@@ -12,6 +12,7 @@ import torch
 import copy_programs
 import edits
 import feed
+import hand_edits
 import samples
 from decode import Decoder
 from fast_step import Batch
@@ -228,6 +229,12 @@ def measure_agreement(decoder, draft, maker, size):
     }
 
 
+def measure_hand_edits(step, tokenizer, size):
+    """Counts the answers to requests that were written by hand. The sealed half is for this step alone."""
+    halves = ("development", "sealed") if size.hand_edits else ()
+    return {half: hand_edits.measure(step, tokenizer, hand_edits.load_half(half), size.target.shape.context) for half in halves}
+
+
 def measure(step, draft_weights, tokenizer, held_out, names, size):
     maker = lambda part: samples.SampleMaker(
         tokenizer, held_out, names, samples.seed_of(size.seed, "evaluation", part)
@@ -235,6 +242,7 @@ def measure(step, draft_weights, tokenizer, held_out, names, size):
     decoder, draft = Decoder(step.weights), Decoder(draft_weights)
     return {
         "edits": measure_edits(step, maker("edits"), size),
+        "hand_edits": measure_hand_edits(step, tokenizer, size),
         "copy_programs": measure_programs(step, decoder, maker("programs"), size),
         "next_line": measure_next_lines(step, maker("lines"), size),
         "draft_agreement": measure_agreement(decoder, draft, maker("agreement"), size),

@@ -5,6 +5,7 @@ three answers, each a list of [old, new] replacements to be made in turn; `old` 
 """
 import ast
 import json
+import os
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
@@ -49,6 +50,11 @@ def load(path):
                     raise ValueError(f"{file['name']}: {case['instruction']!r} changes nothing")
                 found.append(Case(file["name"], case["kind"], case["instruction"], file["text"], accepted))
     return found
+
+
+def load_half(name):
+    """Returns the cases of `development` or `sealed`."""
+    return load(os.path.join(os.path.dirname(os.path.abspath(__file__)), "hand_edits", f"{name}.jsonl"))
 
 
 @torch.no_grad()

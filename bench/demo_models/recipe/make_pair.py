@@ -88,10 +88,10 @@ class Pair:
     def tokenizer(self):
         return byte_pair.Tokenizer.load(self.path("tokenizer.json"))
 
-    def held_out_maker(self, part):
+    def held_out_maker(self, *part):
         files = self.files("held_out")
         names = samples.identifiers(files, samples.random_module.Random(samples.seed_of("held-out names")))
-        return samples.SampleMaker(self.tokenizer(), files, names, samples.seed_of(self.size.seed, part))
+        return samples.SampleMaker(self.tokenizer(), files, names, samples.seed_of(self.size.seed, *part))
 
     def make_corpus(self):
         if os.path.exists(self.path("corpus.json.gz")):
@@ -206,6 +206,22 @@ class Pair:
             f"edits {found['edits']['all']}, programs {found['copy_programs']}, next line {found['next_line']}, draft {found['draft_agreement']}"
         )
 
+    def make_edits(self):
+        """Writes the held-out edits whose programs `evaluate` measures, for `redline-bench copy --edits`."""
+        size = self.size
+        tasks = evaluate.draw_tasks(
+            self.held_out_maker("evaluation", "programs"),
+            size.held_out_programs,
+            120,
+            min(1500, size.largest_edit),
+            size.target.shape.context,
+            program=True,
+        )
+        with open(self.path("edits.jsonl"), "w", encoding="utf-8") as file:
+            for number, task in enumerate(tasks):
+                row = {"id": f"held-out-{number}", "path": "file.py"}
+                file.write(json.dumps({**row, **{key: task[key] for key in ("instruction", "before", "after")}}) + "\n")
+
     def check(self):
         if not self.options.redline:
             say("no --redline: the files were not checked")
@@ -261,6 +277,7 @@ def main():
         "files": pair.make_files,
         "vectors": pair.make_vectors,
         "evaluate": pair.evaluate,
+        "edits": pair.make_edits,
         "check": pair.check,
     }
     for name in options.steps.split(","):

@@ -38,6 +38,7 @@ class Size:
     held_out_edits: int = 600  # a third of them in files of 2,000 characters and more
     held_out_programs: int = 80
     held_out_lines: int = 80
+    hand_edits: bool = True  # whether the requests written by hand are measured too
     validation_tokens: int = 40_000
     shard_tokens: int = 100_000
     vector_cases: int = 20
@@ -69,6 +70,7 @@ def _smoke():
         held_out_edits=4,
         held_out_programs=2,
         held_out_lines=2,
+        hand_edits=False,
         validation_tokens=3_000,
         shard_tokens=16_000,
         vector_cases=4,
