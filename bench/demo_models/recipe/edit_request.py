@@ -32,6 +32,14 @@ class Request(Voice):
         function, parent, owner = python_source.a_function(self.random, self.source, lines_max)
         return function, parent, self.function(function, owner)
 
+    def function_around(self, node):
+        """Returns the innermost function around a node, whose name no other function of the file has, and words for it."""
+        holders = [(f, o) for f, _, o in self.source.functions() if f.lineno <= node.lineno <= f.end_lineno]
+        python_source.require(holders)
+        function, owner = holders[-1]
+        python_source.require(self.source.is_only(function))
+        return function, self.function(function, owner) if self.chance(0.4) else self.name(function.name)
+
     def choice(self, items):
         return python_source.pick(self.random, items)
 

@@ -15,6 +15,7 @@ import edits_names  # noqa: F401
 import edits_purposes  # noqa: F401
 import edits_removals  # noqa: F401
 import edits_signatures  # noqa: F401
+import edits_simpler  # noqa: F401
 import edits_unchanged  # noqa: F401
 import edits_values  # noqa: F401
 from edit_request import FUNCTIONS, KINDS, UNCHANGED, Request

@@ -164,6 +164,11 @@ def require(condition):
         raise NotApplicable
 
 
+def within(function, nodes):
+    """Returns the nodes whose first line is in the function."""
+    return [n for n in nodes if function.lineno <= n.lineno <= function.end_lineno]
+
+
 def first_line(node):
     """The 0-based first line of a node, decorators included."""
     return min([node.lineno] + [d.lineno for d in getattr(node, "decorator_list", [])]) - 1
