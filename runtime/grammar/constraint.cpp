@@ -1,9 +1,9 @@
 #include "runtime/grammar/constraint.hpp"
 
 #include "runtime/base/utf8.hpp"
+#include "runtime/grammar/automata/rules_automaton.hpp"
 #include "runtime/grammar/copy_grammar.hpp"
 #include "runtime/grammar/json_schema.hpp"
-#include "runtime/grammar/automata/rules_automaton.hpp"
 #include "runtime/grammar/syntax/part_builders.hpp"
 #include "runtime/grammar/tool_grammar.hpp"
 

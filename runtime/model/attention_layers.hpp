@@ -25,8 +25,8 @@ namespace redline::model {
 /// sequence's tokens: not on the batch, the blocks, the pieces of the page table, or the number of threads.
 class attention_layers {
  public:
-  /// Allocates the storage: pages for all layers or, if there are window pages, for those without a window. The weights
-  /// must outlive it. Throws std::bad_alloc.
+  /// Allocates the storage: pages for all layers or, if there are window pages, for those without a window; and those
+  /// of MTP drafts. The weights and products must outlive it. Throws std::bad_alloc.
   attention_layers(const weights& w, row_products& products, kv_type type, std::uint32_t pages,
                    std::uint32_t window_pages);
 

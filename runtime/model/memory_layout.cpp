@@ -102,7 +102,7 @@ std::uint32_t window_of(const model_shape& config) {
 }
 
 std::uint64_t buffer_bytes(const model_shape& config, std::uint32_t rows_max, std::uint32_t logits_rows_max) {
-  // The buffers made by the constructors of the state and of its parts.
+  // The buffers made by the constructors of transformer::state and of its parts.
   const widest most = widest_of(config);
   const architecture::latent_shape latent = config.latent.value_or(architecture::latent_shape());
   const std::uint64_t of_latents = !config.latent

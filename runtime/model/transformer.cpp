@@ -61,6 +61,7 @@ struct transformer::state {
     if (layer + 1 < config.layers) return w->layers[layer + 1].attention_norm;
     return layer + 1 == config.layers ? w->output_norm : w->mtp.output_norm;
   }
+
   std::shared_ptr<const weights> w;
   const model_shape& config;
   const kernels::kernel_table& table;

@@ -30,6 +30,7 @@ result<std::shared_ptr<const weights>> load_weights(
 [[nodiscard]] const model_shape& shape_of(const weights& w);
 /// Bytes of memory for the file's weights, repacked for the table.
 [[nodiscard]] std::uint64_t weight_bytes(const gguf::gguf_file& file, const kernels::kernel_table& table);
+
 struct expert_use;  // feed_forward.hpp
 
 /// Runs forward passes of one model over its own KV storage. One thread may call it; `team` shares the work. The bits

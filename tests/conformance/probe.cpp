@@ -15,8 +15,8 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/grammar/json_schema.hpp"
 #include "runtime/grammar/automata/rules_automaton.hpp"
+#include "runtime/grammar/json_schema.hpp"
 #include "runtime/jinja/chat_template.hpp"
 
 namespace redline {

@@ -2,9 +2,9 @@
 // in few steps; the bytes that must follow are those found by trying every byte.
 #include <cstdlib>
 
+#include "runtime/grammar/automata/rules_automaton.hpp"
 #include "runtime/grammar/copy_grammar.hpp"
 #include "runtime/grammar/json_schema.hpp"
-#include "runtime/grammar/automata/rules_automaton.hpp"
 #include "runtime/grammar/syntax/steps.hpp"
 #include "runtime/grammar/tool_grammar.hpp"
 #include "runtime/grammar/tool_reader.hpp"

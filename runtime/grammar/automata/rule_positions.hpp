@@ -8,7 +8,7 @@
 
 namespace redline::grammar {
 
-/// The rules of a grammar as a graph. Its sets, guards and loops are in the tables of the compilation.
+/// The rules of a grammar as a graph. Its sets, literals, guards and loops are in the tables of the compilation.
 struct rule_positions {
   /// A position in a rule.
   enum class kind : std::uint8_t { bytes, split, both, call, text_end, end };

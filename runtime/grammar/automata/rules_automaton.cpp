@@ -1,7 +1,6 @@
 #include "runtime/grammar/automata/rules_automaton.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <boost/container/small_vector.hpp>
 #include <unordered_set>
 

@@ -33,7 +33,8 @@ class rules_automaton : public byte_automaton {
   static constexpr std::size_t compile_steps_max = 2'000'000;
   static constexpr std::size_t work_max = 1 << 13;  // for one byte
 
-  /// Refuses rules that are missing or never end, and grammars beyond the limits, with the rule's name or line.
+  /// Refuses rules that are missing or never end, and grammars beyond the limits (rules_compilation), with the rule's
+  /// name or line where there is one.
   static result<std::shared_ptr<const rules_automaton>> compile(std::string_view grammar, step_count& steps);
   static result<std::shared_ptr<const rules_automaton>> compile(std::string_view grammar) {
     step_count steps(compile_steps_max);

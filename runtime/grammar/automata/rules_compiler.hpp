@@ -14,7 +14,7 @@
 
 namespace redline::grammar {
 
-/// Refuses rules that are missing or never end, and grammars beyond the limits, with the rule's name.
+/// Refuses rules that have no text, and grammars beyond the limits of rules_compilation or of the steps.
 result<rule_tables> compile_rules(grammar_rules grammar, step_count& steps);
 
 /// A compilation of rules: what its two phases share. First the positions of each rule become a graph
@@ -22,7 +22,7 @@ result<rule_tables> compile_rules(grammar_rules grammar, step_count& steps);
 struct rules_compilation {
   static constexpr std::size_t positions_max = 1 << 18;
   static constexpr std::size_t ways_max = 1 << 19;  // of all tables: ways to take a byte, and calls
-  static constexpr std::size_t heads_max = 4096;    // ways to take a byte where a rule begins
+  static constexpr std::size_t heads_max = 4096;    // ways to take a byte at one place
 
   rules_compilation(grammar_rules grammar, step_count& count)
       : subject(std::move(grammar.subject)), rules(std::move(grammar.rules)), root(grammar.root), steps(count) {}
