@@ -175,15 +175,13 @@ def keyword_of_call(ask):
             "={key} should be {new}",
             "={key}={new}",
             "=no {spoken} [please|]" if value else "=with {spoken}[, please|]",
-            "=[it should|we should|should] [run|be called|work] [with|without] {spoken}".replace(
-                "[with|without]",
-                "without" if value else "with",
-            ),
+            "=[it should|we should|should] [run|be called|work] {joined} {spoken}",
             "pass {key}={new} [instead of {old}|]",
             key=Name(key),
             spoken=spoken,
             on="off" if value else "on",
             able="disable" if value else "enable",
+            joined="without" if value else "with",
             new=new,
             old=old,
         ), source.with_replaced([(chosen.value, new)])
@@ -322,10 +320,7 @@ def part_of_string(ask):
     if owners:
         forms += [
             "={x} should [have|use|contain|point to] {new} [instead of|not] {old}",
-            "in {x}, [change|replace] {old} [with|by] {new}".replace(
-                "[change|replace] {old} [with|by]",
-                "replace {old} with",
-            ),
+            "in {x}, replace {old} with {new}",
             "[change|turn] {old} [to|into] {new} in {x}",
             "use {new} [instead of|not] {old} in {x}",
         ] * 2

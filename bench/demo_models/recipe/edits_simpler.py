@@ -330,7 +330,7 @@ def bare_except(ask):
     return ask.say(
         "catch {new} instead of a bare except{place}",
         "catch [only|just|] {new}{place}",
-        "[don't use|avoid] the bare except{place}, catch {new}".replace("[don't use|avoid]", "avoid"),
+        "avoid the bare except{place}, catch {new}",
         "replace the bare except{place} [with|by] except {new}",
         "=the except{place} should [only|] catch {new}",
         "=no bare except{place}, [catch|use] {new}",
@@ -394,9 +394,8 @@ def guard_in_words(ask):
             "in {f}, return {value} [if|when] {x} {words}",
         ]
     )
-    said_words = ask.choice([words])
     said = ask.say(
-        *[form.replace("{words}", said_words) for form in forms],
+        *[form.replace("{words}", words) for form in forms],
         f=f,
         x=Name(argument),
         n=number,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the demonstration pair, from the corpus to files that other engines have checked.
 
-    make_pair.py --size smoke|quick|demo|more|gpu --work FOLDER [--redline build/redline] [--until HH:MM] ...
+    make_pair.py --size smoke|quick|demo|more|gpu|words --work FOLDER [--redline build/redline] [--until HH:MM] ...
 
 A second run with the same folder continues where the first one stopped. This needs python3-torch, numpy, gcc and
 OpenBLAS; packages come through apt-get download (any Debian 12 mirror). The results in FOLDER are demo-target.gguf and

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "actors/cli/command.hpp"
 #include "actors/cli/flags/model_flags.hpp"
@@ -305,6 +306,14 @@ void print_summary(const std::string& task, std::size_t count, const json& polic
 result<json> measure_quality(const pie_options& f, kernels::worker_team& team, progress_line& line) {
   REDLINE_TRY_ASSIGN(const std::string bytes, read_whole(f.cases));
   REDLINE_TRY_ASSIGN(const auto contexts, parse_pie_contexts(bytes, f.cases));
+  std::set<std::string> languages;
+  for (const auto& c : contexts) languages.insert(c.language);
+  if (!f.language.empty() && !languages.contains(f.language)) {
+    std::string known;
+    for (const auto& language : languages) known += (known.empty() ? "" : ", ") + language;
+    return failure{errc::invalid_argument,
+                   "expected --language to be one of the contexts' (" + known + "), found '" + f.language + "'"};
+  }
   REDLINE_TRY_ASSIGN(const auto file, gguf::gguf_file::open(f.model));
   REDLINE_TRY_ASSIGN(const auto config, architecture::read_shape(*file));
   REDLINE_TRY_ASSIGN(const auto tokenizer, text::tokenizer::from_file(*file));
